@@ -14,7 +14,8 @@ fn main() {
     // code that it comes back to has to be there after dlclose(), too.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
-    fs::write(Path::new(&out).join("not_yet.rs"), table::not_yet()).expect("OUT_DIR can be written");
+    fs::write(Path::new(&out).join("unimplemented.rs"), table::unimplemented())
+        .expect("OUT_DIR can be written");
     // The documentation of each exported function, which `export!` includes.
     let docs = Path::new(&out).join("docs");
     fs::create_dir_all(&docs).expect("OUT_DIR can be written");

@@ -23,7 +23,7 @@
 
 #include <librdkafka/rdkafka.h>
 
-#define PATIENCE 60000
+#define TIMEOUT_MS 60000
 #define MOST_PARTITIONS 1000
 
 static const char *brokers, *topic;
@@ -112,7 +112,7 @@ static int assigned(rd_kafka_t *rk) {
 }
 
 static void wait_for_record(rd_kafka_t *rk) {
-        double end = millis() + PATIENCE;
+        double end = millis() + TIMEOUT_MS;
         while (poll_record(rk, 1000) < 0)
                 if (millis() > end)
                         die("there is no record");
@@ -156,7 +156,7 @@ static void commit(int runs) {
                         die("not committed");
                 commits[i] = millis() - began;
                 began = millis();
-                if (rd_kafka_committed(rk, list, PATIENCE))
+                if (rd_kafka_committed(rk, list, TIMEOUT_MS))
                         die("no committed offset");
                 trips[i] = millis() - began;
                 usleep(1000);
@@ -238,7 +238,7 @@ static void idle(int duration) {
 static void join(int members) {
         rd_kafka_t *all[1000];
         const char *group = new_group();
-        double began = 0, end = millis() + PATIENCE;
+        double began = 0, end = millis() + TIMEOUT_MS;
         int count, i, total, threads;
         for (count = 0; count < members; count++)
                 all[count] = member(group);

@@ -11,7 +11,7 @@ pub enum Status {
     /// A part; the entry says what is missing.
     Partial,
     /// Nothing: it returns `RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED`.
-    NotYet,
+    Unimplemented,
 }
 
 /// A function of the C library.
@@ -87,7 +87,7 @@ pub fn functions() -> Vec<Function> {
             let status = match status {
                 "complete" => Status::Complete,
                 "partial" => Status::Partial,
-                "not-yet" => Status::NotYet,
+                "not-yet" => Status::Unimplemented,
                 other => panic!("`{other}` is no status"),
             };
             let (prototype, doc) = (next(), next());
@@ -95,7 +95,7 @@ pub fn functions() -> Vec<Function> {
             let is_reported = match status {
                 Status::Complete => missing.is_none(),
                 Status::Partial => missing.is_some(),
-                Status::NotYet => true,
+                Status::Unimplemented => true,
             };
             assert!(is_reported, "{prototype} says what is missing if it is partial");
             Function { status, header: header.to_owned(), prototype, doc, missing }
@@ -104,9 +104,9 @@ pub fn functions() -> Vec<Function> {
 }
 
 /// Rust code: a function for each that is not there yet, which says so.
-pub fn not_yet() -> String {
+pub fn unimplemented() -> String {
     let mut code = String::new();
-    for function in functions().iter().filter(|function| function.status == Status::NotYet) {
+    for function in functions().iter().filter(|function| function.status == Status::Unimplemented) {
         let name = function.name();
         if function.parameters().contains(&"...") {
             // Its place is in `shim/variadic.c` and `src/variadic.rs`.
@@ -143,23 +143,23 @@ pub fn not_yet() -> String {
             parameters.push(format!("{used}: {kind}"));
         }
         let said = if errstr {
-            format!("not_yet_errstr(\"{name}\", errstr, errstr_size);\n    ")
+            format!("unimplemented_errstr(\"{name}\", errstr, errstr_size);\n    ")
         } else {
             String::new()
         };
         let (result, body) = match function.return_type() {
-            "void" if is_call => ("", format!("not_yet_event(\"{name}\", rk, options, rkqu);")),
+            "void" if is_call => ("", format!("unimplemented_event(\"{name}\", rk, options, rkqu);")),
             "void" => ("", format!("let _ = \"{name}\";")),
             "rd_kafka_resp_err_t" => (" -> RespErr", format!("{said}NOT_IMPLEMENTED")),
-            "rd_kafka_error_t *" => (" -> *mut c_void", format!("{said}not_yet_error(\"{name}\")")),
+            "rd_kafka_error_t *" => (" -> *mut c_void", format!("{said}unimplemented_error(\"{name}\")")),
             "rd_kafka_conf_res_t" => (" -> i32", format!("{said}-1")),
             kind if kind.contains('*') => (" -> *mut c_void", format!("{said}std::ptr::null_mut()")),
             "size_t" => (" -> usize", "0".to_owned()),
-            "ssize_t" => (" -> isize", "not_yet_minus_one() as isize".to_owned()),
+            "ssize_t" => (" -> isize", "unimplemented_minus_one() as isize".to_owned()),
             "int64_t" => (" -> i64", "-1".to_owned()),
             "uint16_t" => (" -> u16", "0".to_owned()),
             "int16_t" => (" -> i16", "-1".to_owned()),
-            "int" | "int32_t" => (" -> i32", format!("{said}not_yet_minus_one()")),
+            "int" | "int32_t" => (" -> i32", format!("{said}unimplemented_minus_one()")),
             // Enumerations of the admin calls, whose zero is "unknown".
             _ => (" -> i32", "0".to_owned()),
         };
@@ -185,20 +185,20 @@ pub fn status_page() -> String {
     let mut page = format!(
         "# What is there of librdkafka's interface\n\n\
          Generated from [functions.txt](abi/functions.txt); a test compares it with the library's symbols.\n\n\
-         All {} symbols are exported: {} complete, {} partial, {} not yet. A function that is not there yet returns\n\
+         All {} symbols are exported: {} complete, {} partial, {} unimplemented. An unimplemented function returns\n\
          `RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED`, or NULL or -1 if its type has no error, and does nothing.\n\
          What all of them do with mistakes and with panics is in [misuse.md](../../docs/misuse.md).\n\n\
          | function | status | missing |\n|---|---|---|\n",
         functions.len(),
         count(Status::Complete),
         count(Status::Partial),
-        count(Status::NotYet),
+        count(Status::Unimplemented),
     );
     for function in &functions {
         let status = match function.status {
             Status::Complete => "complete",
             Status::Partial => "partial",
-            Status::NotYet => "not yet",
+            Status::Unimplemented => "unimplemented",
         };
         page.push_str(&format!(
             "| `{}` | {status} | {} |\n",
@@ -225,7 +225,7 @@ pub fn header(name: &str) -> String {
     text.push('\n');
     for function in functions().iter().filter(|function| function.header == name) {
         let more = match function.status {
-            Status::NotYet => " Not there yet.",
+            Status::Unimplemented => " Unimplemented.",
             _ => "",
         };
         text.push_str(&format!("/** {}{more} */\nRD_EXPORT\n{}\n\n", function.doc, function.prototype));

@@ -11,7 +11,7 @@
 //! | `admin` | admin calls, their options and results, UUIDs |
 //! | `mock` | clusters inside the process |
 //!
-//! `variadic` has the functions that Rust can't write, `not_yet` those that are unimplemented.
+//! `variadic` has the functions that Rust can't write, `unimplemented` those that are unimplemented.
 //!
 //! `abi/functions.txt` has an entry for each function; the headers in `include/`, STATUS.md, the functions' documentation and
 //! the unimplemented functions are generated from it. This is one of two crates that may say `unsafe`.
@@ -23,8 +23,8 @@ mod consume;
 mod ffi;
 mod group;
 mod mock;
-mod not_yet;
 mod produce;
 mod self_test;
 mod txn;
+mod unimplemented;
 mod variadic;

@@ -488,7 +488,7 @@ BROKER_CASE(commits_and_the_lists_of_their_callbacks) {
         say_partitions("unknown partitions", list);
         queue = rd_kafka_queue_new(rk);
         say("to a queue %s", err(rd_kafka_commit_queue(rk, NULL, queue, NULL, NULL)));
-        event = rd_kafka_queue_poll(queue, PATIENCE);
+        event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
         say("event %s %s", rd_kafka_event_name(event), err(rd_kafka_event_error(event)));
         say_partitions("event", rd_kafka_event_topic_partition_list(event));
         rd_kafka_event_destroy(event);

@@ -198,7 +198,7 @@ CASE(produced_and_reported) {
         headers->add("name", "value");
         say("by name %s", code(rk->produce("other", 0, RdKafka::Producer::RK_MSG_COPY, (void *)"three", 5, NULL, 0, 0, headers, NULL)));
         say("queue %d", rk->outq_len() > 0);
-        say("flush %s", code(rk->flush(PATIENCE)));
+        say("flush %s", code(rk->flush(TIMEOUT_MS)));
         say("queue %d", rk->outq_len());
         say_recorded_set("reports", &reports);
         say_recorded_set("partitioner", &logs);
@@ -257,7 +257,7 @@ CASE(partitions) {
 static void fill(RdKafka::Producer *rk, int count) {
         for (int i = 0; i < count; i++)
                 rk->produce("t", 0, RdKafka::Producer::RK_MSG_COPY, (void *)"value", 5, "k", 1, 0, NULL);
-        rk->flush(PATIENCE);
+        rk->flush(TIMEOUT_MS);
 }
 
 CASE(metadata) {
@@ -265,7 +265,7 @@ CASE(metadata) {
         RdKafka::Metadata *metadata = NULL;
         string text;
         fill(rk, 1);
-        say("all topics %s", code(rk->metadata(true, NULL, &metadata, PATIENCE)));
+        say("all topics %s", code(rk->metadata(true, NULL, &metadata, TIMEOUT_MS)));
         if (!metadata)
                 return;
         say("brokers %zu, first has an id %d, a host %d, a port %d", metadata->brokers()->size(), (*metadata->brokers())[0]->id() == 1,
@@ -283,10 +283,10 @@ CASE(metadata) {
         delete metadata;
         RdKafka::Topic *topic = RdKafka::Topic::create(rk, "t", NULL, text);
         metadata = NULL;
-        say("one topic %s", code(rk->metadata(false, topic, &metadata, PATIENCE)));
+        say("one topic %s", code(rk->metadata(false, topic, &metadata, TIMEOUT_MS)));
         say("topics %zu", metadata ? metadata->topics()->size() : 0);
         delete metadata;
-        say("controller %d, cluster %s", rk->controllerid(PATIENCE) >= 0, rk->clusterid(PATIENCE).empty() ? "empty" : "present");
+        say("controller %d, cluster %s", rk->controllerid(TIMEOUT_MS) >= 0, rk->clusterid(TIMEOUT_MS).empty() ? "empty" : "present");
         delete topic;
         delete rk;
 }
@@ -296,11 +296,11 @@ CASE(handles) {
         int64_t low = -7, high = -7;
         fill(rk, 3);
         say("name %d, member %s", rk->name().find("handle#producer-") == 0, rk->memberid().empty() ? "empty" : "present");
-        say("watermarks %s", code(rk->query_watermark_offsets("t", 0, &low, &high, PATIENCE)));
+        say("watermarks %s", code(rk->query_watermark_offsets("t", 0, &low, &high, TIMEOUT_MS)));
         say("  %lld to %lld", (long long)low, (long long)high);
         say("of an unknown partition %s", code(rk->query_watermark_offsets("t", 99, &low, &high, 2000)));
         std::vector<RdKafka::TopicPartition *> list(1, RdKafka::TopicPartition::create("t", 0, 1));
-        say("offsets for times %s", code(rk->offsetsForTimes(list, PATIENCE)));
+        say("offsets for times %s", code(rk->offsetsForTimes(list, TIMEOUT_MS)));
         say("pause %s", code(rk->pause(list)));
         say("  paused %s", code(list[0]->err()));
         say("resume %s", code(rk->resume(list)));
@@ -358,7 +358,7 @@ BROKER_CASE(consumer) {
         headers->add("h", "1");
         say("produce %s", code(filler->produce(name, 0, RdKafka::Producer::RK_MSG_COPY, (void *)"first", 5, "k", 1, 12345, headers, NULL)));
         say("produce %s", code(filler->produce(name, 0, RdKafka::Producer::RK_MSG_COPY, NULL, 0, NULL, 0, 0, NULL)));
-        say("flush %s", code(filler->flush(PATIENCE)));
+        say("flush %s", code(filler->flush(TIMEOUT_MS)));
         delete filler;
         conf = RdKafka::Conf::create(RdKafka::Conf::CONF_GLOBAL);
         conf->set("bootstrap.servers", bootstrap(), text);
@@ -386,13 +386,13 @@ BROKER_CASE(consumer) {
         delete message;
         say("position %s", code(rk->position(now)));
         say_partition("  position", now[0]);
-        say("committed %s", code(rk->committed(now, PATIENCE)));
+        say("committed %s", code(rk->committed(now, TIMEOUT_MS)));
         say_partition("  committed", now[0]);
         say("commit %s", code(rk->commitSync()));
-        say("committed %s", code(rk->committed(now, PATIENCE)));
+        say("committed %s", code(rk->committed(now, TIMEOUT_MS)));
         say_partition("  committed", now[0]);
         list[0]->set_offset(1);
-        say("seek %s", code(rk->seek(*list[0], PATIENCE)));
+        say("seek %s", code(rk->seek(*list[0], TIMEOUT_MS)));
         RdKafka::TopicPartition::destroy(now);
         say("unassign %s", code(rk->unassign()));
         say("assignment %s of %zu", code(rk->assignment(now)), now.size());

@@ -16,7 +16,7 @@ static rd_kafka_conf_t *failures(const char *servers, const char *name, const ch
 /* Waits until a client is connected. */
 static void connected(rd_kafka_t *rk) {
         const struct rd_kafka_metadata *metadata = NULL;
-        say("metadata %s", err(rd_kafka_metadata(rk, 0, NULL, &metadata, PATIENCE)));
+        say("metadata %s", err(rd_kafka_metadata(rk, 0, NULL, &metadata, TIMEOUT_MS)));
         if (metadata)
                 rd_kafka_metadata_destroy(metadata);
 }
@@ -69,7 +69,7 @@ BROKER_CASE(end_of_a_partition) {
         rd_kafka_message_t *message = NULL;
         int i;
         rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_VALUE("v", 1), RD_KAFKA_V_END);
-        say("flush %s", err(rd_kafka_flush(rk, PATIENCE)));
+        say("flush %s", err(rd_kafka_flush(rk, TIMEOUT_MS)));
         rd_kafka_destroy(rk);
         rk = consumer_of(conf_of("bootstrap.servers", bootstrap(), "group.id", topic, "enable.partition.eof", "true", NULL));
         for (i = 0; i < 2; i++) {
@@ -104,7 +104,7 @@ static int exists(const char *topic) {
         rd_kafka_t *rk = consumer_of(conf_of("bootstrap.servers", bootstrap(), NULL));
         const struct rd_kafka_metadata *metadata = NULL;
         int i, found = 0;
-        rd_kafka_metadata(rk, 1, NULL, &metadata, PATIENCE);
+        rd_kafka_metadata(rk, 1, NULL, &metadata, TIMEOUT_MS);
         for (i = 0; metadata && i < metadata->topic_cnt; i++)
                 found |= !strcmp(metadata->topics[i].topic, topic);
         if (metadata)

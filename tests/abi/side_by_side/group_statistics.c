@@ -3,8 +3,8 @@
 
 #define PARTITIONS 2
 /* Brokers of Apache Kafka want heartbeats of the consumer protocol every 5 s, and a rebalance takes several. */
-#undef PATIENCE
-#define PATIENCE 40000
+#undef TIMEOUT_MS
+#define TIMEOUT_MS 40000
 
 static rd_kafka_t *host;
 
@@ -38,7 +38,7 @@ static void fill(const char *topic, int partition, int messages) {
         rd_kafka_t *rk = producer_of(conf_of("bootstrap.servers", getenv("SBS_BOOTSTRAP"), "linger.ms", "0", NULL));
         while (messages-- > 0)
                 rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(partition), RD_KAFKA_V_VALUE((void *)"v", 1), RD_KAFKA_V_END);
-        rd_kafka_flush(rk, PATIENCE);
+        rd_kafka_flush(rk, TIMEOUT_MS);
         rd_kafka_destroy(rk);
 }
 
@@ -235,7 +235,7 @@ static void create(const char *topic, int partitions) {
         rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
         rd_kafka_event_t *event;
         rd_kafka_CreateTopics(rk, &wanted, 1, NULL, queue);
-        event = rd_kafka_queue_poll(queue, PATIENCE);
+        event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
         say("create %s", event ? err(rd_kafka_event_error(event)) : "nothing");
         /* Brokers of Apache Kafka learn of it one after the other. */
         if (getenv("OTTLA_BOOTSTRAP"))

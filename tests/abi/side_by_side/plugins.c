@@ -26,7 +26,7 @@ static void use(rd_kafka_conf_t *conf) {
         rd_kafka_t *rk = producer_of(conf);
         rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("t"), RD_KAFKA_V_VALUE("x", 1), RD_KAFKA_V_END);
         rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE);
-        say("flush %s", err(rd_kafka_flush(rk, PATIENCE)));
+        say("flush %s", err(rd_kafka_flush(rk, TIMEOUT_MS)));
         rd_kafka_destroy(rk);
 }
 

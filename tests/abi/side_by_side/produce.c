@@ -723,10 +723,10 @@ CASE(texts_of_reports) {
         cluster = rd_kafka_handle_mock_cluster(rk);
         rd_kafka_mock_topic_create(cluster, "t", 1, 1);
         rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("t"), RD_KAFKA_V_VALUE("value", 6), RD_KAFKA_V_OPAQUE("delivered"), RD_KAFKA_V_END);
-        say("flush %s", err(rd_kafka_flush(rk, PATIENCE)));
+        say("flush %s", err(rd_kafka_flush(rk, TIMEOUT_MS)));
         rd_kafka_mock_push_request_errors(cluster, 0, 1, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
         rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("t"), RD_KAFKA_V_VALUE("value", 6), RD_KAFKA_V_OPAQUE("refused"), RD_KAFKA_V_END);
-        say("flush %s", err(rd_kafka_flush(rk, PATIENCE)));
+        say("flush %s", err(rd_kafka_flush(rk, TIMEOUT_MS)));
         say_recorded("reports", &statistics);
         rd_kafka_destroy(rk);
 }

@@ -436,7 +436,7 @@ CASE(partition_queue_is_read_alone) {
                 rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("t"), RD_KAFKA_V_PARTITION(i), RD_KAFKA_V_VALUE((void *)&"01"[i], 1), RD_KAFKA_V_END);
                 rd_kafka_topic_partition_list_add(list, "t", i)->offset = 0;
         }
-        say("flush %s", err(rd_kafka_flush(rk, PATIENCE)));
+        say("flush %s", err(rd_kafka_flush(rk, TIMEOUT_MS)));
         consumer = consumer_of(conf_of("bootstrap.servers", rd_kafka_mock_cluster_bootstraps(cluster), "group.id", "g", "enable.auto.commit", "false", NULL));
         of_consumer = rd_kafka_queue_get_consumer(consumer);
         say("queue of the consumer %s", of_consumer ? "present" : "NULL");

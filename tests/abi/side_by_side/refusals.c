@@ -139,7 +139,7 @@ static void compacted_topic(const char *topic) {
         rd_kafka_event_t *event;
         rd_kafka_NewTopic_set_config(new_topic, "cleanup.policy", "compact");
         rd_kafka_CreateTopics(rk, &new_topic, 1, NULL, queue);
-        event = rd_kafka_queue_poll(queue, PATIENCE);
+        event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
         say("topic %s", err(rd_kafka_event_error(event)));
         rd_kafka_event_destroy(event);
         rd_kafka_NewTopic_destroy(new_topic);
@@ -169,10 +169,10 @@ static void partly_invalid(const char *name, const char *idempotent) {
         for (i = 0; i < 2; i++)
                 rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_KEY(NULL, 0),
                                   RD_KAFKA_V_VALUE((void *)&"45"[i], 1), RD_KAFKA_V_END);
-        say("flush %s", err(rd_kafka_flush(rk, PATIENCE)));
+        say("flush %s", err(rd_kafka_flush(rk, TIMEOUT_MS)));
         say("fatal %s", err(rd_kafka_fatal_error(rk, NULL, 0)));
         rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_KEY("key", 3), RD_KAFKA_V_VALUE("last", 4), RD_KAFKA_V_END);
-        say("flush %s", err(rd_kafka_flush(rk, PATIENCE)));
+        say("flush %s", err(rd_kafka_flush(rk, TIMEOUT_MS)));
         say_recorded("reports", &refused);
         rd_kafka_destroy(rk);
 }

@@ -226,12 +226,12 @@ UNUSED static const char *took(long began, long timeout) {
 }
 
 /* The timeout of waits for an expected event, in milliseconds; only a failure waits this long. */
-#define PATIENCE 10000
+#define TIMEOUT_MS 10000
 
 /* Repeats the step until the condition holds; prints a line after a timeout. */
 #define UNTIL(condition, step)                                                                                                 \
         do {                                                                                                                   \
-                long sbs_ends = millis() + PATIENCE;                                                                           \
+                long sbs_ends = millis() + TIMEOUT_MS;                                                                           \
                 int sbs_holds;                                                                                                 \
                 while (!(sbs_holds = !!(condition)) && millis() < sbs_ends) {                                                  \
                         step;                                                                                                  \

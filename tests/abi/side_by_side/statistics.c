@@ -28,7 +28,7 @@ static void fill(int messages) {
         rd_kafka_t *rk = producer_of(conf_of("bootstrap.servers", getenv("SBS_BOOTSTRAP"), NULL));
         while (messages-- > 0)
                 rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("t"), RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_VALUE("v", 1), RD_KAFKA_V_END);
-        rd_kafka_flush(rk, PATIENCE);
+        rd_kafka_flush(rk, TIMEOUT_MS);
         rd_kafka_destroy(rk);
 }
 
@@ -243,7 +243,7 @@ CASE(brokers_of_a_consumer_with_a_group) {
         rd_kafka_assign(rk, at(0));
         UNTIL(polled(rk), (void)0);
         say("commit %s", err(rd_kafka_commit(rk, at(1), 0)));
-        say("watermarks %s", err(rd_kafka_query_watermark_offsets(rk, "t", 0, &low, &high, PATIENCE)));
+        say("watermarks %s", err(rd_kafka_query_watermark_offsets(rk, "t", 0, &low, &high, TIMEOUT_MS)));
         refresh(rk);
         say_broker("GroupCoordinator");
         snprintf(name, sizeof(name), "%s/1", getenv("SBS_BOOTSTRAP"));

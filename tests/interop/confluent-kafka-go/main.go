@@ -17,7 +17,7 @@ import (
 const (
 	partitions = 4
 	round      = 100
-	patience   = 60 * time.Second
+	timeout    = 60 * time.Second
 )
 
 func check(err error) {
@@ -126,14 +126,14 @@ func produce(producer *kafka.Producer, topic string, first int) {
 				check(report.TopicPartition.Error)
 				delivered++
 			}
-		case <-time.After(patience):
+		case <-time.After(timeout):
 			panic("records are not delivered")
 		}
 	}
 }
 
 func twoMembers(config kafka.ConfigMap, topic string, producer *kafka.Producer) {
-	until := time.Now().Add(patience)
+	until := time.Now().Add(timeout)
 	inTime := func(what string, members ...*member) {
 		if time.Now().After(until) {
 			for _, m := range members {
@@ -174,7 +174,7 @@ func twoMembers(config kafka.ConfigMap, topic string, producer *kafka.Producer) 
 	for partition := range asked {
 		asked[partition] = kafka.TopicPartition{Topic: &topic, Partition: int32(partition)}
 	}
-	committed, err := second.consumer.Committed(asked, int(patience.Milliseconds()))
+	committed, err := second.consumer.Committed(asked, int(timeout.Milliseconds()))
 	check(err)
 	for _, partition := range committed {
 		if partition.Offset != 2*round {
@@ -228,13 +228,13 @@ func transactions(brokers, topic string) {
 	check(newer.CommitTransaction(nil))
 	check(consumer.Assign([]kafka.TopicPartition{{Topic: &topic, Partition: 0, Offset: kafka.OffsetBeginning}}))
 	for _, expected := range []string{"committed", "of the newer"} {
-		message, err := consumer.ReadMessage(patience)
+		message, err := consumer.ReadMessage(timeout)
 		check(err)
 		if string(message.Value) != expected {
 			panic(message)
 		}
 	}
-	committed, err := consumer.Committed(asked, int(patience.Milliseconds()))
+	committed, err := consumer.Committed(asked, int(timeout.Milliseconds()))
 	check(err)
 	if committed[0].Offset != 7 {
 		panic(committed)

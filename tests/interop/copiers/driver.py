@@ -37,7 +37,7 @@ parser.add_argument("--broker-fault", action="append", default=[], help="NAME=CO
 parser.add_argument("--seed", type=int, default=int(time.time()))
 options = parser.parse_args()
 chance = random.Random(options.seed)
-PATIENCE = 90
+TIMEOUT_S = 90
 lock = threading.Lock()
 ended = threading.Event()
 
@@ -120,8 +120,8 @@ def progress(reason):
     """Waits until something is committed, if there is something left to copy."""
     before, began = copied(), time.monotonic()
     while copied() <= before and (producer.is_alive() or copied() < produced[0]):
-        if time.monotonic() - began > PATIENCE:
-            fail(f"nothing is committed for {PATIENCE} s after {reason}")
+        if time.monotonic() - began > TIMEOUT_S:
+            fail(f"nothing is committed for {TIMEOUT_S} s after {reason}")
         time.sleep(0.1)
     print(f"  {reason}: progress after {time.monotonic() - began:.1f} s, {copied()} copied", flush=True)
 

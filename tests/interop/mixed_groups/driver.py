@@ -39,7 +39,7 @@ options = parser.parse_args()
 commands = dict(member.split("=", 1) for member in options.member)
 chance = random.Random(options.seed)
 # A rebalance after a lost member takes the session timeout of 6 s.
-PATIENCE = 60
+TIMEOUT_S = 60
 lock = threading.Lock()
 counter = itertools.count(1)
 
@@ -137,7 +137,7 @@ def balanced(change):
             sizes = [len(share) for share in shares]
             if everything == list(range(options.partitions)) and max(sizes) - min(sizes) <= 1:
                 break
-        if time.monotonic() - began > PATIENCE:
+        if time.monotonic() - began > TIMEOUT_S:
             fail(f"{change}: not balanced: {dict((member.name, member.held) for member in running)}")
         dead = [member.name for member in running if member.process.poll() is not None]
         if dead:
@@ -226,7 +226,7 @@ def wait_for(produced):
             count = len({record[1:] for member in everyone for record in member.records})
         if count == produced:
             return
-        if time.monotonic() - began > PATIENCE:
+        if time.monotonic() - began > TIMEOUT_S:
             fail(f"{count} of {produced} records came")
         time.sleep(0.2)
 

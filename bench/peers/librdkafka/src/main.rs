@@ -299,7 +299,7 @@ unsafe fn consume(job: &Job) {
     let (messages, partitions) = (job.number("messages"), job.number("partitions") as i32);
     let topic = CString::new(job.text("topic")).unwrap();
     let mut received = Received::default();
-    let patience = Duration::from_secs(60);
+    let timeout = Duration::from_secs(60);
     let own = [
         ("bootstrap.servers", job.text("bootstrap")),
         ("group.id", "bench"),
@@ -321,7 +321,7 @@ unsafe fn consume(job: &Job) {
                 (*rd_kafka_topic_partition_list_add(list, topic.as_ptr(), partition)).offset = BEGINNING;
             }
             assert!(rd_kafka_assign(client, list) as i32 == 0);
-            while received.messages < messages && began.elapsed() < patience {
+            while received.messages < messages && began.elapsed() < timeout {
                 let message = rd_kafka_consumer_poll(client, 1000);
                 if !message.is_null() {
                     take(message, &mut received);
@@ -335,7 +335,7 @@ unsafe fn consume(job: &Job) {
                 assert!(rd_kafka_consume_start_queue(topic, partition, BEGINNING, queue) == 0);
             }
             let mut batch = vec![ptr::null_mut::<rd_kafka_message_t>(); 1000];
-            while received.messages < messages && began.elapsed() < patience {
+            while received.messages < messages && began.elapsed() < timeout {
                 if mode == "callback" {
                     rd_kafka_consume_callback_queue(
                         queue,

@@ -1044,15 +1044,15 @@ rd_kafka_resp_err_t rd_kafka_header_get(const rd_kafka_headers_t *hdrs, size_t i
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_header_get_all(const rd_kafka_headers_t *hdrs, size_t idx, const char **namep, const void **valuep, size_t *sizep);
 
-/** Messages count. Not there yet. */
+/** Messages count. Unimplemented. */
 RD_EXPORT
 size_t rd_kafka_messages_count(const rd_kafka_messages_t *messages);
 
-/** Messages get. Not there yet. */
+/** Messages get. Unimplemented. */
 RD_EXPORT
 rd_kafka_message_t *rd_kafka_messages_get(const rd_kafka_messages_t *messages, size_t index);
 
-/** Frees the messages. Not there yet. */
+/** Frees the messages. Unimplemented. */
 RD_EXPORT
 void rd_kafka_messages_destroy(rd_kafka_messages_t *messages);
 
@@ -1104,7 +1104,7 @@ rd_kafka_msg_status_t rd_kafka_message_status(const rd_kafka_message_t *rkmessag
 RD_EXPORT
 int32_t rd_kafka_message_leader_epoch(const rd_kafka_message_t *rkmessage);
 
-/** How often a share group delivered a message; there are none without share consumers. Not there yet. */
+/** How often a share group delivered a message; there are none without share consumers. Unimplemented. */
 RD_EXPORT
 int16_t rd_kafka_message_delivery_count(const rd_kafka_message_t *rkmessage);
 
@@ -1356,15 +1356,15 @@ void rd_kafka_destroy(rd_kafka_t *rk);
 RD_EXPORT
 void rd_kafka_destroy_flags(rd_kafka_t *rk, int flags);
 
-/** Share groups: queue get sasl. Not there yet. */
+/** Share groups: queue get sasl. Unimplemented. */
 RD_EXPORT
 rd_kafka_queue_t *rd_kafka_share_queue_get_sasl(rd_kafka_share_t *rkshare);
 
-/** Share groups: oauthbearer set token. Not there yet. */
+/** Share groups: oauthbearer set token. Unimplemented. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_share_oauthbearer_set_token(rd_kafka_share_t *rkshare, const char *token_value, int64_t md_lifetime_ms, const char *md_principal_name, const char **extensions, size_t extension_size, char *errstr, size_t errstr_size);
 
-/** Share groups: oauthbearer set token failure. Not there yet. */
+/** Share groups: oauthbearer set token failure. Unimplemented. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_share_oauthbearer_set_token_failure(rd_kafka_share_t *rkshare, const char *errstr);
 
@@ -1696,103 +1696,103 @@ rd_kafka_resp_err_t rd_kafka_flush(rd_kafka_t *rk, int timeout_ms);
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_purge(rd_kafka_t *rk, int purge_flags);
 
-/** Share groups: partition offsets list count. Not there yet. */
+/** Share groups: partition offsets list count. Unimplemented. */
 RD_EXPORT
 size_t rd_kafka_share_partition_offsets_list_count(const rd_kafka_share_partition_offsets_list_t *list);
 
-/** Share groups: partition offsets list get. Not there yet. */
+/** Share groups: partition offsets list get. Unimplemented. */
 RD_EXPORT
 const rd_kafka_share_partition_offsets_t *rd_kafka_share_partition_offsets_list_get(const rd_kafka_share_partition_offsets_list_t *list, size_t index);
 
-/** Frees the share partition offsets list. Not there yet. */
+/** Frees the share partition offsets list. Unimplemented. */
 RD_EXPORT
 void rd_kafka_share_partition_offsets_list_destroy(rd_kafka_share_partition_offsets_list_t *list);
 
-/** Share groups: partition offsets partition. Not there yet. */
+/** Share groups: partition offsets partition. Unimplemented. */
 RD_EXPORT
 const rd_kafka_topic_partition_t *rd_kafka_share_partition_offsets_partition(const rd_kafka_share_partition_offsets_t *partition_offsets);
 
-/** Share groups: partition offsets offsets. Not there yet. */
+/** Share groups: partition offsets offsets. Unimplemented. */
 RD_EXPORT
 const int64_t *rd_kafka_share_partition_offsets_offsets(const rd_kafka_share_partition_offsets_t *partition_offsets);
 
-/** Share groups: partition offsets offsets cnt. Not there yet. */
+/** Share groups: partition offsets offsets cnt. Unimplemented. */
 RD_EXPORT
 size_t rd_kafka_share_partition_offsets_offsets_cnt(const rd_kafka_share_partition_offsets_t *partition_offsets);
 
-/** Share groups: consumer new. Not there yet. */
+/** Share groups: consumer new. Unimplemented. */
 RD_EXPORT
 rd_kafka_share_t *rd_kafka_share_consumer_new(rd_kafka_conf_t *conf, char *errstr, size_t errstr_size);
 
-/** Share groups: set acknowledgement commit cb. Not there yet. */
+/** Share groups: set acknowledgement commit cb. Unimplemented. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_share_set_acknowledgement_commit_cb(rd_kafka_share_t *rkshare, void (*share_acknowledgement_commit_cb)(rd_kafka_share_t *rkshare, rd_kafka_share_partition_offsets_list_t *partitions, rd_kafka_resp_err_t err, void *opaque), void *opaque);
 
-/** Share groups: subscribe. Not there yet. */
+/** Share groups: subscribe. Unimplemented. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_share_subscribe(rd_kafka_share_t *rkshare, const rd_kafka_topic_partition_list_t *topics);
 
-/** Share groups: unsubscribe. Not there yet. */
+/** Share groups: unsubscribe. Unimplemented. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_share_unsubscribe(rd_kafka_share_t *rkshare);
 
-/** Share groups: subscription. Not there yet. */
+/** Share groups: subscription. Unimplemented. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_share_subscription(rd_kafka_share_t *rkshare, rd_kafka_topic_partition_list_t **topics);
 
-/** Share groups: poll. Not there yet. */
+/** Share groups: poll. Unimplemented. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_share_poll(rd_kafka_share_t *rkshare, int timeout_ms, rd_kafka_messages_t **rkmessages);
 
-/** Share groups: acknowledge. Not there yet. */
+/** Share groups: acknowledge. Unimplemented. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_share_acknowledge(rd_kafka_share_t *rkshare, const rd_kafka_message_t *rkmessage);
 
-/** Share groups: acknowledge type. Not there yet. */
+/** Share groups: acknowledge type. Unimplemented. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_share_acknowledge_type(rd_kafka_share_t *rkshare, const rd_kafka_message_t *rkmessage, rd_kafka_share_AcknowledgeType_t type);
 
-/** Share groups: acknowledge offset. Not there yet. */
+/** Share groups: acknowledge offset. Unimplemented. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_share_acknowledge_offset(rd_kafka_share_t *rkshare, const char *topic, int32_t partition, int64_t offset, rd_kafka_share_AcknowledgeType_t type);
 
-/** Share groups: commit async. Not there yet. */
+/** Share groups: commit async. Unimplemented. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_share_commit_async(rd_kafka_share_t *rkshare);
 
-/** Share groups: commit sync. Not there yet. */
+/** Share groups: commit sync. Unimplemented. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_share_commit_sync(rd_kafka_share_t *rkshare, int timeout_ms, rd_kafka_topic_partition_list_t **partitions);
 
-/** Share groups: consumer close. Not there yet. */
+/** Share groups: consumer close. Unimplemented. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_share_consumer_close(rd_kafka_share_t *rkshare);
 
-/** Share groups: consumer close queue. Not there yet. */
+/** Share groups: consumer close queue. Unimplemented. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_share_consumer_close_queue(rd_kafka_share_t *rkshare, rd_kafka_queue_t *rkqu);
 
-/** Share groups: consumer closed. Not there yet. */
+/** Share groups: consumer closed. Unimplemented. */
 RD_EXPORT
 int rd_kafka_share_consumer_closed(rd_kafka_share_t *rkshare);
 
-/** Frees the share. Not there yet. */
+/** Frees the share. Unimplemented. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_share_destroy(rd_kafka_share_t *rkshare);
 
-/** Share groups: destroy flags. Not there yet. */
+/** Share groups: destroy flags. Unimplemented. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_share_destroy_flags(rd_kafka_share_t *rkshare, int flags);
 
-/** Share groups: set log queue. Not there yet. */
+/** Share groups: set log queue. Unimplemented. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_share_set_log_queue(rd_kafka_share_t *rkshare, rd_kafka_queue_t *rkqu);
 
-/** Share groups: sasl background callbacks enable. Not there yet. */
+/** Share groups: sasl background callbacks enable. Unimplemented. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_share_sasl_background_callbacks_enable(rd_kafka_share_t *rkshare);
 
-/** Share groups: sasl set credentials. Not there yet. */
+/** Share groups: sasl set credentials. Unimplemented. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_share_sasl_set_credentials(rd_kafka_share_t *rkshare, const char *username, const char *password);
 
@@ -2008,15 +2008,15 @@ const rd_kafka_DeleteGroups_result_t *rd_kafka_event_DeleteGroups_result(rd_kafk
 RD_EXPORT
 const rd_kafka_DeleteConsumerGroupOffsets_result_t *rd_kafka_event_DeleteConsumerGroupOffsets_result(rd_kafka_event_t *rkev);
 
-/** The result of CreateAcls that an event carries, or NULL if it is another kind of event. Not there yet. */
+/** The result of CreateAcls that an event carries, or NULL if it is another kind of event. Unimplemented. */
 RD_EXPORT
 const rd_kafka_CreateAcls_result_t *rd_kafka_event_CreateAcls_result(rd_kafka_event_t *rkev);
 
-/** The result of DescribeAcls that an event carries, or NULL if it is another kind of event. Not there yet. */
+/** The result of DescribeAcls that an event carries, or NULL if it is another kind of event. Unimplemented. */
 RD_EXPORT
 const rd_kafka_DescribeAcls_result_t *rd_kafka_event_DescribeAcls_result(rd_kafka_event_t *rkev);
 
-/** The result of DeleteAcls that an event carries, or NULL if it is another kind of event. Not there yet. */
+/** The result of DeleteAcls that an event carries, or NULL if it is another kind of event. Unimplemented. */
 RD_EXPORT
 const rd_kafka_DeleteAcls_result_t *rd_kafka_event_DeleteAcls_result(rd_kafka_event_t *rkev);
 
@@ -2032,15 +2032,15 @@ const rd_kafka_AlterConsumerGroupOffsets_result_t *rd_kafka_event_AlterConsumerG
 RD_EXPORT
 const rd_kafka_ListOffsets_result_t *rd_kafka_event_ListOffsets_result(rd_kafka_event_t *rkev);
 
-/** The result of DescribeUserScramCredentials that an event carries, or NULL if it is another kind of event. Not there yet. */
+/** The result of DescribeUserScramCredentials that an event carries, or NULL if it is another kind of event. Unimplemented. */
 RD_EXPORT
 const rd_kafka_DescribeUserScramCredentials_result_t *rd_kafka_event_DescribeUserScramCredentials_result(rd_kafka_event_t *rkev);
 
-/** The result of AlterUserScramCredentials that an event carries, or NULL if it is another kind of event. Not there yet. */
+/** The result of AlterUserScramCredentials that an event carries, or NULL if it is another kind of event. Unimplemented. */
 RD_EXPORT
 const rd_kafka_AlterUserScramCredentials_result_t *rd_kafka_event_AlterUserScramCredentials_result(rd_kafka_event_t *rkev);
 
-/** The result of ElectLeaders that an event carries, or NULL if it is another kind of event. Not there yet. */
+/** The result of ElectLeaders that an event carries, or NULL if it is another kind of event. Unimplemented. */
 RD_EXPORT
 const rd_kafka_ElectLeaders_result_t *rd_kafka_event_ElectLeaders_result(rd_kafka_event_t *rkev);
 
@@ -2132,11 +2132,11 @@ const char *rd_kafka_group_result_name(const rd_kafka_group_result_t *groupres);
 RD_EXPORT
 const rd_kafka_topic_partition_list_t *rd_kafka_group_result_partitions(const rd_kafka_group_result_t *groupres);
 
-/** The partition in the result of topic_partition; they live as long as the event. Not there yet. */
+/** The partition in the result of topic_partition; they live as long as the event. Unimplemented. */
 RD_EXPORT
 const rd_kafka_topic_partition_t *rd_kafka_topic_partition_result_partition(const rd_kafka_topic_partition_result_t *partition_result);
 
-/** The error in the result of topic_partition; they live as long as the event. Not there yet. */
+/** The error in the result of topic_partition; they live as long as the event. Unimplemented. */
 RD_EXPORT
 const rd_kafka_error_t *rd_kafka_topic_partition_result_error(const rd_kafka_topic_partition_result_t *partition_result);
 
@@ -2296,7 +2296,7 @@ int rd_kafka_ConfigEntry_is_synonym(const rd_kafka_ConfigEntry_t *entry);
 RD_EXPORT
 const rd_kafka_ConfigEntry_t **rd_kafka_ConfigEntry_synonyms(const rd_kafka_ConfigEntry_t *entry, size_t *cntp);
 
-/** The name of the resource pattern type. Not there yet. */
+/** The name of the resource pattern type. Unimplemented. */
 RD_EXPORT
 const char *rd_kafka_ResourcePatternType_name(rd_kafka_ResourcePatternType_t resource_pattern_type);
 
@@ -2664,175 +2664,175 @@ const rd_kafka_ListOffsetsResultInfo_t **rd_kafka_ListOffsets_result_infos(const
 RD_EXPORT
 void rd_kafka_ListOffsets(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *topic_partitions, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The mechanism of the scram credential info. Not there yet. */
+/** The mechanism of the scram credential info. Unimplemented. */
 RD_EXPORT
 rd_kafka_ScramMechanism_t rd_kafka_ScramCredentialInfo_mechanism(const rd_kafka_ScramCredentialInfo_t *scram_credential_info);
 
-/** The iterations of the scram credential info. Not there yet. */
+/** The iterations of the scram credential info. Unimplemented. */
 RD_EXPORT
 int32_t rd_kafka_ScramCredentialInfo_iterations(const rd_kafka_ScramCredentialInfo_t *scram_credential_info);
 
-/** The user of the user scram credentials description. Not there yet. */
+/** The user of the user scram credentials description. Unimplemented. */
 RD_EXPORT
 const char *rd_kafka_UserScramCredentialsDescription_user(const rd_kafka_UserScramCredentialsDescription_t *description);
 
-/** The error of the user scram credentials description. Not there yet. */
+/** The error of the user scram credentials description. Unimplemented. */
 RD_EXPORT
 const rd_kafka_error_t *rd_kafka_UserScramCredentialsDescription_error(const rd_kafka_UserScramCredentialsDescription_t *description);
 
-/** The scramcredentialinfo count of the user scram credentials description. Not there yet. */
+/** The scramcredentialinfo count of the user scram credentials description. Unimplemented. */
 RD_EXPORT
 size_t rd_kafka_UserScramCredentialsDescription_scramcredentialinfo_count(const rd_kafka_UserScramCredentialsDescription_t *description);
 
-/** The scramcredentialinfo of the user scram credentials description. Not there yet. */
+/** The scramcredentialinfo of the user scram credentials description. Unimplemented. */
 RD_EXPORT
 const rd_kafka_ScramCredentialInfo_t *rd_kafka_UserScramCredentialsDescription_scramcredentialinfo(const rd_kafka_UserScramCredentialsDescription_t *description, size_t idx);
 
-/** The descriptions in the result of DescribeUserScramCredentials; they live as long as the event. Not there yet. */
+/** The descriptions in the result of DescribeUserScramCredentials; they live as long as the event. Unimplemented. */
 RD_EXPORT
 const rd_kafka_UserScramCredentialsDescription_t **rd_kafka_DescribeUserScramCredentials_result_descriptions(const rd_kafka_DescribeUserScramCredentials_result_t *result, size_t *cntp);
 
-/** Asks for describe user scram credentials; the result comes as an event to rkqu. Not there yet. */
+/** Asks for describe user scram credentials; the result comes as an event to rkqu. Unimplemented. */
 RD_EXPORT
 void rd_kafka_DescribeUserScramCredentials(rd_kafka_t *rk, const char **users, size_t user_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** A new user scram credential upsertion. Not there yet. */
+/** A new user scram credential upsertion. Unimplemented. */
 RD_EXPORT
 rd_kafka_UserScramCredentialAlteration_t *rd_kafka_UserScramCredentialUpsertion_new(const char *username, rd_kafka_ScramMechanism_t mechanism, int32_t iterations, const unsigned char *password, size_t password_size, const unsigned char *salt, size_t salt_size);
 
-/** A new user scram credential deletion. Not there yet. */
+/** A new user scram credential deletion. Unimplemented. */
 RD_EXPORT
 rd_kafka_UserScramCredentialAlteration_t *rd_kafka_UserScramCredentialDeletion_new(const char *username, rd_kafka_ScramMechanism_t mechanism);
 
-/** Frees the user scram credential alteration. Not there yet. */
+/** Frees the user scram credential alteration. Unimplemented. */
 RD_EXPORT
 void rd_kafka_UserScramCredentialAlteration_destroy(rd_kafka_UserScramCredentialAlteration_t *alteration);
 
-/** Frees each user scram credential alteration of an array; the array itself stays the caller's. Not there yet. */
+/** Frees each user scram credential alteration of an array; the array itself stays the caller's. Unimplemented. */
 RD_EXPORT
 void rd_kafka_UserScramCredentialAlteration_destroy_array(rd_kafka_UserScramCredentialAlteration_t **alterations, size_t alteration_cnt);
 
-/** The response user in the result of AlterUserScramCredentials; they live as long as the event. Not there yet. */
+/** The response user in the result of AlterUserScramCredentials; they live as long as the event. Unimplemented. */
 RD_EXPORT
 const char *rd_kafka_AlterUserScramCredentials_result_response_user(const rd_kafka_AlterUserScramCredentials_result_response_t *response);
 
-/** The response error in the result of AlterUserScramCredentials; they live as long as the event. Not there yet. */
+/** The response error in the result of AlterUserScramCredentials; they live as long as the event. Unimplemented. */
 RD_EXPORT
 const rd_kafka_error_t *rd_kafka_AlterUserScramCredentials_result_response_error(const rd_kafka_AlterUserScramCredentials_result_response_t *response);
 
-/** The responses in the result of AlterUserScramCredentials; they live as long as the event. Not there yet. */
+/** The responses in the result of AlterUserScramCredentials; they live as long as the event. Unimplemented. */
 RD_EXPORT
 const rd_kafka_AlterUserScramCredentials_result_response_t **rd_kafka_AlterUserScramCredentials_result_responses(const rd_kafka_AlterUserScramCredentials_result_t *result, size_t *cntp);
 
-/** Asks for alter user scram credentials; the result comes as an event to rkqu. Not there yet. */
+/** Asks for alter user scram credentials; the result comes as an event to rkqu. Unimplemented. */
 RD_EXPORT
 void rd_kafka_AlterUserScramCredentials(rd_kafka_t *rk, rd_kafka_UserScramCredentialAlteration_t **alterations, size_t alteration_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The error in the result of acl; they live as long as the event. Not there yet. */
+/** The error in the result of acl; they live as long as the event. Unimplemented. */
 RD_EXPORT
 const rd_kafka_error_t *rd_kafka_acl_result_error(const rd_kafka_acl_result_t *aclres);
 
-/** The name of the acl operation. Not there yet. */
+/** The name of the acl operation. Unimplemented. */
 RD_EXPORT
 const char *rd_kafka_AclOperation_name(rd_kafka_AclOperation_t acl_operation);
 
-/** The name of the acl permission type. Not there yet. */
+/** The name of the acl permission type. Unimplemented. */
 RD_EXPORT
 const char *rd_kafka_AclPermissionType_name(rd_kafka_AclPermissionType_t acl_permission_type);
 
-/** A new acl binding. Not there yet. */
+/** A new acl binding. Unimplemented. */
 RD_EXPORT
 rd_kafka_AclBinding_t *rd_kafka_AclBinding_new(rd_kafka_ResourceType_t restype, const char *name, rd_kafka_ResourcePatternType_t resource_pattern_type, const char *principal, const char *host, rd_kafka_AclOperation_t operation, rd_kafka_AclPermissionType_t permission_type, char *errstr, size_t errstr_size);
 
-/** A new acl binding filter. Not there yet. */
+/** A new acl binding filter. Unimplemented. */
 RD_EXPORT
 rd_kafka_AclBindingFilter_t *rd_kafka_AclBindingFilter_new(rd_kafka_ResourceType_t restype, const char *name, rd_kafka_ResourcePatternType_t resource_pattern_type, const char *principal, const char *host, rd_kafka_AclOperation_t operation, rd_kafka_AclPermissionType_t permission_type, char *errstr, size_t errstr_size);
 
-/** The restype of the acl binding. Not there yet. */
+/** The restype of the acl binding. Unimplemented. */
 RD_EXPORT
 rd_kafka_ResourceType_t rd_kafka_AclBinding_restype(const rd_kafka_AclBinding_t *acl);
 
-/** The name of the acl binding. Not there yet. */
+/** The name of the acl binding. Unimplemented. */
 RD_EXPORT
 const char *rd_kafka_AclBinding_name(const rd_kafka_AclBinding_t *acl);
 
-/** The principal of the acl binding. Not there yet. */
+/** The principal of the acl binding. Unimplemented. */
 RD_EXPORT
 const char *rd_kafka_AclBinding_principal(const rd_kafka_AclBinding_t *acl);
 
-/** The host of the acl binding. Not there yet. */
+/** The host of the acl binding. Unimplemented. */
 RD_EXPORT
 const char *rd_kafka_AclBinding_host(const rd_kafka_AclBinding_t *acl);
 
-/** The operation of the acl binding. Not there yet. */
+/** The operation of the acl binding. Unimplemented. */
 RD_EXPORT
 rd_kafka_AclOperation_t rd_kafka_AclBinding_operation(const rd_kafka_AclBinding_t *acl);
 
-/** The permission type of the acl binding. Not there yet. */
+/** The permission type of the acl binding. Unimplemented. */
 RD_EXPORT
 rd_kafka_AclPermissionType_t rd_kafka_AclBinding_permission_type(const rd_kafka_AclBinding_t *acl);
 
-/** The resource pattern type of the acl binding. Not there yet. */
+/** The resource pattern type of the acl binding. Unimplemented. */
 RD_EXPORT
 rd_kafka_ResourcePatternType_t rd_kafka_AclBinding_resource_pattern_type(const rd_kafka_AclBinding_t *acl);
 
-/** The error of the acl binding. Not there yet. */
+/** The error of the acl binding. Unimplemented. */
 RD_EXPORT
 const rd_kafka_error_t *rd_kafka_AclBinding_error(const rd_kafka_AclBinding_t *acl);
 
-/** Frees the acl binding. Not there yet. */
+/** Frees the acl binding. Unimplemented. */
 RD_EXPORT
 void rd_kafka_AclBinding_destroy(rd_kafka_AclBinding_t *acl_binding);
 
-/** Frees each acl binding of an array; the array itself stays the caller's. Not there yet. */
+/** Frees each acl binding of an array; the array itself stays the caller's. Unimplemented. */
 RD_EXPORT
 void rd_kafka_AclBinding_destroy_array(rd_kafka_AclBinding_t **acl_bindings, size_t acl_bindings_cnt);
 
-/** The acls in the result of CreateAcls; they live as long as the event. Not there yet. */
+/** The acls in the result of CreateAcls; they live as long as the event. Unimplemented. */
 RD_EXPORT
 const rd_kafka_acl_result_t **rd_kafka_CreateAcls_result_acls(const rd_kafka_CreateAcls_result_t *result, size_t *cntp);
 
-/** Asks for create acls; the result comes as an event to rkqu. Not there yet. */
+/** Asks for create acls; the result comes as an event to rkqu. Unimplemented. */
 RD_EXPORT
 void rd_kafka_CreateAcls(rd_kafka_t *rk, rd_kafka_AclBinding_t **new_acls, size_t new_acls_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The acls in the result of DescribeAcls; they live as long as the event. Not there yet. */
+/** The acls in the result of DescribeAcls; they live as long as the event. Unimplemented. */
 RD_EXPORT
 const rd_kafka_AclBinding_t **rd_kafka_DescribeAcls_result_acls(const rd_kafka_DescribeAcls_result_t *result, size_t *cntp);
 
-/** Asks for describe acls; the result comes as an event to rkqu. Not there yet. */
+/** Asks for describe acls; the result comes as an event to rkqu. Unimplemented. */
 RD_EXPORT
 void rd_kafka_DescribeAcls(rd_kafka_t *rk, rd_kafka_AclBindingFilter_t *acl_filter, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The responses in the result of DeleteAcls; they live as long as the event. Not there yet. */
+/** The responses in the result of DeleteAcls; they live as long as the event. Unimplemented. */
 RD_EXPORT
 const rd_kafka_DeleteAcls_result_response_t **rd_kafka_DeleteAcls_result_responses(const rd_kafka_DeleteAcls_result_t *result, size_t *cntp);
 
-/** The response error in the result of DeleteAcls; they live as long as the event. Not there yet. */
+/** The response error in the result of DeleteAcls; they live as long as the event. Unimplemented. */
 RD_EXPORT
 const rd_kafka_error_t *rd_kafka_DeleteAcls_result_response_error(const rd_kafka_DeleteAcls_result_response_t *result_response);
 
-/** The response matching acls in the result of DeleteAcls; they live as long as the event. Not there yet. */
+/** The response matching acls in the result of DeleteAcls; they live as long as the event. Unimplemented. */
 RD_EXPORT
 const rd_kafka_AclBinding_t **rd_kafka_DeleteAcls_result_response_matching_acls(const rd_kafka_DeleteAcls_result_response_t *result_response, size_t *matching_acls_cntp);
 
-/** Asks for delete acls; the result comes as an event to rkqu. Not there yet. */
+/** Asks for delete acls; the result comes as an event to rkqu. Unimplemented. */
 RD_EXPORT
 void rd_kafka_DeleteAcls(rd_kafka_t *rk, rd_kafka_AclBindingFilter_t **del_acls, size_t del_acls_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** A new elect leaders. Not there yet. */
+/** A new elect leaders. Unimplemented. */
 RD_EXPORT
 rd_kafka_ElectLeaders_t *rd_kafka_ElectLeaders_new(rd_kafka_ElectionType_t election_type, rd_kafka_topic_partition_list_t *partitions);
 
-/** Frees the elect leaders. Not there yet. */
+/** Frees the elect leaders. Unimplemented. */
 RD_EXPORT
 void rd_kafka_ElectLeaders_destroy(rd_kafka_ElectLeaders_t *elect_leaders);
 
-/** Asks for elect leaders; the result comes as an event to rkqu. Not there yet. */
+/** Asks for elect leaders; the result comes as an event to rkqu. Unimplemented. */
 RD_EXPORT
 void rd_kafka_ElectLeaders(rd_kafka_t *rk, rd_kafka_ElectLeaders_t *elect_leaders, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The partitions in the result of ElectLeaders; they live as long as the event. Not there yet. */
+/** The partitions in the result of ElectLeaders; they live as long as the event. Unimplemented. */
 RD_EXPORT
 const rd_kafka_topic_partition_result_t **rd_kafka_ElectLeaders_result_partitions(const rd_kafka_ElectLeaders_result_t *result, size_t *cntp);
 

@@ -192,7 +192,7 @@ pub(super) fn objects<'a, T: Handle>(
 }
 
 /// Completes an unimplemented call with an event of its kind.
-pub(crate) fn not_yet(
+pub(crate) fn unimplemented(
     name: &str,
     text: String,
     rk: Ref<Client>,

@@ -266,7 +266,7 @@ export!(
 export!(
     #[local(())]
     fn rd_kafka_TopicCollection_destroy(topics: Given<TopicCollection>) {
-        topics.bury();
+        topics.retire();
     }
 );
 

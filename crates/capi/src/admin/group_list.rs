@@ -17,7 +17,7 @@ use crate::{
         boundary::{c_text, is_no_address},
         codes::{RespErr, code},
         export,
-        graves::PlainGraves,
+        quarantine::PlainQuarantine,
         time::timeout,
     },
 };
@@ -71,7 +71,7 @@ struct Owned {
 /// The value of `group_cnt` in a destroyed list: applications see the structure, which has no room for a tag.
 const GONE: c_int = c_int::MIN;
 
-static DEAD: PlainGraves = PlainGraves::new(free);
+static FREED: PlainQuarantine = PlainQuarantine::new(free);
 
 unsafe fn free(memory: *mut u8) {
     // SAFETY: it comes from a box of an `Owned`, whose contents are gone.
@@ -225,7 +225,7 @@ export!(
             let owned = list.cast_mut().cast::<Owned>();
             ptr::drop_in_place(owned);
             list.cast_mut().write(GroupList { groups: ptr::null(), group_cnt: GONE });
-            DEAD.keep(owned.cast());
+            FREED.keep(owned.cast());
         }
     }
 );

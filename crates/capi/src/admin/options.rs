@@ -137,7 +137,7 @@ export!(
 export!(
     #[local(())]
     fn rd_kafka_AdminOptions_destroy(options: Given<AdminOptions>) {
-        options.bury();
+        options.retire();
     }
 );
 

@@ -84,7 +84,7 @@ export!(
 export!(
     #[local(())]
     fn rd_kafka_Uuid_destroy(uuid: Given<Uuid>) {
-        uuid.bury();
+        uuid.retire();
     }
 );
 

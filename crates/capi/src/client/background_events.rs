@@ -22,7 +22,7 @@ use crate::{
         argument::Ref,
         boundary::guarded_for,
         export,
-        injection::{Place, reach},
+        injection::{InjectionPoint, reach},
         time::deadline,
     },
 };
@@ -55,7 +55,7 @@ fn serve(client: &Weak<Client>, served: &Served, callback: Option<EventCb>) {
     while !served.is_over() && panics < MOST_PANICS {
         let Some(client) = client.upgrade() else { return };
         let is_well = guarded_for(Arc::as_ptr(&client), false, || {
-            reach(Place::Background, client.as_c());
+            reach(InjectionPoint::Background, client.as_c());
             let Some(callback) = callback else {
                 serve_callbacks(&client, served);
                 return true;

@@ -187,7 +187,7 @@ mod tests {
             create::rd_kafka_new,
             destroy::rd_kafka_destroy,
         },
-        ffi::graves::counted,
+        ffi::quarantine::counted,
     };
 
     /// Accepts, refuses with a reason, clears the number, or sets it, as the opaque pointer's number says.

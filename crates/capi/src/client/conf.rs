@@ -28,7 +28,7 @@ use crate::{
         argument::{Buffer, Given, Ref, RefMut, Text},
         boundary::{Handle, Opaque, Tag, c_text, handle, text},
         export,
-        graves::{self, HandleBox},
+        quarantine::{self, HandleBox},
     },
 };
 
@@ -166,7 +166,7 @@ export!(
         if let Some(changeable) = unsafe { Conf::changeable(conf) } {
             changeable.interceptors.destroy();
             // SAFETY: as above.
-            unsafe { graves::bury(conf) };
+            unsafe { quarantine::retire(conf) };
         }
     }
 );
@@ -189,9 +189,9 @@ export!(
         let mut copy = Conf::duplicate(conf);
         let count = if filter.is_null() { 0 } else { filter_cnt };
         // SAFETY: the header demands the array has this number of texts.
-        let mut raw_filters: Vec<_> = (0..count).map(|place| unsafe { *filter.add(place) }).collect();
+        let mut raw_filters: Vec<_> = (0..count).map(|at| unsafe { *filter.add(at) }).collect();
         // SAFETY: as above.
-        let filters: Vec<_> = (0..count).filter_map(|place| unsafe { text(*filter.add(place)) }).collect();
+        let filters: Vec<_> = (0..count).filter_map(|at| unsafe { text(*filter.add(at)) }).collect();
         for entry in conf.raw.iter() {
             if filters.iter().any(|filter| entry.property.starts_with(&**filter)) {
                 let _ = copy.raw.unset(entry.property);

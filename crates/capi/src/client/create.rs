@@ -37,9 +37,9 @@ use crate::{
         codes::{VERSION, code},
         error::set_last,
         export,
-        graves::{self, HandleBox},
         lock::Mutex,
         object::WeakObject,
+        quarantine::{self, HandleBox},
     },
     group::state::Membership,
     mock::cluster::MockCluster,
@@ -102,13 +102,13 @@ impl Client {
                 log,
                 transport,
                 certificate_check: CertificateCheck::of(conf, me).map(Arc::new),
-                witness: OnceLock::new(),
+                observer_gates: OnceLock::new(),
                 background: OnceLock::new(),
                 starting_background: Mutex::new(()),
                 mock: Mutex::new(mock),
             }
         });
-        let client = graves::begin(client);
+        let client = quarantine::begin(client);
         client.check()?;
         client.check_tokens()?;
         client.intercept_new();
@@ -121,8 +121,8 @@ impl Client {
 
     /// Starts what runs: interceptors are there.
     fn begin(&self) -> Result<(), String> {
-        let is_watched = self.interceptors.has(kind::WITNESSED);
-        let _ = self.witness.set(is_watched.then(Arc::<Gates>::default));
+        let is_watched = self.interceptors.has(kind::OBSERVED);
+        let _ = self.observer_gates.set(is_watched.then(Arc::<Gates>::default));
         let has_servers = self.raw.lock().get("bootstrap.servers").is_ok_and(|servers| !servers.is_empty());
         self.note_configuration();
         self.interceptors.note(&self.log);
@@ -209,7 +209,7 @@ export!(
             };
             match Client::start(kind == 1, given) {
                 Ok(client) => {
-                    graves::bury(conf);
+                    quarantine::retire(conf);
                     LIVE.get().fetch_add(1, Ordering::SeqCst);
                     set_last(code::NO_ERROR);
                     Arc::into_raw(client)

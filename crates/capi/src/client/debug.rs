@@ -23,13 +23,13 @@ use crate::{
 
 /// Writes down what passes on a client's connections.
 #[derive(Debug)]
-pub(crate) struct Chronicle {
+pub(crate) struct DebugObserver {
     log: Arc<Log>,
     /// The state that each connection was last in.
     states: Mutex<BTreeMap<String, &'static str>>,
 }
 
-impl Chronicle {
+impl DebugObserver {
     /// The contexts that it has lines for.
     pub(crate) const CONTEXTS: Contexts = Contexts::BROKER
         .or(Contexts::PROTOCOL)
@@ -71,7 +71,7 @@ impl Chronicle {
     }
 }
 
-impl Observer for Chronicle {
+impl Observer for DebugObserver {
     fn request_sent(&self, peer: &Peer<'_>, request: &Exchange) {
         self.note(Contexts::PROTOCOL, c"SEND", peer, || {
             let Exchange { api, version, correlation_id, size } = request;
@@ -125,7 +125,7 @@ impl Observer for Chronicle {
     }
 }
 
-impl Chronicle {
+impl DebugObserver {
     fn threads(&self, name: &str, what: &str) {
         self.log.debug(Contexts::GENERIC, c"THREAD", || format!("Thread {name} {what}"));
     }
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn requests_have_lines_in_the_contexts_of_their_purpose() {
-        assert!(Contexts::of("protocol").meets(Chronicle::CONTEXTS));
-        assert!(!Contexts::of("conf").meets(Chronicle::CONTEXTS));
+        assert!(Contexts::of("protocol").meets(DebugObserver::CONTEXTS));
+        assert!(!Contexts::of("conf").meets(DebugObserver::CONTEXTS));
     }
 }

@@ -37,7 +37,7 @@ const LOG_TIMEOUT: Duration = Duration::from_secs(1);
 impl Client {
     /// Interceptors learn that the client goes, and nothing after that.
     pub(super) fn intercept_end(&self, until: Instant) -> Result<(), &'static str> {
-        let shut = self.witness_gates().map_or(Ok(()), |gates| gates.traffic.shut(until));
+        let shut = self.observer_gates().map_or(Ok(()), |gates| gates.traffic.shut(until));
         self.intercept_destroy();
         shut
     }
@@ -80,7 +80,7 @@ impl Client {
         }
         stuck.extend(self.transport.as_ref().and_then(|transport| transport.shut(until).err()));
         stuck.extend(self.certificate_check.as_ref().and_then(|check| check.shut(until).err()));
-        stuck.extend(self.witness_gates().and_then(|gates| gates.threads.shut(until).err()));
+        stuck.extend(self.observer_gates().and_then(|gates| gates.threads.shut(until).err()));
         // A thread that was about to start has started.
         drop(self.starting_background.lock());
         stuck.extend(self.background.get().and_then(|background| background.stop(until).err()));

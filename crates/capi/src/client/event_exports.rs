@@ -13,8 +13,9 @@ use crate::{
         boundary::is_inherited,
         codes::{RespErr, code},
         error::describe,
-        export, graves,
+        export,
         list::{self, List},
+        quarantine,
         types::{event_type, rd_kafka_message_t, rd_kafka_topic_partition_t},
     },
 };
@@ -52,7 +53,7 @@ export!(
         // forked child inherited stays.
         unsafe {
             if !is_inherited(event) {
-                graves::bury(event);
+                quarantine::retire(event);
             }
         }
     }

@@ -35,9 +35,9 @@ use crate::{
         boundary::{Blamed, Handle, Tag, handle, is_inherited},
         codes::{RespErr, code},
         error::describe,
-        graves::{self, Counted, Graves, HandleBox},
         lock::Mutex,
         object::WeakObject,
+        quarantine::{self, Counted, HandleBox, Quarantine},
         types::rd_kafka_t,
     },
     group::state::Membership,
@@ -82,7 +82,7 @@ pub struct Client {
     pub(super) transport: Option<Arc<AppTransport>>,
     pub(super) certificate_check: Option<Arc<CertificateCheck>>,
     /// Sees what passes on the connections, if there are interceptors for that; known when on_new interceptors were called.
-    pub(super) witness: OnceLock<Option<Arc<Gates>>>,
+    pub(super) observer_gates: OnceLock<Option<Arc<Gates>>>,
     pub(super) background: OnceLock<Background>,
     pub(super) starting_background: Mutex<()>,
     /// The cluster of `test.mock.num.brokers`.
@@ -94,19 +94,19 @@ unsafe impl Handle for Client {
     const KIND: u32 = 0x6f74_6b01;
 }
 
-static GRAVES: Graves = Graves::new();
+static QUARANTINE: Quarantine = Quarantine::new();
 
 // SAFETY: see `drop` and `start`.
 unsafe impl Counted for Client {
-    fn graves() -> &'static Graves {
-        &GRAVES
+    fn quarantine() -> &'static Quarantine {
+        &QUARANTINE
     }
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
         self.tag.clear();
-        graves::end(self);
+        quarantine::end(self);
         arena::trim();
     }
 }
@@ -180,8 +180,8 @@ impl Client {
     }
 
     /// Returns the gates of interceptors of connections and threads, if there are such interceptors.
-    pub(super) fn witness_gates(&self) -> Option<&Arc<Gates>> {
-        self.witness.get()?.as_ref()
+    pub(super) fn observer_gates(&self) -> Option<&Arc<Gates>> {
+        self.observer_gates.get()?.as_ref()
     }
 
     /// True if an interceptor of this kind would be called from now on: after `rd_kafka_new` it is too late for some.
@@ -193,7 +193,7 @@ impl Client {
                 _ => true,
             },
             kind::ACKNOWLEDGEMENT => !has_started || self.interceptors.has(kind),
-            kind if kind & kind::WITNESSED != 0 => self.witness.get().is_none_or(Option::is_some),
+            kind if kind & kind::OBSERVED != 0 => self.observer_gates.get().is_none_or(Option::is_some),
             _ => true,
         }
     }

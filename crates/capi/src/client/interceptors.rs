@@ -106,7 +106,7 @@ pub(crate) mod kind {
     pub(crate) const THREAD: u32 = 128;
     pub(crate) const OTHER: u32 = 256;
     /// Kinds that see connections and I/O threads.
-    pub(crate) const WITNESSED: u32 = REQUEST_SENT | RESPONSE_RECEIVED | BROKER_STATE_CHANGE | THREAD;
+    pub(crate) const OBSERVED: u32 = REQUEST_SENT | RESPONSE_RECEIVED | BROKER_STATE_CHANGE | THREAD;
 }
 
 /// `RD_KAFKA_THREAD_BACKGROUND`.

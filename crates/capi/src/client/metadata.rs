@@ -17,7 +17,7 @@ use crate::{
         codes::{RespErr, code},
         error::code_of,
         export,
-        graves::PlainGraves,
+        quarantine::PlainQuarantine,
         time::timeout,
     },
 };
@@ -69,7 +69,7 @@ pub struct Metadata {
 /// The value of `broker_cnt` in destroyed metadata: applications see the structure, which has no room for a tag.
 const GONE: c_int = c_int::MIN;
 
-static DEAD: PlainGraves = PlainGraves::new(free);
+static FREED: PlainQuarantine = PlainQuarantine::new(free);
 
 unsafe fn free(memory: *mut u8) {
     // SAFETY: it comes from a box of an `Owned`, whose contents are gone.
@@ -233,7 +233,7 @@ export!(
             let owned = metadata.cast_mut().cast::<Owned>();
             ptr::drop_in_place(owned);
             metadata.cast_mut().write(Metadata { broker_cnt: GONE, ..Metadata::empty() });
-            DEAD.keep(owned.cast());
+            FREED.keep(owned.cast());
         }
     }
 );

@@ -9,7 +9,7 @@
 //! | [`log`], [`interceptors`], [`background`], [`transport`], [`core`] | parts of a client |
 //! | [`handle`], [`topic`] | the client, and its topics |
 //! | [`create`], [`running`], [`destroy`] | its life |
-//! | [`serve`], [`sasl`], [`news`], [`logging`], [`debug`], [`intercept`], [`witness`], [`background_events`] | what reaches the application |
+//! | [`serve`], [`sasl`], [`news`], [`logging`], [`debug`], [`intercept`], [`interceptor_observer`], [`background_events`] | what reaches the application |
 //! | [`properties`], [`shown`], [`dump`], [`metadata`], [`fatal`], [`event_exports`], [`misc`] | functions of the interface |
 
 pub(crate) mod background;
@@ -29,6 +29,7 @@ pub(crate) mod event_exports;
 pub(crate) mod fatal;
 pub(crate) mod handle;
 pub(crate) mod intercept;
+pub(crate) mod interceptor_observer;
 pub(crate) mod interceptors;
 pub(crate) mod log;
 pub(crate) mod logging;
@@ -47,5 +48,4 @@ pub(crate) mod shown;
 pub(crate) mod topic;
 pub(crate) mod topic_conf;
 pub(crate) mod transport;
-pub(crate) mod witness;
 pub(crate) mod yielding;

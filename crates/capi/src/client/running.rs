@@ -32,14 +32,14 @@ use crate::{
         conf::below,
         contexts::Contexts,
         core::{Core, Producing},
-        debug::{Chronicle, Observers},
+        debug::{DebugObserver, Observers},
         handle::Client,
+        interceptor_observer::InterceptorObserver,
         interceptors::kind,
         op::wants,
         serve::EventWaker,
         topic::Topic,
         topic_conf::TopicConf,
-        witness::Witness,
     },
     consume::message::Held,
     ffi::{
@@ -134,13 +134,16 @@ impl Client {
 
     /// Returns the observer of the connections: interceptors, and the log.
     fn observer(&self) -> Option<Arc<dyn Observer>> {
-        let witness = self
-            .witness_gates()
-            .map(|gates| Arc::new(Witness::new(self.weak(), Arc::clone(gates))) as Arc<dyn Observer>);
-        let wants = self.log.wants(Chronicle::CONTEXTS.or(Contexts::GENERIC));
-        let chronicle = wants.then(|| Arc::new(Chronicle::new(Arc::clone(&self.log))) as Arc<dyn Observer>);
-        match (witness, chronicle) {
-            (Some(witness), Some(chronicle)) => Some(Arc::new(Observers(vec![witness, chronicle]))),
+        let of_interceptors = self.observer_gates().map(|gates| {
+            Arc::new(InterceptorObserver::new(self.weak(), Arc::clone(gates))) as Arc<dyn Observer>
+        });
+        let wants = self.log.wants(DebugObserver::CONTEXTS.or(Contexts::GENERIC));
+        let of_debug =
+            wants.then(|| Arc::new(DebugObserver::new(Arc::clone(&self.log))) as Arc<dyn Observer>);
+        match (of_interceptors, of_debug) {
+            (Some(of_interceptors), Some(of_debug)) => {
+                Some(Arc::new(Observers(vec![of_interceptors, of_debug])))
+            }
             (one, other) => one.or(other),
         }
     }
@@ -419,12 +422,12 @@ fn application_order(compare: MsgOrderCmp, has_messages: bool, topic: &Topic) ->
             held.message.partition = record.partition;
             (None, Some(held))
         });
-        let place = |(kept, shown): &(Option<*const Held>, Option<Held>)| {
+        let address_of = |(kept, shown): &(Option<*const Held>, Option<Held>)| {
             kept.or(shown.as_ref().map(ptr::from_ref)).map_or(ptr::null(), <*const Held>::cast)
         };
         assert_none_held("msg_order_cmp");
         // SAFETY: the application's function, with messages that live until it returns.
-        unsafe { compare(place(&one), place(&other)) }.cmp(&0)
+        unsafe { compare(address_of(&one), address_of(&other)) }.cmp(&0)
     }))
 }
 

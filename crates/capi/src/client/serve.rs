@@ -28,7 +28,7 @@ use crate::{
         codes::{RespErr, code},
         error::code_of,
         export,
-        injection::{Place, reach},
+        injection::{InjectionPoint, reach},
         lock::assert_none_held,
         time::PollTimeout,
         types::event_type,
@@ -40,7 +40,7 @@ impl Client {
     /// Calls the callback that an entry is for. Returns an entry that was not served completely.
     pub(crate) fn serve(&self, op: Op) -> Option<Op> {
         assert_none_held("a callback");
-        reach(Place::Serve, self.as_c());
+        reach(InjectionPoint::Serve, self.as_c());
         let callbacks = &self.conf.callbacks;
         match op {
             Op::Delivery(mut delivery) => {

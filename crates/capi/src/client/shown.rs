@@ -186,8 +186,8 @@ export!(
         }
         // SAFETY: the header demands an array of a dump with this number of texts.
         unsafe {
-            for place in 0..cnt {
-                libc::free((*arr.add(place)).cast_mut().cast());
+            for at in 0..cnt {
+                libc::free((*arr.add(at)).cast_mut().cast());
             }
             libc::free(arr.cast());
         }

@@ -28,9 +28,9 @@ use crate::{
         codes::{RespErr, code},
         error::set_last,
         export,
-        graves::{self, Counted, Graves},
         lock::Mutex,
         object::Object,
+        quarantine::{self, Counted, Quarantine},
         types::{rd_kafka_message_t, rd_kafka_topic_t},
     },
 };
@@ -57,19 +57,19 @@ unsafe impl Handle for Topic {
     const KIND: u32 = 0x6f74_7401;
 }
 
-static GRAVES: Graves = Graves::new();
+static QUARANTINE: Quarantine = Quarantine::new();
 
 // SAFETY: see `drop` and `new`.
 unsafe impl Counted for Topic {
-    fn graves() -> &'static Graves {
-        &GRAVES
+    fn quarantine() -> &'static Quarantine {
+        &QUARANTINE
     }
 }
 
 impl Drop for Topic {
     fn drop(&mut self) {
         self.tag.clear();
-        graves::end(self);
+        quarantine::end(self);
     }
 }
 
@@ -79,7 +79,16 @@ impl Topic {
         let has_own_conf = own.is_some();
         let conf = own.unwrap_or_else(|| client.default_topic_conf().duplicate());
         let (handles, producing, starting) = (AtomicUsize::new(0), OnceLock::new(), Mutex::new(()));
-        graves::begin(Arc::new(Self { tag, handles, client, name, conf, has_own_conf, producing, starting }))
+        quarantine::begin(Arc::new(Self {
+            tag,
+            handles,
+            client,
+            name,
+            conf,
+            has_own_conf,
+            producing,
+            starting,
+        }))
     }
 
     #[inline]
@@ -182,14 +191,14 @@ export!(
             let line = format!("the configuration of topic \"{name}\" contradicts the client's: {error}");
             client.log(3, c"TOPICCONF", &line);
             // SAFETY: a configuration, which no topic has: it is freed all the same.
-            unsafe { graves::bury(conf) };
+            unsafe { quarantine::retire(conf) };
             set_last(code::_INVALID_ARG);
             return ptr::null();
         }
         match client.topic(&name, given.map(TopicConf::duplicate)) {
             Ok(topic) => {
                 // SAFETY: NULL or a configuration, which belongs to the topic from now on.
-                unsafe { graves::bury(conf) };
+                unsafe { quarantine::retire(conf) };
                 topic.set_auto_offset_reset();
                 // The cluster is asked about the topic, which may create it. Without servers no broker can be asked yet.
                 if client.is_producer() {

@@ -111,7 +111,7 @@ export!(
 export!(
     #[local(())]
     fn rd_kafka_topic_conf_destroy(conf: Given<TopicConf>) {
-        conf.bury();
+        conf.retire();
     }
 );
 

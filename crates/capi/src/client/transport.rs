@@ -298,19 +298,19 @@ fn raw_address(address: SocketAddr) -> (libc::sockaddr_storage, c_int) {
         let mut storage: libc::sockaddr_storage = std::mem::zeroed();
         let length = match address {
             SocketAddr::V4(address) => {
-                let place = &mut *(&raw mut storage).cast::<libc::sockaddr_in>();
-                place.sin_family = libc::AF_INET as libc::sa_family_t;
-                place.sin_port = address.port().to_be();
-                place.sin_addr.s_addr = u32::from_ne_bytes(address.ip().octets());
+                let v4 = &mut *(&raw mut storage).cast::<libc::sockaddr_in>();
+                v4.sin_family = libc::AF_INET as libc::sa_family_t;
+                v4.sin_port = address.port().to_be();
+                v4.sin_addr.s_addr = u32::from_ne_bytes(address.ip().octets());
                 size_of::<libc::sockaddr_in>()
             }
             SocketAddr::V6(address) => {
-                let place = &mut *(&raw mut storage).cast::<libc::sockaddr_in6>();
-                place.sin6_family = libc::AF_INET6 as libc::sa_family_t;
-                place.sin6_port = address.port().to_be();
-                place.sin6_flowinfo = address.flowinfo();
-                place.sin6_addr.s6_addr = address.ip().octets();
-                place.sin6_scope_id = address.scope_id();
+                let v6 = &mut *(&raw mut storage).cast::<libc::sockaddr_in6>();
+                v6.sin6_family = libc::AF_INET6 as libc::sa_family_t;
+                v6.sin6_port = address.port().to_be();
+                v6.sin6_flowinfo = address.flowinfo();
+                v6.sin6_addr.s6_addr = address.ip().octets();
+                v6.sin6_scope_id = address.scope_id();
                 size_of::<libc::sockaddr_in6>()
             }
         };
@@ -355,7 +355,7 @@ mod tests {
     fn transport() -> AppTransport {
         // SAFETY: a configuration that is given back.
         let conf =
-            unsafe { crate::ffi::graves::HandleBox::from_raw(crate::client::conf::rd_kafka_conf_new()) }
+            unsafe { crate::ffi::quarantine::HandleBox::from_raw(crate::client::conf::rd_kafka_conf_new()) }
                 .unwrap();
         assert!(AppTransport::of(&conf, None).is_none());
         AppTransport {

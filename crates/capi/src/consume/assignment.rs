@@ -17,7 +17,7 @@ use crate::{
     },
     consume::{
         consumer::{consumer_of, group_consumer_of},
-        place::{places, repeats},
+        offset_spec::{offset_specs, repeats},
     },
     ffi::{
         argument::{Part, PartMut, Ref, Text},
@@ -95,18 +95,18 @@ export!(
             return code::_INVALID_ARG;
         }
         let elements = list.map_or(&[][..], List::elements);
-        let Some(places) = places(elements).filter(|_| !repeats(elements)) else {
+        let Some(starts) = offset_specs(elements).filter(|_| !repeats(elements)) else {
             return code::_INVALID_ARG;
         };
         client.logging().note_partitions(c"ASSIGN", "Assigned", elements);
         if client.is_in_group(consumer) {
-            return match change_in_group(client, consumer, Change::Replace(places), elements) {
+            return match change_in_group(client, consumer, Change::Replace(starts), elements) {
                 Ok(()) => code::NO_ERROR,
                 Err(error) => error.code(),
             };
         }
         client.leave_partitions(consumer);
-        match consumer.assign(&places) {
+        match consumer.assign(&starts) {
             Ok(()) => {
                 client.offsets().begin_assignment(elements, true);
                 client.route_again(consumer);
@@ -125,20 +125,20 @@ export!(
                 Err(ErrorObject::new(code, "only a consumer with a `group.id` can be assigned partitions"))
             }
             (_, None) => Err(ErrorObject::new(code::_INVALID_ARG, "no partitions were given")),
-            (Ok((client, consumer)), Some(list)) => match places(list.elements()) {
+            (Ok((client, consumer)), Some(list)) => match offset_specs(list.elements()) {
                 None => Err(ErrorObject::new(code::_INVALID_ARG, "an offset is none")),
                 Some(_) if repeats(list.elements()) => {
                     Err(ErrorObject::new(code::_INVALID_ARG, "a partition stands in the list twice"))
                 }
-                Some(places) => {
-                    let change = Change::Add(places.clone());
+                Some(starts) => {
+                    let change = Change::Add(starts.clone());
                     if client.is_in_group(consumer)
                         && let Some(text) = contradiction_in_group(consumer, &change)
                     {
                         return ErrorObject::new(code::_STATE, text).into_raw();
                     }
                     let known = consumer.assignment();
-                    if let Some((topic, partition, _)) = places.iter().find(|(topic, partition, _)| {
+                    if let Some((topic, partition, _)) = starts.iter().find(|(topic, partition, _)| {
                         known.iter().any(|key| *key.topic == **topic && key.partition == *partition)
                     }) {
                         let text = format!("{topic} [{partition}] is assigned already");
@@ -154,7 +154,7 @@ export!(
                             return ErrorObject::from_result(result);
                         }
                         let result =
-                            consumer.incremental_assign(&places).map_err(|error| ErrorObject::from(&error));
+                            consumer.incremental_assign(&starts).map_err(|error| ErrorObject::from(&error));
                         if result.is_ok() {
                             client.offsets().begin_assignment(list.elements(), false);
                         }

@@ -60,7 +60,7 @@ impl Fetched {
         if current.next == slab.len() || !fetched.is_current() || fetched.is_paused() {
             return None;
         }
-        // SAFETY: each place is handed out once.
+        // SAFETY: each index is handed out once.
         let message = unsafe { Slab::hand_out(current.slab, current.next) };
         current.next += 1;
         // SAFETY: it was just handed out.
@@ -81,7 +81,7 @@ impl Fetched {
             return 0;
         }
         for message in &mut into[..count] {
-            // SAFETY: each place is handed out once.
+            // SAFETY: each index is handed out once.
             *message = unsafe { Slab::hand_out(current.slab, current.next) };
             current.next += 1;
         }

@@ -425,11 +425,11 @@ impl Slab {
     ///
     /// The slab is there, and the message was not handed out before.
     #[inline]
-    pub(crate) unsafe fn hand_out(slab: *const Self, place: usize) -> *mut rd_kafka_message_t {
+    pub(crate) unsafe fn hand_out(slab: *const Self, index: usize) -> *mut rd_kafka_message_t {
         // SAFETY: by the contract of this function; a message that was handed out has one owner.
         unsafe {
-            debug_assert!(place < (*slab).len());
-            (*slab).first.add(place).cast()
+            debug_assert!(index < (*slab).len());
+            (*slab).first.add(index).cast()
         }
     }
 

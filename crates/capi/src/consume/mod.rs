@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`consumer`] | the consumer behind a handle, and its end |
 //! | [`assignment`] | the partitions of a consumer with a `group.id` |
-//! | [`position`] | pause, resume, position, seek; [`place`] is an offset in the interface's numbers |
+//! | [`position`] | pause, resume, position, seek; [`offset_spec`] is an offset in the interface's numbers |
 //! | [`poll`] | messages from a queue |
 //! | [`simple`] | the older calls, which name a topic and a partition |
 //! | [`message`], [`fetched`] | messages in slabs, and how a queue gets them |
@@ -19,8 +19,8 @@ pub(crate) mod fetched;
 pub(crate) mod message;
 pub(crate) mod offset_file;
 mod offset_files;
+mod offset_spec;
 pub(crate) mod offsets;
-mod place;
 mod poll;
 mod position;
 mod simple;

@@ -141,7 +141,7 @@ pub(super) fn file_name(topic: &str, partition: i32, group: Option<&str>) -> Str
 }
 
 /// The file: in a folder by its name, otherwise the path itself.
-pub(super) fn place(path: &str, name: &str) -> PathBuf {
+pub(super) fn file_path(path: &str, name: &str) -> PathBuf {
     let path = Path::new(if path.is_empty() { "." } else { path });
     let path = if path.is_dir() { path.join(name) } else { path.to_owned() };
     // The target of a link is written, not the link.

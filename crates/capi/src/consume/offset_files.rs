@@ -10,7 +10,7 @@ use ottla_core::fetch::position::Offset;
 
 use crate::{
     client::{handle::Client, topic::Topic},
-    consume::offset_file::{OffsetFile, Slot, file_name, place, read},
+    consume::offset_file::{OffsetFile, Slot, file_name, file_path, read},
     ffi::codes::code,
 };
 
@@ -27,7 +27,7 @@ impl Client {
             return None;
         }
         let name = file_name(topic.name(), partition, self.property("group.id").as_deref());
-        let path = place(topic.property("offset.store.path"), &name);
+        let path = file_path(topic.property("offset.store.path"), &name);
         let millis = |name| topic.property(name).parse::<u64>().ok().map(Duration::from_millis);
         let is_usable = !path.exists() || path.is_file();
         let known =

@@ -192,11 +192,11 @@ impl Offsets {
     }
 
     /// The application stores an offset.
-    pub(super) fn store(&self, topic: &str, partition: i32, place: (i64, i32, String)) {
+    pub(super) fn store(&self, topic: &str, partition: i32, position: (i64, i32, String)) {
         let (mut state, key) = (self.state.lock(), (topic.to_owned(), partition));
         self.start_timer(&mut state, &key);
         let kept = state.partitions.entry(key).or_default();
-        (kept.is_consumed, kept.stored) = (false, Some(place));
+        (kept.is_consumed, kept.stored) = (false, Some(position));
     }
 
     /// Starts the timer of a partition, unless the group commits it.

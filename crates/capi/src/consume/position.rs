@@ -10,7 +10,7 @@ use ottla::Consumer;
 
 use crate::{
     client::{handle::Client, topic::Topic},
-    consume::{consumer::consumer_of, place::place},
+    consume::{consumer::consumer_of, offset_spec::offset_spec},
     ffi::{
         argument::{PartMut, Ref},
         codes::{RespErr, code},
@@ -99,7 +99,7 @@ fn seek(
     offset: i64,
     timeout_ms: c_int,
 ) -> RespErr {
-    let Some(from) = place(offset) else { return code::_INVALID_ARG };
+    let Some(from) = offset_spec(offset) else { return code::_INVALID_ARG };
     let timeout = timeout(timeout_ms);
     let sought = if timeout.is_zero() {
         consumer.seek_and_forget(topic, partition, from)
@@ -121,7 +121,7 @@ fn seek_all(client: &Client, consumer: &Consumer, list: &mut List, timeout_ms: c
     let until = Instant::now().checked_add(timeout(timeout_ms));
     let mut begun = Vec::with_capacity(list.elements().len());
     for element in list.elements() {
-        begun.push(match place(element.offset) {
+        begun.push(match offset_spec(element.offset) {
             Some(from) => {
                 consumer.seek_begin(element.name(), element.partition, from).map_err(|error| code_of(&error))
             }

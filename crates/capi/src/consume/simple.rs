@@ -16,7 +16,7 @@ use crate::{
     },
     consume::{
         message::error_message,
-        place::place,
+        offset_spec::offset_spec,
         poll::{batch, callback, one},
     },
     ffi::{
@@ -33,7 +33,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Begins to fetch a partition for the older calls.
 fn start(rkt: Ref<'_, Topic>, partition: i32, offset: i64, to: Option<Arc<Queue>>) -> c_int {
-    let (Some(topic), Some(from)) = (rkt.get(), place(offset)) else { return fail(code::_INVALID_ARG) };
+    let (Some(topic), Some(from)) = (rkt.get(), offset_spec(offset)) else { return fail(code::_INVALID_ARG) };
     if partition < 0 {
         return fail(code::_UNKNOWN_PARTITION);
     }

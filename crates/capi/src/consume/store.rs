@@ -26,7 +26,7 @@ fn store(
     consumer: &Consumer,
     topic: &str,
     partition: i32,
-    place: (i64, i32, String),
+    position: (i64, i32, String),
 ) -> RespErr {
     if partition < 0 {
         return code::_UNKNOWN_PARTITION;
@@ -35,12 +35,12 @@ fn store(
         let is_known = client.topic_if_any(topic).is_some() || client.offsets().knows_topic(topic);
         return if is_known { code::_STATE } else { code::_UNKNOWN_PARTITION };
     }
-    let (offset, leader_epoch, metadata) = place.clone();
+    let (offset, leader_epoch, metadata) = position.clone();
     let stored = StoredOffset { offset, leader_epoch: LeaderEpoch::from_wire(leader_epoch), metadata };
     if consumer.core().store_offset(topic, partition, stored).is_err() {
         return code::_STATE;
     }
-    client.offsets().store(topic, partition, place);
+    client.offsets().store(topic, partition, position);
     client.remind_of_commits(consumer);
     code::NO_ERROR
 }
@@ -66,8 +66,8 @@ export!(
         let mut stored = 0;
         let mut last = code::NO_ERROR;
         for element in list.elements_mut() {
-            let place = (element.offset, element.leader_epoch(), element.metadata_text());
-            element.err = store(client, consumer, element.name(), element.partition, place);
+            let position = (element.offset, element.leader_epoch(), element.metadata_text());
+            element.err = store(client, consumer, element.name(), element.partition, position);
             match element.err {
                 code::NO_ERROR => stored += 1,
                 code => last = code,
@@ -104,8 +104,8 @@ export!(
                 "this is no consumer",
             )));
         };
-        let place = (message.offset + 1, epoch, String::new());
-        ErrorObject::from_result(match store(client, consumer, topic.name(), message.partition, place) {
+        let position = (message.offset + 1, epoch, String::new());
+        ErrorObject::from_result(match store(client, consumer, topic.name(), message.partition, position) {
             code::NO_ERROR => Ok(()),
             code => {
                 let text = format!("{} [{}] is not assigned", topic.name(), message.partition);

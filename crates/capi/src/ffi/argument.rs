@@ -20,7 +20,7 @@ use std::{
 use super::{
     boundary::{Blamed, Handle, handle, is_no_address, put_text, tag, text},
     codes::RespErr,
-    graves::{Counted, HandleBox, bury, counted},
+    quarantine::{Counted, HandleBox, counted, retire},
 };
 
 /// An argument of an exported function: `export!` declares the C function with the type `C`, and converts before the body runs.
@@ -67,7 +67,7 @@ unchanged! {
 /// It carries the safety argument of all functions that read through handles: only `export!` makes one, from an argument for
 /// which the header demands NULL or an object of this library that stays until the call returns. [`Ref::get`] returns the
 /// object if the tag says that it is a live `T`. The memory of destroyed objects stays for a while, see
-/// [`graves`](super::graves), so that the tag of a handle that is used too long is readable.
+/// [`quarantine`](super::quarantine), so that the tag of a handle that is used too long is readable.
 #[repr(transparent)]
 pub(crate) struct Ref<'a, T: Handle> {
     pointer: *const T,
@@ -217,9 +217,9 @@ pub(crate) struct Given<'a, T: Handle> {
 
 impl<T: Handle> Given<'_, T> {
     /// Frees the object, unless the handle is NULL, of another kind, or destroyed.
-    pub(crate) fn bury(self) {
+    pub(crate) fn retire(self) {
         // SAFETY: `from_c` got NULL or an object of this library that is no longer used.
-        unsafe { bury(self.pointer) };
+        unsafe { retire(self.pointer) };
     }
 
     /// Returns true for this object.
@@ -253,10 +253,10 @@ pub(crate) struct GivenHandles<'a, T: Handle> {
 
 impl<T: Handle> GivenHandles<'_, T> {
     /// Frees the objects; those that are of another kind or destroyed stay.
-    pub(crate) fn bury(self, count: usize) {
+    pub(crate) fn retire(self, count: usize) {
         let count = if is_no_address(self.pointer) { 0 } else { count };
         // SAFETY: `from_c` got an array of as many handles as C says, which are no longer used.
-        (0..count).for_each(|at| unsafe { bury(*self.pointer.add(at)) });
+        (0..count).for_each(|at| unsafe { retire(*self.pointer.add(at)) });
     }
 }
 

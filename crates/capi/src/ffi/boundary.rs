@@ -271,7 +271,7 @@ mod tests {
         ffi::{
             codes::{RespErr, code},
             error::rd_kafka_last_error,
-            injection::{ARMED, Place},
+            injection::{ARMED, InjectionPoint},
             types::{F_COPY, rd_kafka_message_t, rd_kafka_t},
         },
         produce::rd_kafka_produce,
@@ -395,7 +395,7 @@ mod tests {
     /// The place of a panic: in this library, or on the I/O threads.
     #[derive(Clone, Copy, Debug)]
     enum Where {
-        Here(Place),
+        Here(InjectionPoint),
         Io(IoPoint),
     }
 
@@ -405,13 +405,15 @@ mod tests {
         let cluster = cluster.unwrap();
         let servers = cluster.bootstrap_servers();
         let io = [IoPoint::Socket, IoPoint::BrokerWake, IoPoint::Output, IoPoint::Timer].map(Where::Io);
-        let here = [Place::Produce, Place::Serve, Place::Background].map(Where::Here);
+        let here =
+            [InjectionPoint::Produce, InjectionPoint::Serve, InjectionPoint::Background].map(Where::Here);
         for place in here.into_iter().chain(io) {
             let (seen, other_seen) = (Seen::default(), Seen::default());
             let id = format!("panics-{place:?}");
             // SAFETY: handles and texts as the header demands.
             unsafe {
-                let broken = client(&servers, &id, &seen, matches!(place, Where::Here(Place::Background)));
+                let broken =
+                    client(&servers, &id, &seen, matches!(place, Where::Here(InjectionPoint::Background)));
                 let other = client(&servers, "other", &other_seen, false);
                 // A topic with a configuration of its own is no less its client's.
                 let conf = rd_kafka_topic_conf_new();
@@ -432,10 +434,10 @@ mod tests {
                 }
                 let mut taken = 1;
                 match place {
-                    Where::Here(Place::Produce) => {
+                    Where::Here(InjectionPoint::Produce) => {
                         assert_eq!((produce(topic), rd_kafka_last_error()), (-1, code::_FATAL));
                     }
-                    Where::Here(Place::Background) => {
+                    Where::Here(InjectionPoint::Background) => {
                         // It looks when something comes.
                         let queue = rd_kafka_queue_get_background(broken);
                         crate::client::queue::exports::rd_kafka_queue_yield(queue);

@@ -330,6 +330,6 @@ getters! {
 export!(
     #[local(())]
     fn rd_kafka_error_destroy(error: Given<ErrorObject>) {
-        error.bury();
+        error.retire();
     }
 );

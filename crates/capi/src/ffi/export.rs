@@ -68,14 +68,14 @@ macro_rules! destroyers {
         $crate::ffi::export::export!(
             #[local(())]
             fn $one($object: $crate::ffi::argument::Given<$kind>) {
-                $object.bury();
+                $object.retire();
             }
         );
 
         $crate::ffi::export::export!(
             #[local(())]
             fn $array($objects: $crate::ffi::argument::GivenHandles<$kind>, count: usize) {
-                $objects.bury(count);
+                $objects.retire(count);
             }
         );
     )*};

@@ -6,7 +6,7 @@ use crate::ffi::{
     argument::{Given, Place, Ref, RefMut, Text},
     boundary::{Handle, Tag, bytes, tag},
     codes::{RespErr, code},
-    export, graves,
+    export, quarantine,
 };
 
 /// A list of headers.
@@ -124,7 +124,7 @@ impl Headers {
         // SAFETY: by the contract of this function.
         unsafe {
             if Self::give_back(headers) {
-                graves::bury(headers);
+                quarantine::retire(headers);
             }
         }
     }
@@ -142,7 +142,7 @@ export!(
     #[local(())]
     fn rd_kafka_headers_destroy(headers: Given<Headers>) {
         // A message's own list stays: its tag is another one.
-        headers.bury();
+        headers.retire();
     }
 );
 

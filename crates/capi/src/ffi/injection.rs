@@ -4,7 +4,7 @@ use crate::ffi::types::rd_kafka_t;
 
 /// Where a test can make the library panic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum InjectionPoint {
     /// A call of the application's that produces.
     Produce,
     /// An entry is served by its callback.
@@ -13,23 +13,23 @@ pub(crate) enum Place {
     Background,
 }
 
-/// A client has come to this place.
+/// A client has come to this point.
 #[cfg(not(test))]
 #[inline(always)]
-pub(crate) const fn reach(_: Place, _: *const rd_kafka_t) {}
+pub(crate) const fn reach(_: InjectionPoint, _: *const rd_kafka_t) {}
 
 #[cfg(test)]
-pub(crate) static ARMED: crate::ffi::lock::Mutex<Vec<(Place, usize)>> =
+pub(crate) static ARMED: crate::ffi::lock::Mutex<Vec<(InjectionPoint, usize)>> =
     crate::ffi::lock::Mutex::new(Vec::new());
 
-/// A client has come to this place, and panics if a test wants it to.
+/// A client has come to this point, and panics if a test wants it to.
 #[cfg(test)]
-pub(crate) fn reach(place: Place, client: *const rd_kafka_t) {
+pub(crate) fn reach(point: InjectionPoint, client: *const rd_kafka_t) {
     let mut armed = ARMED.lock();
-    let is_it = |armed: &(Place, usize)| *armed == (place, client.addr());
+    let is_it = |armed: &(InjectionPoint, usize)| *armed == (point, client.addr());
     if let Some(found) = armed.iter().position(is_it) {
         armed.remove(found);
         drop(armed);
-        panic!("injected at {place:?}");
+        panic!("injected at {point:?}");
     }
 }

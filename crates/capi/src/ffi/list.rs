@@ -14,7 +14,7 @@ use crate::ffi::{
     boundary::{is_no_address, malloc_text},
     codes::{RespErr, code},
     export, getters,
-    graves::PlainGraves,
+    quarantine::PlainQuarantine,
     types::{OFFSET_INVALID, rd_kafka_topic_partition_list_t, rd_kafka_topic_partition_t},
 };
 
@@ -26,8 +26,8 @@ type Element = rd_kafka_topic_partition_t;
 /// which have no room for a tag.
 const GONE: c_int = c_int::MIN;
 
-static LISTS: PlainGraves = PlainGraves::new(free);
-static ELEMENTS: PlainGraves = PlainGraves::new(free);
+static LISTS: PlainQuarantine = PlainQuarantine::new(free);
+static ELEMENTS: PlainQuarantine = PlainQuarantine::new(free);
 
 unsafe fn free(memory: *mut u8) {
     // SAFETY: lists and single elements are from `malloc`.
@@ -252,14 +252,14 @@ impl List {
         self.cnt += 1;
         // SAFETY: there is room for one more than `count`.
         unsafe {
-            let place = self.elems.add(count);
-            place.write(element);
-            place
+            let slot = self.elems.add(count);
+            slot.write(element);
+            slot
         }
     }
 
-    /// Returns the place of a partition; `None` without it.
-    fn place(&self, topic: Text<'_>, partition: i32) -> Option<usize> {
+    /// Returns the index of a partition; `None` without it.
+    fn index_of(&self, topic: Text<'_>, partition: i32) -> Option<usize> {
         let topic = topic.c_str()?;
         self.elements().iter().position(|element| {
             // SAFETY: an element's topic is a text.
@@ -269,10 +269,10 @@ impl List {
         })
     }
 
-    fn remove(&mut self, place: usize) {
+    fn remove(&mut self, index: usize) {
         let count = self.elements().len();
-        self.elements_mut()[place].clear();
-        self.elements_mut().copy_within(place + 1..count, place);
+        self.elements_mut()[index].clear();
+        self.elements_mut().copy_within(index + 1..count, index);
         self.cnt -= 1;
     }
 }
@@ -434,9 +434,9 @@ export!(
     #[local(0)]
     fn rd_kafka_topic_partition_list_del(list: PartMut<List>, topic: Text, partition: i32) -> c_int {
         let Some(list) = List::passed_mut(list) else { return 0 };
-        match list.place(topic, partition) {
-            Some(place) => {
-                list.remove(place);
+        match list.index_of(topic, partition) {
+            Some(index) => {
+                list.remove(index);
                 1
             }
             None => 0,
@@ -449,8 +449,8 @@ export!(
     fn rd_kafka_topic_partition_list_del_by_idx(list: PartMut<List>, idx: c_int) -> c_int {
         let Some(list) = List::passed_mut(list) else { return 0 };
         match usize::try_from(idx) {
-            Ok(place) if place < list.elements().len() => {
-                list.remove(place);
+            Ok(index) if index < list.elements().len() => {
+                list.remove(index);
                 1
             }
             _ => 0,
@@ -477,8 +477,8 @@ export!(
     #[local(ptr::null_mut())]
     fn rd_kafka_topic_partition_list_find(list: Part<List>, topic: Text, partition: i32) -> *mut Element {
         let Some(list) = List::passed(list) else { return ptr::null_mut() };
-        // SAFETY: the place is one of the list's elements.
-        list.place(topic, partition).map_or(ptr::null_mut(), |place| unsafe { list.elems.add(place) })
+        // SAFETY: the index is one of the list's elements.
+        list.index_of(topic, partition).map_or(ptr::null_mut(), |index| unsafe { list.elems.add(index) })
     }
 );
 
@@ -491,8 +491,8 @@ export!(
         offset: i64,
     ) -> RespErr {
         let Some(list) = List::passed_mut(list) else { return code::_UNKNOWN_PARTITION };
-        let Some(place) = list.place(topic, partition) else { return code::_UNKNOWN_PARTITION };
-        list.elements_mut()[place].offset = offset;
+        let Some(index) = list.index_of(topic, partition) else { return code::_UNKNOWN_PARTITION };
+        list.elements_mut()[index].offset = offset;
         code::NO_ERROR
     }
 );

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `export` | `export!`, `getters!` and `destroyers!`, which declare exported functions |
 //! | `boundary`, `argument` | panics, handles, texts; handles as arguments |
-//! | `graves` | the memory of destroyed handles |
+//! | `quarantine` | the memory of destroyed handles |
 //! | `types`, `list`, `headers` | the structures that C sees |
 //! | `codes`, `error`, `last_error` | error codes, `rd_kafka_error_t`, the last error of a thread |
 //! | `lock`, `gate`, `task` | locks that notice callbacks under them, calls that a client's end waits for, futures without a thread |
@@ -17,7 +17,6 @@ pub(crate) mod codes;
 pub(crate) mod error;
 pub(crate) mod export;
 pub(crate) mod gate;
-pub(crate) mod graves;
 pub(crate) mod headers;
 pub(crate) mod injection;
 pub(crate) mod last_error;
@@ -25,6 +24,7 @@ pub(crate) mod list;
 pub(crate) mod lock;
 pub(crate) mod object;
 pub(crate) mod pipe;
+pub(crate) mod quarantine;
 pub(crate) mod task;
 pub(crate) mod time;
 pub(crate) mod types;

@@ -175,7 +175,7 @@ export!(
 export!(
     #[local(())]
     fn rd_kafka_consumer_group_metadata_destroy(group_metadata: Given<GroupMetadata>) {
-        group_metadata.bury();
+        group_metadata.retire();
     }
 );
 

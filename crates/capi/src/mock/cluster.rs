@@ -16,7 +16,7 @@ use crate::{
         argument::Ref,
         boundary::{Blamed, Handle, Tag, c_text, handle, is_inherited},
         codes::{RespErr, code},
-        export, graves,
+        export, quarantine,
         types::rd_kafka_t,
     },
 };
@@ -202,7 +202,7 @@ export!(
         unsafe {
             let Some(cluster) = MockCluster::of(mcluster) else { return };
             if !cluster.is_clients_own {
-                graves::bury(mcluster);
+                quarantine::retire(mcluster);
             }
         }
     }

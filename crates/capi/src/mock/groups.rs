@@ -60,7 +60,7 @@ export!(
 export!(
     #[local(())]
     fn rd_kafka_mock_cgrp_consumer_target_assignment_destroy(target_assignment: Given<TargetAssignment>) {
-        target_assignment.bury();
+        target_assignment.retire();
     }
 );
 

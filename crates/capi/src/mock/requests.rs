@@ -85,7 +85,7 @@ export!(
 export!(
     #[local(())]
     fn rd_kafka_mock_request_destroy(mreq: Given<MockRequest>) {
-        mreq.bury();
+        mreq.retire();
     }
 );
 

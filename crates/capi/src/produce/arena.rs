@@ -14,7 +14,7 @@ use ottla_net::process::PerProcess;
 /// What a chunk begins with.
 #[repr(C, align(16))]
 pub(crate) struct Chunk {
-    /// Pieces that are in use, plus [`OPEN`] while a thread fills the chunk.
+    /// Allocations that are in use, plus [`OPEN`] while a thread fills the chunk.
     live: AtomicUsize,
     size: usize,
 }
@@ -31,12 +31,12 @@ const KEPT: usize = 512;
 struct Filling {
     chunk: Cell<*mut Chunk>,
     used: Cell<usize>,
-    pieces: Cell<usize>,
+    allocations: Cell<usize>,
 }
 
 thread_local! {
     static FILLING: Filling =
-        const { Filling { chunk: Cell::new(ptr::null_mut()), used: Cell::new(0), pieces: Cell::new(0) } };
+        const { Filling { chunk: Cell::new(ptr::null_mut()), used: Cell::new(0), allocations: Cell::new(0) } };
 }
 
 /// All threads' chunks. Free chunks go to the next thread that asks: if each thread kept its own, memory would be the sum
@@ -71,37 +71,37 @@ pub(crate) fn take(size: usize) -> (*mut u8, *mut Chunk) {
             chunk = new_chunk();
             filling.chunk.set(chunk);
             filling.used.set(HEAD);
-            filling.pieces.set(0);
+            filling.allocations.set(0);
         }
         let at = filling.used.get();
         filling.used.set(at + size);
-        filling.pieces.set(filling.pieces.get() + 1);
+        filling.allocations.set(filling.allocations.get() + 1);
         // SAFETY: `at + size` is within the chunk.
         (unsafe { chunk.cast::<u8>().add(at) }, chunk)
     })
 }
 
-/// The chunk of a piece that [`take`] gave for `size` bytes.
+/// The chunk of a allocation that [`take`] gave for `size` bytes.
 #[inline]
-pub(crate) fn chunk_of(place: *mut u8, size: usize) -> *mut Chunk {
+pub(crate) fn chunk_of(address: *mut u8, size: usize) -> *mut Chunk {
     if size.next_multiple_of(16) > CHUNK / 4 {
         // It has one of its own.
-        place.wrapping_sub(HEAD).cast()
+        address.wrapping_sub(HEAD).cast()
     } else {
         // They lie in a block next to one another, each at a multiple of its size.
-        place.map_addr(|address| address & !(CHUNK - 1)).cast()
+        address.map_addr(|address| address & !(CHUNK - 1)).cast()
     }
 }
 
-/// Gives back a number of pieces of a chunk.
+/// Gives back a number of allocations of a chunk.
 ///
 /// # Safety
 ///
-/// The pieces were taken from this chunk, and are no longer used.
+/// The allocations were taken from this chunk, and are no longer used.
 #[inline]
-pub(crate) unsafe fn give_back(chunk: *mut Chunk, pieces: usize) {
-    // SAFETY: the chunk is there as long as one of its pieces is.
-    if unsafe { &*chunk }.live.fetch_sub(pieces, Ordering::AcqRel) == pieces {
+pub(crate) unsafe fn give_back(chunk: *mut Chunk, allocations: usize) {
+    // SAFETY: the chunk is there as long as one of its allocations is.
+    if unsafe { &*chunk }.live.fetch_sub(allocations, Ordering::AcqRel) == allocations {
         free(chunk);
     }
 }
@@ -112,12 +112,12 @@ pub(crate) fn trim() {
 }
 
 impl Filling {
-    /// Closes the chunk: from now on its last piece frees it.
+    /// Closes the chunk: from now on its last allocation frees it.
     fn retire(&self) {
         let chunk = self.chunk.replace(ptr::null_mut());
         if !chunk.is_null() {
-            // While it was open, `live` was OPEN less the pieces given back; now it is the pieces taken less those.
-            let less = OPEN - self.pieces.get();
+            // While it was open, `live` was OPEN less the allocations given back; now it is the allocations taken less those.
+            let less = OPEN - self.allocations.get();
             // SAFETY: an open chunk is there.
             if unsafe { &*chunk }.live.fetch_sub(less, Ordering::AcqRel) == less {
                 free(chunk);
@@ -171,7 +171,7 @@ impl Stock {
         }
         let block = allocate(BLOCK * CHUNK, CHUNK).cast::<u8>();
         self.blocks.push(block);
-        // SAFETY: the places are within the block.
+        // SAFETY: the addresses are within the block.
         self.without_pages
             .extend((1..BLOCK).rev().map(|number| unsafe { block.add(number * CHUNK) }.cast::<Chunk>()));
         block.cast()
@@ -206,47 +206,47 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_chunk_of_a_piece_is_known_by_its_place_and_size() {
+    fn chunk_follows_from_address_and_size() {
         for size in [1, 144, 5000, CHUNK / 4 - 1, CHUNK / 4, CHUNK / 4 + 1, CHUNK, 10 * CHUNK] {
             for _ in 0..100 {
-                let (place, chunk) = take(size);
-                assert_eq!(chunk_of(place, size), chunk, "{size}");
-                // SAFETY: the piece is given back once.
+                let (address, chunk) = take(size);
+                assert_eq!(chunk_of(address, size), chunk, "{size}");
+                // SAFETY: the allocation is given back once.
                 unsafe { give_back(chunk, 1) };
             }
         }
     }
 
     #[test]
-    fn a_chunk_is_free_when_its_last_piece_is_given_back_in_any_thread() {
+    fn chunk_is_freed_when_any_thread_returns_its_last_allocation() {
         // Other tests use the same stock: one of them may take what this one gave back.
         assert!((0..50).any(|_| chunks_become_spare()));
         trim();
-        let (place, chunk) = take(CHUNK / 4);
-        // SAFETY: the piece has this number of bytes, and is given back once.
+        let (address, chunk) = take(CHUNK / 4);
+        // SAFETY: the allocation has this number of bytes, and is given back once.
         unsafe {
-            place.write_bytes(7, CHUNK / 4);
+            address.write_bytes(7, CHUNK / 4);
             give_back(chunk, 1);
         }
     }
 
-    /// Gives back the pieces of several chunks in another thread. Returns whether there are spare chunks then.
+    /// Gives back the allocations of several chunks in another thread. Returns whether there are spare chunks then.
     fn chunks_become_spare() -> bool {
-        let mut pieces = Vec::new();
+        let mut allocations = Vec::new();
         for _ in 0..5000 {
-            let (place, chunk) = take(100);
-            // SAFETY: the piece has 100 bytes.
-            unsafe { place.write_bytes(7, 100) };
-            pieces.push((place as usize, chunk as usize));
+            let (address, chunk) = take(100);
+            // SAFETY: the allocation has 100 bytes.
+            unsafe { address.write_bytes(7, 100) };
+            allocations.push((address as usize, chunk as usize));
         }
-        let mut places: Vec<_> = pieces.iter().map(|(place, _)| *place).collect();
-        places.sort_unstable();
-        places.dedup();
-        assert_eq!(places.len(), 5000);
-        assert!(places.windows(2).all(|pair| pair[1] - pair[0] >= 112));
+        let mut addresses: Vec<_> = allocations.iter().map(|(address, _)| *address).collect();
+        addresses.sort_unstable();
+        addresses.dedup();
+        assert_eq!(addresses.len(), 5000);
+        assert!(addresses.windows(2).all(|pair| pair[1] - pair[0] >= 112));
         std::thread::spawn(move || {
-            for (_, chunk) in pieces.into_iter().rev() {
-                // SAFETY: each piece is given back once.
+            for (_, chunk) in allocations.into_iter().rev() {
+                // SAFETY: each allocation is given back once.
                 unsafe { give_back(chunk as *mut Chunk, 1) };
             }
         })

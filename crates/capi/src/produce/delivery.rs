@@ -28,7 +28,7 @@ use crate::{
     },
     produce::{
         arena::{self, Chunk},
-        moment::Moment,
+        call_time::CallTime,
         produced::{Kind, Produced},
         texts::Texts,
     },
@@ -77,10 +77,10 @@ struct ShownPlain(Vec<Held>);
 // SAFETY: only the owner of the reports has pointers to the messages that they show.
 unsafe impl Send for ShownPlain {}
 
-/// Pieces of one chunk that are given back together.
+/// Allocations of one chunk that are given back together.
 struct GivingBack {
     chunk: *mut Chunk,
-    pieces: usize,
+    allocations: usize,
 }
 
 impl Delivery {
@@ -99,22 +99,22 @@ impl Delivery {
             disposed: 0,
             shown: 0,
             code,
-            known_at: Moment::now().micros(),
+            known_at: CallTime::now().micros(),
             shown_plain: ShownPlain::default(),
         }
     }
 
     /// Shows each message with its outcome to interceptors.
     pub(super) fn acknowledge(&self, acknowledge: &dyn Fn(*mut rd_kafka_message_t)) {
-        let (mut place, fate) = (0, self.fate());
-        while let Some(produced) = self.message(place) {
+        let (mut index, fate) = (0, self.fate());
+        while let Some(produced) = self.message(index) {
             // Where there are interceptors, messages are whole.
             if let Some(held) = produced.held() {
                 // SAFETY: no other thread has the message until it is served.
-                self.report(&fate, unsafe { &mut *held }, place);
+                self.report(&fate, unsafe { &mut *held }, index);
                 acknowledge(held.cast());
             }
-            place += 1;
+            index += 1;
         }
     }
 
@@ -132,10 +132,10 @@ impl Delivery {
         self.code
     }
 
-    /// The message at a place; `None` at the end.
+    /// The message at an index; `None` at the end.
     #[inline]
-    fn message(&self, place: usize) -> Option<Produced> {
-        let produced = Produced::of_number(*self.batch.opaques().get(place)?);
+    fn message(&self, index: usize) -> Option<Produced> {
+        let produced = Produced::of_number(*self.batch.opaques().get(index)?);
         (self.has_messages && !produced.is_none()).then_some(produced)
     }
 
@@ -155,15 +155,15 @@ impl Delivery {
         }
     }
 
-    /// Writes what has become of the message at a place into it.
+    /// Writes what has become of the message at an index into it.
     #[inline]
-    fn report(&self, fate: &Fate, message: &mut Held, place: usize) {
-        fate.write_to(message, place);
+    fn report(&self, fate: &Fate, message: &mut Held, index: usize) {
+        fate.write_to(message, index);
         if fate.code != code::NO_ERROR {
-            message.leader_epoch = self.texts.number_of(self.batch.error_at(place));
+            message.leader_epoch = self.texts.number_of(self.batch.error_at(index));
         }
         if self.batch.has_invalid_records() {
-            message.message.err = self.batch.error_at(place).map_or(code::NO_ERROR, code_of_delivery);
+            message.message.err = self.batch.error_at(index).map_or(code::NO_ERROR, code_of_delivery);
         }
     }
 
@@ -187,7 +187,7 @@ impl Delivery {
     }
 
     fn serve(&mut self, is_closing: &AtomicBool, mut each: impl FnMut(*mut Held)) -> bool {
-        let mut giving_back = GivingBack { chunk: std::ptr::null_mut(), pieces: 0 };
+        let mut giving_back = GivingBack { chunk: std::ptr::null_mut(), allocations: 0 };
         let (mut made, fate) = (MaybeUninit::uninit(), self.fate());
         while let Some(produced) = self.message(self.disposed) {
             let held = match produced.kind() {
@@ -223,21 +223,21 @@ impl Delivery {
 
     /// The next message of an event.
     pub(crate) fn next(&mut self) -> *const rd_kafka_message_t {
-        let place = self.shown;
-        let held = match self.message(place).map(Produced::kind) {
+        let index = self.shown;
+        let held = match self.message(index).map(Produced::kind) {
             Some(Kind::Plain(plain)) => {
                 // There is room for all from the start: what is shown stays where it is.
                 self.shown_plain.0.reserve_exact(self.len() - self.shown_plain.0.len());
                 // SAFETY: the message lives as long as the reports.
                 let mut held = unsafe { Held::of_plain(plain) };
-                self.report(&self.fate(), &mut held, place);
+                self.report(&self.fate(), &mut held, index);
                 self.shown_plain.0.push(held);
                 // SAFETY: it was just pushed. No reference to the others is made: C has pointers to them.
                 unsafe { self.shown_plain.0.as_mut_ptr().add(self.shown_plain.0.len() - 1) }
             }
             Some(Kind::Whole(held)) => {
                 // SAFETY: no other thread has the message.
-                self.report(&self.fate(), unsafe { &mut *held }, place);
+                self.report(&self.fate(), unsafe { &mut *held }, index);
                 held
             }
             Some(Kind::None) | None => return std::ptr::null(),
@@ -250,12 +250,12 @@ impl Delivery {
 impl Fate {
     /// Writes it into a message.
     #[inline]
-    fn write_to(&self, message: &mut Held, place: usize) {
+    fn write_to(&self, message: &mut Held, index: usize) {
         message.message.err = self.code;
         message.message.partition = self.partition;
         message.broker_id = self.broker_id;
         message.message.offset = match self.base_offset {
-            Some(base) => base + place as i64,
+            Some(base) => base + index as i64,
             // A broker that refuses a batch returns -1 where the offset would be, and programs see that.
             None if self.code.is_of_broker() => OFFSET_END,
             None => OFFSET_INVALID,
@@ -276,7 +276,7 @@ impl Drop for Delivery {
         // An application may have given a message headers.
         self.shown_plain.0.iter_mut().for_each(Held::release_parts);
         if self.has_messages {
-            let mut giving_back = GivingBack { chunk: std::ptr::null_mut(), pieces: 0 };
+            let mut giving_back = GivingBack { chunk: std::ptr::null_mut(), allocations: 0 };
             for number in &self.batch.opaques()[self.disposed.min(self.batch.opaques().len())..] {
                 // SAFETY: it is the number of a message that was not disposed of and that no other thread has.
                 unsafe { giving_back.add(Produced::of_number(*number)) };
@@ -302,15 +302,15 @@ impl GivingBack {
                 self.flush();
                 self.chunk = chunk;
             }
-            self.pieces += 1;
+            self.allocations += 1;
         }
     }
 
     fn flush(&mut self) {
-        if self.pieces > 0 {
-            // SAFETY: these pieces were counted, one for each message that is done with.
-            unsafe { arena::give_back(self.chunk, self.pieces) };
-            self.pieces = 0;
+        if self.allocations > 0 {
+            // SAFETY: these allocations were counted, one for each message that is done with.
+            unsafe { arena::give_back(self.chunk, self.allocations) };
+            self.allocations = 0;
         }
     }
 }

@@ -10,8 +10,8 @@
 //!   QUEUE_FULL instead of unbounded memory (`programs_in_c_pass`).
 
 pub(crate) mod arena;
+mod call_time;
 pub(crate) mod delivery;
-mod moment;
 pub(crate) mod partitioners;
 pub(crate) mod produced;
 pub(crate) mod report;
@@ -33,15 +33,16 @@ use crate::{
         boundary::{bytes, guarded_for, handle},
         codes::{RespErr, code},
         error::{ErrorObject, code_of_send, describe, fail, set_last},
-        export, graves,
+        export,
         headers::{Header, Headers, header_of},
-        injection::{Place, reach},
+        injection::{InjectionPoint, reach},
+        quarantine,
         types::{
             F_BLOCK, F_COPY, F_FREE, F_PARTITION, PARTITION_UA, rd_kafka_message_t, rd_kafka_vu_t, vtype,
         },
     },
     produce::{
-        moment::Moment,
+        call_time::CallTime,
         produced::{Plain, Produced},
     },
 };
@@ -74,14 +75,14 @@ impl Topic {
     unsafe fn produce(&self, message: &Message) -> Result<(), RespErr> {
         message.check()?;
         let client = self.client();
-        reach(Place::Produce, client.as_c());
+        reach(InjectionPoint::Produce, client.as_c());
         if let Some((code, _)) = client.fatal_if_any() {
             return Err(if code == code::NO_ERROR { code::_STATE } else { code::_FATAL });
         }
         let producing = self.producing()?;
-        let moment = Moment::now();
+        let called_at = CallTime::now();
         // SAFETY: by the contract of this function.
-        let produced = unsafe { self.keep(message, producing, moment) }?;
+        let produced = unsafe { self.keep(message, producing, called_at) }?;
         let interceptors = client.interceptors();
         let mut headers = message.headers;
         if interceptors.has(kind::SEND | kind::ACKNOWLEDGEMENT)
@@ -113,7 +114,7 @@ impl Topic {
         if result.is_ok() {
             let (shared, topic) = producing.topic.core();
             let sent = if message.flags & F_BLOCK == 0 {
-                shared.send(topic, moment.now, moment.wall_ms, &record, None)
+                shared.send(topic, called_at.now, called_at.wall_ms, &record, None)
             } else {
                 blocking(|| producing.topic.send_blocking(record.clone(), Duration::from_secs(1)), client)
             };
@@ -157,38 +158,39 @@ impl Topic {
             (Some(_), _) => return refuse(messages, code::_FATAL),
             (None, Err(code)) => return refuse(messages, code),
         };
-        let moment = Moment::now();
+        let called_at = CallTime::now();
         let (shared, topic) = producing.topic.core();
         let mut taken = 0;
         let mut records = Vec::with_capacity(messages.len().min(RUN));
         let mut run: Vec<(usize, Produced)> = Vec::with_capacity(messages.len().min(RUN));
         for messages in messages.chunks_mut(RUN) {
-            for (place, each) in messages.iter_mut().enumerate() {
+            for (index, each) in messages.iter_mut().enumerate() {
                 let message = as_message(each);
                 // SAFETY: by the contract of this function.
-                let kept = message.check().and_then(|()| unsafe { self.keep(&message, producing, moment) });
+                let kept =
+                    message.check().and_then(|()| unsafe { self.keep(&message, producing, called_at) });
                 each.err = kept.err().unwrap_or_default();
                 if let Ok(produced) = kept {
                     // SAFETY: by the contract of this function.
                     records.push(unsafe { message.record(produced) });
-                    run.push((place, produced));
+                    run.push((index, produced));
                 }
             }
             let mut done = 0;
             while done < records.len() {
-                let sent = shared.send_batch(topic, moment.now, moment.wall_ms, &records[done..]);
+                let sent = shared.send_batch(topic, called_at.now, called_at.wall_ms, &records[done..]);
                 let Err((accepted, error)) = sent else { break };
-                let (place, produced) = run[done + accepted];
-                messages[place].err = code_of_send(&error);
+                let (index, produced) = run[done + accepted];
+                messages[index].err = code_of_send(&error);
                 // SAFETY: the message was not accepted, and no other thread has it.
                 unsafe { take_back(produced, std::ptr::null_mut()) };
                 done += accepted + 1;
             }
-            for (place, produced) in run.drain(..) {
-                if messages[place].err == code::NO_ERROR {
+            for (index, produced) in run.drain(..) {
+                if messages[index].err == code::NO_ERROR {
                     taken += 1;
                     if produced.is_none() {
-                        self.forget(&as_message(&messages[place]));
+                        self.forget(&as_message(&messages[index]));
                     }
                 }
             }
@@ -207,7 +209,7 @@ impl Topic {
         &self,
         message: &Message,
         producing: &Producing,
-        moment: Moment,
+        called_at: CallTime,
     ) -> Result<Produced, RespErr> {
         if !producing.has_messages {
             return Ok(Produced::NONE);
@@ -221,18 +223,18 @@ impl Topic {
         if !message.headers.is_null() && unsafe { !Headers::give_to_message(message.headers) } {
             return Err(code::_INVALID_ARG);
         }
-        let timestamp = if message.timestamp > 0 { message.timestamp } else { moment.wall_ms };
+        let timestamp = if message.timestamp > 0 { message.timestamp } else { called_at.wall_ms };
         let is_plain = message.headers.is_null()
             && (payload.is_none() || message.flags & F_COPY != 0)
             && !self.client().interceptors().has(kind::SEND | kind::ACKNOWLEDGEMENT);
         if is_plain
             && let Some(plain) =
-                Plain::keep(self.as_c(), message.opaque, timestamp, moment.micros(), payload, key)
+                Plain::keep(self.as_c(), message.opaque, timestamp, called_at.micros(), payload, key)
         {
             return Ok(Produced::plain(plain));
         }
         // SAFETY: by the contract of this function.
-        Ok(Produced::whole(unsafe { self.hold(message, timestamp, moment, payload, key) }))
+        Ok(Produced::whole(unsafe { self.hold(message, timestamp, called_at, payload, key) }))
     }
 
     /// The same of a message that is not plain.
@@ -245,23 +247,23 @@ impl Topic {
         &self,
         message: &Message,
         timestamp: i64,
-        moment: Moment,
+        called_at: CallTime,
         payload: Option<&[u8]>,
         key: Option<&[u8]>,
     ) -> *mut Held {
         let copied = if message.flags & F_COPY != 0 { payload } else { None };
         let (copied_len, key_len) = (copied.map_or(0, <[u8]>::len), key.map_or(0, <[u8]>::len));
-        let (place, chunk) = arena::take(size_of::<Held>() + copied_len + key_len);
-        let held = place.cast::<Held>();
+        let (memory, chunk) = arena::take(size_of::<Held>() + copied_len + key_len);
+        let held = memory.cast::<Held>();
         let mut new = Held::produced(self.as_c(), message.partition, message.opaque, chunk);
         new.timestamp = timestamp;
-        new.set_latency(moment.micros());
+        new.set_latency(called_at.micros());
         new.replace_header_list(message.headers);
         new.message.len = message.len;
         new.message.key_len = key_len;
-        // SAFETY: the place has room for the message, the payload's copy and the key, one behind the other.
+        // SAFETY: the memory has room for the message, the payload's copy and the key, one behind the other.
         unsafe {
-            let mut free = place.add(size_of::<Held>());
+            let mut free = memory.add(size_of::<Held>());
             match copied {
                 Some(bytes) => {
                     std::ptr::copy_nonoverlapping(bytes.as_ptr(), free, bytes.len());
@@ -290,7 +292,7 @@ impl Topic {
         }
         if !message.headers.is_null() {
             // SAFETY: the message was taken, and the list with it.
-            unsafe { graves::bury(message.headers) };
+            unsafe { quarantine::retire(message.headers) };
         }
     }
 }
@@ -495,7 +497,7 @@ unsafe fn produce_arguments(rk: *const Client, arguments: &[rd_kafka_vu_t]) -> R
                     topic = Some(client.topic(name, None).map_err(|code| (code, "bad topic".to_owned()))?);
                 }
                 vtype::RKT => {
-                    let rkt = graves::counted(u.rkt.cast::<Topic>())
+                    let rkt = quarantine::counted(u.rkt.cast::<Topic>())
                         .ok_or_else(|| invalid("the topic is no topic"))?;
                     if !std::ptr::eq(Arc::as_ptr(rkt.client()), client) {
                         return Err(invalid("the topic is another client's"));
@@ -545,7 +547,7 @@ unsafe fn produce_arguments(rk: *const Client, arguments: &[rd_kafka_vu_t]) -> R
     unsafe { topic.produce(&message) }.map_err(|code| {
         if let Some(own) = own {
             // SAFETY: the message was not taken, so the list is still ours.
-            unsafe { graves::bury(own) };
+            unsafe { quarantine::retire(own) };
         }
         (code, describe(code).to_string_lossy().into_owned())
     })

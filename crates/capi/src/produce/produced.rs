@@ -143,7 +143,7 @@ impl Produced {
     ///
     /// As for [`Self::release`].
     pub(crate) unsafe fn dispose(self) {
-        // SAFETY: by the contract of this function; the message was one piece of its chunk.
+        // SAFETY: by the contract of this function; the message was one allocation of its chunk.
         unsafe {
             if let Some(chunk) = self.release() {
                 arena::give_back(chunk, 1);
@@ -178,17 +178,17 @@ impl Plain {
             payload_len: len(payload)?,
             key_len: len(key)?,
         };
-        let (place, _) = arena::take(new.size());
-        // SAFETY: the place has room for the message, the payload's copy and the key's, one behind the other.
+        let (memory, _) = arena::take(new.size());
+        // SAFETY: the memory is large enough for the message, the payload's copy and the key's, one behind the other.
         unsafe {
-            let mut free = place.add(size_of::<Self>());
+            let mut free = memory.add(size_of::<Self>());
             for bytes in [payload, key].into_iter().flatten() {
                 ptr::copy_nonoverlapping(bytes.as_ptr(), free, bytes.len());
                 free = free.add(bytes.len());
             }
-            place.cast::<Self>().write(new);
+            memory.cast::<Self>().write(new);
         }
-        Some(place.cast())
+        Some(memory.cast())
     }
 
     /// Microseconds, on the clock of the messages' latency.
@@ -207,8 +207,8 @@ impl Plain {
         unsafe {
             let (payload_len, key_len) = ((*this).payload_len as usize, (*this).key_len as usize);
             let payload = this.cast::<u8>().add(size_of::<Self>());
-            let part = |flag, place: *mut u8| {
-                if (*this).called_at & flag == 0 { ptr::null_mut() } else { place.cast::<c_void>() }
+            let part = |flag, memory: *mut u8| {
+                if (*this).called_at & flag == 0 { ptr::null_mut() } else { memory.cast::<c_void>() }
             };
             [
                 (part(Self::HAS_PAYLOAD, payload), payload_len),

@@ -81,7 +81,7 @@ static void topics_come_and_go(rd_kafka_t *rk, rd_kafka_queue_t *queue, rd_kafka
         CHECK(!strcmp(rd_kafka_topic_result_name(results[2]), "not/a/name"));
         rd_kafka_event_destroy(event);
         rkt = rd_kafka_topic_new(rk, "two", NULL);
-        CHECK(rd_kafka_metadata(rk, 0, rkt, &metadata, PATIENCE) == 0);
+        CHECK(rd_kafka_metadata(rk, 0, rkt, &metadata, TIMEOUT_MS) == 0);
         CHECK(metadata->topics[0].partition_cnt == 2 && metadata->topics[0].partitions[0].leader == 3);
         CHECK(metadata->topics[0].partitions[0].replica_cnt == 2);
         rd_kafka_metadata_destroy(metadata);
@@ -111,7 +111,7 @@ static void topics_come_and_go(rd_kafka_t *rk, rd_kafka_queue_t *queue, rd_kafka
         CHECK(cnt == 2 && rd_kafka_topic_result_error(results[0]) == 0);
         CHECK(rd_kafka_topic_result_error(results[1]) == RD_KAFKA_RESP_ERR_INVALID_PARTITIONS);
         rd_kafka_event_destroy(event);
-        CHECK(rd_kafka_metadata(rk, 0, rkt, &metadata, PATIENCE) == 0);
+        CHECK(rd_kafka_metadata(rk, 0, rkt, &metadata, TIMEOUT_MS) == 0);
         CHECK(metadata->topics[0].partition_cnt == 3);
         rd_kafka_metadata_destroy(metadata);
         rd_kafka_topic_destroy(rkt);
@@ -160,7 +160,7 @@ static void offsets_are_listed(rd_kafka_t *rk, rd_kafka_queue_t *queue) {
                 CHECK(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("one"), RD_KAFKA_V_PARTITION(1),
                                         RD_KAFKA_V_TIMESTAMP(now + i * 1000), RD_KAFKA_V_VALUE((void *)"v", 1),
                                         RD_KAFKA_V_END) == 0);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         for (i = 0; i < 5; i++) {
                 const rd_kafka_topic_partition_t *partition;
                 list = rd_kafka_topic_partition_list_new(2);
@@ -389,7 +389,7 @@ static void records_are_deleted(rd_kafka_t *rk, rd_kafka_queue_t *queue, rd_kafk
         CHECK(left->elems[3].err == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION);
         CHECK(left->elems[4].err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART && !strcmp(left->elems[4].topic, "nobody"));
         rd_kafka_event_destroy(event);
-        CHECK(rd_kafka_query_watermark_offsets(rk, "one", 1, &low, &high, PATIENCE) == 0 && low == 2 && high == 3);
+        CHECK(rd_kafka_query_watermark_offsets(rk, "one", 1, &low, &high, TIMEOUT_MS) == 0 && low == 2 && high == 3);
         records[1] = records[0];
         rd_kafka_DeleteRecords(rk, records, 2, NULL, queue);
         rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_DELETERECORDS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));

@@ -39,7 +39,7 @@ static void produce(const char *topic, int count) {
                 CHECK(!rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(0),
                                          RD_KAFKA_V_VALUE((void *)"value", 5), RD_KAFKA_V_HEADER("name", "kept", 4),
                                          RD_KAFKA_V_END));
-        CHECK(!rd_kafka_flush(rk, PATIENCE));
+        CHECK(!rd_kafka_flush(rk, TIMEOUT_MS));
         rd_kafka_destroy(rk);
 }
 
@@ -164,7 +164,7 @@ static void each_commit_calls_the_callback_in_a_later_poll(rd_kafka_t *rk, const
         expect_call(rk, RD_KAFKA_RESP_ERR_NO_ERROR, 1, 9, "meta");
         CHECK(rd_kafka_commit(rk, NULL, 0) == RD_KAFKA_RESP_ERR__NO_OFFSET);
         expect_call(rk, RD_KAFKA_RESP_ERR__NO_OFFSET, 4, RD_KAFKA_OFFSET_INVALID, "");
-        CHECK(!rd_kafka_committed(rk, list, PATIENCE));
+        CHECK(!rd_kafka_committed(rk, list, TIMEOUT_MS));
         CHECK(one->offset == 9);
         rd_kafka_topic_partition_list_destroy(list);
 }
@@ -179,7 +179,7 @@ static void an_event_without_an_error_has_a_text(void) {
         rk = start(RD_KAFKA_PRODUCER, conf);
         queue = rd_kafka_queue_get_main(rk);
         CHECK(!rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("answers"), RD_KAFKA_V_VALUE((void *)"value", 5), RD_KAFKA_V_END));
-        event = rd_kafka_queue_poll(queue, PATIENCE);
+        event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
         CHECK(rd_kafka_event_type(event) == RD_KAFKA_EVENT_DR);
         CHECK(!rd_kafka_event_error(event));
         CHECK(!strcmp(rd_kafka_event_error_string(event), rd_kafka_err2str(RD_KAFKA_RESP_ERR_NO_ERROR)));

@@ -27,7 +27,7 @@ static rd_kafka_topic_partition_list_t *partition(int64_t offset) {
 static int64_t committed(rd_kafka_t *other) {
         rd_kafka_topic_partition_list_t *list = partition(RD_KAFKA_OFFSET_INVALID);
         int64_t offset = RD_KAFKA_OFFSET_INVALID;
-        if (rd_kafka_committed(other, list, PATIENCE) == 0)
+        if (rd_kafka_committed(other, list, TIMEOUT_MS) == 0)
                 offset = list->elems[0].offset;
         rd_kafka_topic_partition_list_destroy(list);
         return offset;
@@ -44,7 +44,7 @@ static rd_kafka_t *reader(const char *servers, const char *group, const char *st
 
 static void read_some(rd_kafka_t *rk, int count) {
         for (; count > 0; count--) {
-                rd_kafka_message_t *message = rd_kafka_consumer_poll(rk, PATIENCE);
+                rd_kafka_message_t *message = rd_kafka_consumer_poll(rk, TIMEOUT_MS);
                 CHECK(message && !message->err);
                 if (message)
                         rd_kafka_message_destroy(message);
@@ -111,7 +111,7 @@ int main(void) {
         for (i = 0; i < COUNT; i++)
                 CHECK(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("autocommit"), RD_KAFKA_V_PARTITION(0),
                                         RD_KAFKA_V_VALUE((void *)"v", 1), RD_KAFKA_V_END) == 0);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         what_was_read_is_committed_though_nobody_polls(servers);
         what_the_application_stores_is_committed_though_nobody_polls(servers);
         a_commit_that_fails_is_made_again_at_the_next_time(cluster, servers);

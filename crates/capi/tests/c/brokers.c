@@ -41,19 +41,19 @@ int main(void) {
         for (i = 0; i < 3; i++)
                 CHECK(rd_kafka_mock_partition_set_leader(cluster, "brokers", i, 3 - i) == 0);
 
-        controller = rd_kafka_controllerid(rk, PATIENCE);
+        controller = rd_kafka_controllerid(rk, TIMEOUT_MS);
         CHECK(controller >= 1 && controller <= 3);
         CHECK(rd_kafka_controllerid(rk, 0) == controller);
 
         for (i = 0; i < 3; i++) {
-                CHECK(produce(rk, i) == 0 && rd_kafka_flush(rk, PATIENCE) == 0);
+                CHECK(produce(rk, i) == 0 && rd_kafka_flush(rk, TIMEOUT_MS) == 0);
                 CHECK(reports == i + 1 && reported == 3 - i);
         }
         /* What never left has no broker; what may be under way has the one that it went to. */
         CHECK(rd_kafka_mock_broker_set_down(cluster, 3) == 0);
         CHECK(produce(rk, 0) == 0);
         CHECK(rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT) == 0);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         CHECK(reports == 4 && (reported == -1 || reported == 3));
         CHECK(rd_kafka_mock_broker_set_up(cluster, 3) == 0);
         CHECK(rd_kafka_message_broker_id(NULL) == -1);
@@ -76,7 +76,7 @@ int main(void) {
                 rd_kafka_conf_set_dr_msg_cb(conf, on_report);
                 quick = rd_kafka_new(RD_KAFKA_PRODUCER, conf, errstr, sizeof(errstr));
                 reported = -2;
-                CHECK(produce(quick, 1) == 0 && rd_kafka_flush(quick, PATIENCE) == 0 && reported == 2);
+                CHECK(produce(quick, 1) == 0 && rd_kafka_flush(quick, TIMEOUT_MS) == 0 && reported == 2);
                 rd_kafka_destroy(quick);
         }
 
@@ -91,7 +91,7 @@ int main(void) {
         CHECK(rd_kafka_assign(consumer, list) == 0);
         seen[0] = seen[1] = seen[2] = 0;
         while (!(seen[0] && seen[1] && seen[2])) {
-                message = rd_kafka_consumer_poll(consumer, PATIENCE);
+                message = rd_kafka_consumer_poll(consumer, TIMEOUT_MS);
                 if (!message)
                         break;
                 CHECK(rd_kafka_message_broker_id(message) == 3 - message->partition);

@@ -73,7 +73,7 @@ static void produce(const char *topic, int count) {
         while (count--)
                 CHECK(!rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(0),
                                          RD_KAFKA_V_VALUE((void *)"value", 5), RD_KAFKA_V_END));
-        CHECK(!rd_kafka_flush(rk, PATIENCE));
+        CHECK(!rd_kafka_flush(rk, TIMEOUT_MS));
         rd_kafka_destroy(rk);
 }
 
@@ -204,7 +204,7 @@ int main(int argc, char **argv) {
         if (argc < 2)
                 return 2;
         servers = argv[1];
-        alarm(2 * PATIENCE / 1000);
+        alarm(2 * TIMEOUT_MS / 1000);
         only = argc > 2 ? atoi(argv[2]) : 0;
         produce("callouts", 10);
         if (runs(1))

@@ -29,7 +29,7 @@ static void on_message_of_busy_topic(rd_kafka_message_t *message, void *opaque) 
         if (message->err)
                 return;
         CHECK(rd_kafka_produce(fed, 2, RD_KAFKA_MSG_F_COPY, "more", 4, NULL, 0, NULL) == 0);
-        CHECK(rd_kafka_flush(opaque, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(opaque, TIMEOUT_MS) == 0);
         usleep(50000);
         if (++feedings == 50)
                 rd_kafka_yield(opaque);
@@ -43,7 +43,7 @@ static void callback_returns_on_a_busy_topic(const char *brokers) {
         fed = rd_kafka_topic_new(producer, "consume", NULL);
         for (i = 0; i < 5; i++)
                 CHECK(rd_kafka_produce(fed, 2, RD_KAFKA_MSG_F_COPY, "first", 5, NULL, 0, NULL) == 0);
-        CHECK(rd_kafka_flush(producer, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(producer, TIMEOUT_MS) == 0);
         CHECK(rd_kafka_consume_start(topic, 2, RD_KAFKA_OFFSET_BEGINNING) == 0);
         for (i = 0; i < 100 && count == 0; i++)
                 count = rd_kafka_consume_callback(topic, 2, 100, on_message_of_busy_topic, producer);
@@ -105,7 +105,7 @@ int main(int argc, char **argv) {
                 int size = snprintf(text, sizeof(text), "%d", i);
                 CHECK(rd_kafka_produce(topic, 1, RD_KAFKA_MSG_F_COPY, text, (size_t)size, "key", 3, NULL) == 0);
         }
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         rd_kafka_topic_destroy(topic);
         rd_kafka_destroy(rk);
 
@@ -116,7 +116,7 @@ int main(int argc, char **argv) {
         rd_kafka_topic_partition_list_add(list, "consume", 1)->offset = RD_KAFKA_OFFSET_BEGINNING;
         CHECK(rd_kafka_assign(rk, list) == 0);
         for (i = 0; i < 1000; i++) {
-                message = rd_kafka_consumer_poll(rk, PATIENCE);
+                message = rd_kafka_consumer_poll(rk, TIMEOUT_MS);
                 CHECK(message && !message->err && message->offset == i && message->key_len == 3);
                 if (!message)
                         return 1;
@@ -131,29 +131,29 @@ int main(int argc, char **argv) {
         count = (int)rd_kafka_consume_batch_queue(queue, 10000, kept + 1000, 500);
         CHECK(count == 500 && kept[1000]->offset == 1000 && kept[1499]->offset == 1499);
         topic = rd_kafka_topic_new(rk, "consume", NULL);
-        CHECK(rd_kafka_seek(topic, 1, 1900, PATIENCE) == 0);
+        CHECK(rd_kafka_seek(topic, 1, 1900, TIMEOUT_MS) == 0);
         for (i = 1900; i < COUNT; i++) {
-                message = rd_kafka_consumer_poll(rk, PATIENCE);
+                message = rd_kafka_consumer_poll(rk, TIMEOUT_MS);
                 CHECK(message && !message->err && message->offset == i);
                 rd_kafka_message_destroy(message);
         }
-        message = rd_kafka_consumer_poll(rk, PATIENCE);
+        message = rd_kafka_consumer_poll(rk, TIMEOUT_MS);
         CHECK(message && message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF && message->offset == COUNT);
         CHECK(message && message->rkt && !strcmp(rd_kafka_topic_name(message->rkt), "consume"));
         rd_kafka_message_destroy(message);
-        CHECK(rd_kafka_query_watermark_offsets(rk, "consume", 1, &low, &high, PATIENCE) == 0 && low == 0 && high == COUNT);
+        CHECK(rd_kafka_query_watermark_offsets(rk, "consume", 1, &low, &high, TIMEOUT_MS) == 0 && low == 0 && high == COUNT);
         CHECK(rd_kafka_get_watermark_offsets(rk, "consume", 1, &low, &high) == 0 && high == COUNT);
-        CHECK(rd_kafka_metadata(rk, 0, topic, &metadata, PATIENCE) == 0);
+        CHECK(rd_kafka_metadata(rk, 0, topic, &metadata, TIMEOUT_MS) == 0);
         CHECK(metadata->broker_cnt == brokers && metadata->topic_cnt == 1 && metadata->topics[0].partition_cnt == 4);
         rd_kafka_metadata_destroy(metadata);
-        id = rd_kafka_clusterid(rk, PATIENCE);
+        id = rd_kafka_clusterid(rk, TIMEOUT_MS);
         CHECK(id && *id);
         rd_kafka_mem_free(rk, id);
         /* What is known takes no time. */
         id = rd_kafka_clusterid(rk, 0);
         CHECK(id && *id);
         rd_kafka_mem_free(rk, id);
-        controller = rd_kafka_controllerid(rk, PATIENCE);
+        controller = rd_kafka_controllerid(rk, TIMEOUT_MS);
         CHECK(controller >= 1 && controller <= brokers);
         ids = rd_kafka_brokers_learned_ids(rk, &id_count);
         CHECK(ids && (int)id_count == brokers);
@@ -181,7 +181,7 @@ int main(int argc, char **argv) {
         CHECK(rd_kafka_consume(topic, 1, 10) == NULL);
         CHECK(rd_kafka_consume_start(topic, 1, RD_KAFKA_OFFSET_TAIL(100)) == 0);
         CHECK(rd_kafka_consume_start(topic, 1, 0) == -1);
-        message = rd_kafka_consume(topic, 1, PATIENCE);
+        message = rd_kafka_consume(topic, 1, TIMEOUT_MS);
         CHECK(message && message->offset == COUNT - 100);
         rd_kafka_message_destroy(message);
         count = (int)rd_kafka_consume_batch(topic, 1, 10000, kept, 9);
@@ -195,7 +195,7 @@ int main(int argc, char **argv) {
         CHECK(rd_kafka_consume_stop(topic, 1) == 0);
         queue = rd_kafka_queue_new(rk);
         CHECK(rd_kafka_consume_start_queue(topic, 1, 5, queue) == 0);
-        message = rd_kafka_consume_queue(queue, PATIENCE);
+        message = rd_kafka_consume_queue(queue, TIMEOUT_MS);
         CHECK(message && message->offset == 5);
         rd_kafka_message_destroy(message);
         CHECK(rd_kafka_consume_stop(topic, 1) == 0);

@@ -4,7 +4,7 @@
 
 /* The next event, which has to be of this type and no error. */
 static rd_kafka_event_t *next(rd_kafka_queue_t *queue, int type) {
-        rd_kafka_event_t *event = rd_kafka_queue_poll(queue, PATIENCE);
+        rd_kafka_event_t *event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
         CHECK(rd_kafka_event_type(event) == type && !rd_kafka_event_error(event));
         if (rd_kafka_event_type(event) != type || rd_kafka_event_error(event)) {
                 fprintf(stderr, "%s\n", event ? rd_kafka_event_error_string(event) : "nothing came");
@@ -16,7 +16,7 @@ static rd_kafka_event_t *next(rd_kafka_queue_t *queue, int type) {
 static rd_kafka_AdminOptions_t *asking(rd_kafka_t *rk, rd_kafka_admin_op_t call, int asks) {
         rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(rk, call);
         char errstr[256];
-        CHECK(!rd_kafka_AdminOptions_set_request_timeout(options, PATIENCE, errstr, sizeof(errstr)));
+        CHECK(!rd_kafka_AdminOptions_set_request_timeout(options, TIMEOUT_MS, errstr, sizeof(errstr)));
         CHECK(rd_kafka_AdminOptions_set_include_authorized_operations(options, asks) == NULL);
         return options;
 }

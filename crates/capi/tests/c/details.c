@@ -121,11 +121,11 @@ int main(void) {
 
         /* The latency is what passed between the call and the report. */
         before = now_us();
-        CHECK(produce(rk, 0) == 0 && rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(produce(rk, 0) == 0 && rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         CHECK(reports == 1 && latency > 0 && latency <= now_us() - before);
         for (i = 1; i < 200; i++)
                 CHECK(produce(rk, i % 4) == 0);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0 && reports == 200);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0 && reports == 200);
 
         /* A partition is there if it has a leader. */
         topic_conf = rd_kafka_topic_conf_new();
@@ -162,7 +162,7 @@ int main(void) {
         }
         CHECK(produce(other, 0) == 0);
         CHECK(rd_kafka_purge(other, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_NON_BLOCKING) == 0);
-        CHECK(rd_kafka_flush(other, PATIENCE) == 0 && reports == 101);
+        CHECK(rd_kafka_flush(other, TIMEOUT_MS) == 0 && reports == 101);
 
         /* A fatal error: every call answers that, and one tells the cause. */
         rd_kafka_destroy(other);
@@ -186,7 +186,7 @@ int main(void) {
         for (i = 0; i < 4; i++)
                 rd_kafka_topic_partition_list_add(list, "details", i)->offset = RD_KAFKA_OFFSET_BEGINNING;
         CHECK(rd_kafka_assign(other, list) == 0);
-        message = rd_kafka_consumer_poll(other, PATIENCE);
+        message = rd_kafka_consumer_poll(other, TIMEOUT_MS);
         CHECK(message && !message->err && message->offset == 0);
         if (message)
                 rd_kafka_message_destroy(message);
@@ -194,7 +194,7 @@ int main(void) {
                 list->elems[i].offset = 40 + i;
         rd_kafka_topic_partition_list_add(list, "details", 77)->offset = 1;
         rd_kafka_topic_partition_list_add(list, "details", 3)->offset = -7;
-        error = rd_kafka_seek_partitions(other, list, PATIENCE);
+        error = rd_kafka_seek_partitions(other, list, TIMEOUT_MS);
         CHECK(error == NULL);
         for (i = 0; i < 4; i++)
                 CHECK(list->elems[i].err == RD_KAFKA_RESP_ERR_NO_ERROR);
@@ -203,7 +203,7 @@ int main(void) {
         {
                 int seen[4] = {0, 0, 0, 0};
                 for (i = 0; i < 40 && !(seen[0] && seen[1] && seen[2] && seen[3]); i++) {
-                        message = rd_kafka_consumer_poll(other, PATIENCE);
+                        message = rd_kafka_consumer_poll(other, TIMEOUT_MS);
                         if (!message)
                                 break;
                         if (!message->err && !seen[message->partition]) {
@@ -222,7 +222,7 @@ int main(void) {
         CHECK(rd_kafka_mock_broker_set_down(cluster, 1) == 0 && rd_kafka_mock_broker_set_down(cluster, 2) == 0);
         before = now_us();
         CHECK(rd_kafka_seek_partitions(other, list, 500) == NULL);
-        CHECK(now_us() - before < WITHIN(500 + 2000) * (int64_t)1000);
+        CHECK(now_us() - before < SCALED_MS(500 + 2000) * (int64_t)1000);
         for (i = 0; i < 4; i++)
                 CHECK(list->elems[i].err == RD_KAFKA_RESP_ERR__TIMED_OUT);
         CHECK(rd_kafka_mock_broker_set_up(cluster, 1) == 0 && rd_kafka_mock_broker_set_up(cluster, 2) == 0);

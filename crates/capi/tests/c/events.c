@@ -97,7 +97,7 @@ static void by_callbacks(const char *brokers, int throttles) {
         CHECK(kept && kept[0] == '{');
         rd_kafka_mem_free(rk, kept);
         rd_kafka_queue_cb_event_enable(queue, NULL, NULL);
-        rd_kafka_flush(rk, PATIENCE);
+        rd_kafka_flush(rk, TIMEOUT_MS);
         /* A callback that yields ends its poll. */
         delivered = 0;
         send_to(rk, 5, &bad);
@@ -126,7 +126,7 @@ static void by_events(const char *brokers) {
         rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_STATS | RD_KAFKA_EVENT_LOG | RD_KAFKA_EVENT_ERROR);
         rk = start(RD_KAFKA_PRODUCER, conf);
         queue = rd_kafka_queue_get_main(rk);
-        event = rd_kafka_queue_poll(queue, PATIENCE);
+        event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
         CHECK(rd_kafka_event_type(event) == RD_KAFKA_EVENT_STATS);
         if (rd_kafka_event_type(event) == RD_KAFKA_EVENT_STATS) {
                 CHECK(!strcmp(rd_kafka_event_name(event), "Stats"));
@@ -142,7 +142,7 @@ static void by_events(const char *brokers) {
         /* Lines waited for a queue. */
         logs = rd_kafka_queue_new(rk);
         CHECK(rd_kafka_set_log_queue(rk, logs) == RD_KAFKA_RESP_ERR_NO_ERROR);
-        event = rd_kafka_queue_poll(logs, PATIENCE);
+        event = rd_kafka_queue_poll(logs, TIMEOUT_MS);
         CHECK(rd_kafka_event_type(event) == RD_KAFKA_EVENT_LOG);
         CHECK(rd_kafka_event_log(event, &fac, &text, &level) == 0);
         CHECK(!strcmp(fac, "CONFWARN") && strstr(text, "group.id") && level == 4);
@@ -176,14 +176,14 @@ static void in_the_background(const char *brokers) {
         send_to(rk, 100, NULL);
         WAIT_FOR(__atomic_load_n(&in_background, __ATOMIC_SEQ_CST) >= 100);
         CHECK(__atomic_load_n(&in_background, __ATOMIC_SEQ_CST) == 100);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         threads = rd_kafka_thread_cnt();
         rd_kafka_queue_destroy(background);
         rd_kafka_queue_destroy(queue);
         before = millis();
         rd_kafka_destroy(rk);
         /* It does not wait until requests time out, which takes 60 seconds. */
-        CHECK(millis() - before < WITHIN(30000));
+        CHECK(millis() - before < SCALED_MS(30000));
         CHECK(rd_kafka_thread_cnt() < threads);
 }
 

@@ -52,7 +52,7 @@ static void own_clients(const char *brokers, const char *topic) {
         int i, before = delivered, read = 0;
         for (i = 0; i < MESSAGES; i++)
                 CHECK(!send_to(rk, topic, "of a child"));
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         if (delivered != before + MESSAGES || failed)
                 fprintf(stderr, "topic %s: %d delivered, %d failed\n", topic, delivered - before, failed);
         CHECK(delivered == before + MESSAGES && failed == 0);
@@ -67,7 +67,7 @@ static void own_clients(const char *brokers, const char *topic) {
         CHECK(!rd_kafka_consumer_close(reader));
         rd_kafka_destroy(reader);
         rd_kafka_destroy(rk);
-        CHECK(rd_kafka_wait_destroyed(WITHIN(10000)) == 0);
+        CHECK(rd_kafka_wait_destroyed(SCALED_MS(10000)) == 0);
         CHECK(rd_kafka_thread_cnt() == 0);
 }
 
@@ -116,7 +116,7 @@ static void forks_without_clients(const char *brokers, const char *when) {
         for (i = 0; i < CHILDREN; i++) {
                 children[i] = fork();
                 if (!children[i]) {
-                        alarm(WITHIN(100));
+                        alarm(SCALED_MS(100));
                         sprintf(topic, "fork-%s-%d", when, i);
                         own_clients(brokers, topic);
                         _exit(bad ? 1 : 0);
@@ -186,7 +186,7 @@ static void forks_with_clients(const char *brokers) {
         quiet = start(RD_KAFKA_PRODUCER, conf);
         queue = rd_kafka_queue_get_main(quiet);
         CHECK(!send_to(quiet, "fork-quiet", "x"));
-        event = rd_kafka_queue_poll(queue, PATIENCE);
+        event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
         CHECK(event);
         for (i = 0; i < 4; i++)
                 CHECK(pthread_create(&threads[i], NULL, functions[i], (void *)brokers) == 0);
@@ -196,7 +196,7 @@ static void forks_with_clients(const char *brokers) {
                 children[i] = fork();
                 if (!children[i]) {
                         char name[64];
-                        alarm(WITHIN(100));
+                        alarm(SCALED_MS(100));
                         delivered = failed = 0;
                         sprintf(name, "fork-with-%d", i);
                         if (i % 2)
@@ -215,7 +215,7 @@ static void forks_with_clients(const char *brokers) {
         is_over = 1;
         for (i = 0; i < 4; i++)
                 pthread_join(threads[i], NULL);
-        CHECK(rd_kafka_flush(parents[0], PATIENCE) == 0);
+        CHECK(rd_kafka_flush(parents[0], TIMEOUT_MS) == 0);
         CHECK(delivered == sent && failed == 0);
         rd_kafka_event_destroy(event);
         rd_kafka_queue_destroy(queue);
@@ -230,7 +230,7 @@ int main(int argc, char **argv) {
         CHECK(argc > 1);
         forks_without_clients(argv[1], "before");
         forks_with_clients(argv[1]);
-        CHECK(rd_kafka_wait_destroyed(WITHIN(10000)) == 0);
+        CHECK(rd_kafka_wait_destroyed(SCALED_MS(10000)) == 0);
         forks_without_clients(argv[1], "after");
         return bad ? 1 : 0;
 }

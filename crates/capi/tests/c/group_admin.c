@@ -160,15 +160,15 @@ static void groups_are_described(rd_kafka_t *rk, rd_kafka_queue_t *queue) {
 
 static void groups_are_listed_in_structures(rd_kafka_t *rk) {
         const struct rd_kafka_group_list *list = NULL;
-        CHECK(rd_kafka_list_groups(rk, "one", &list, PATIENCE) == 0);
+        CHECK(rd_kafka_list_groups(rk, "one", &list, TIMEOUT_MS) == 0);
         CHECK(list && list->group_cnt == 1 && !strcmp(list->groups[0].group, "one"));
         CHECK(list->groups[0].err == 0 && !strcmp(list->groups[0].state, "Empty"));
         CHECK(list->groups[0].member_cnt == 0 && *list->groups[0].broker.host && list->groups[0].broker.port);
         rd_kafka_group_list_destroy(list);
-        CHECK(rd_kafka_list_groups(rk, "strange", &list, PATIENCE) == 0);
+        CHECK(rd_kafka_list_groups(rk, "strange", &list, TIMEOUT_MS) == 0);
         CHECK(list->group_cnt == 0);
         rd_kafka_group_list_destroy(list);
-        CHECK(rd_kafka_list_groups(rk, NULL, &list, PATIENCE) == 0);
+        CHECK(rd_kafka_list_groups(rk, NULL, &list, TIMEOUT_MS) == 0);
         CHECK(list->group_cnt == 2);
         rd_kafka_group_list_destroy(list);
 }

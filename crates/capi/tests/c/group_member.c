@@ -125,7 +125,7 @@ static int64_t committed(const char *group) {
         int64_t sum = 0;
         int i;
         rd_kafka_topic_partition_list_add_range(list, TOPIC, 0, PARTITIONS - 1);
-        CHECK(rd_kafka_committed(rk, list, PATIENCE) == 0);
+        CHECK(rd_kafka_committed(rk, list, TIMEOUT_MS) == 0);
         for (i = 0; i < list->cnt; i++)
                 sum += list->elems[i].offset > 0 ? list->elems[i].offset : 0;
         rd_kafka_topic_partition_list_destroy(list);
@@ -174,7 +174,7 @@ static void callback_answers_in_pairs(const char *strategy, const char *group) {
         CHECK(!strcmp(rd_kafka_rebalance_protocol(rk), is_eager ? "EAGER" : "COOPERATIVE"));
         began = millis();
         CHECK(rd_kafka_consumer_close(other) == 0);
-        CHECK(millis() - began < WITHIN(5000));
+        CHECK(millis() - began < SCALED_MS(5000));
         CHECK(other_seen.partitions == 0 && other_seen.lost == 0);
         UNTIL(seen.partitions == PARTITIONS, poll(rk, 20, NULL));
         rd_kafka_destroy(other);
@@ -217,12 +217,12 @@ static void member_that_does_not_poll_leaves_and_comes_back(void) {
         rd_kafka_conf_t *conf = member_conf("silent");
         rd_kafka_t *rk;
         char interval[16];
-        snprintf(interval, sizeof(interval), "%d", WITHIN(1500));
+        snprintf(interval, sizeof(interval), "%d", SCALED_MS(1500));
         set(conf, "session.timeout.ms", interval);
         set(conf, "max.poll.interval.ms", interval);
         rk = member(conf, &seen, "range");
         UNTIL(seen.assigned == 1, poll(rk, 20, NULL));
-        usleep(WITHIN(2500) * 1000);
+        usleep(SCALED_MS(2500) * 1000);
         CHECK(seen.revoked == 0);
         UNTIL(seen.revoked == 1, poll(rk, 20, &error));
         CHECK(error == RD_KAFKA_RESP_ERR__MAX_POLL_EXCEEDED);
@@ -230,9 +230,9 @@ static void member_that_does_not_poll_leaves_and_comes_back(void) {
         UNTIL(seen.partitions == PARTITIONS, poll(rk, 20, NULL));
         /* One long poll counts as polling all the time. */
         error = 0;
-        while (poll(rk, WITHIN(1), NULL)) {
+        while (poll(rk, SCALED_MS(1), NULL)) {
         }
-        poll(rk, WITHIN(2500), &error);
+        poll(rk, SCALED_MS(2500), &error);
         poll(rk, 0, &error);
         CHECK(error == 0 && seen.revoked == 1);
         rd_kafka_destroy(rk);
@@ -470,7 +470,7 @@ int main(void) {
         for (i = 0; i < RECORDS; i++)
                 CHECK(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(TOPIC), RD_KAFKA_V_PARTITION(i % PARTITIONS),
                                         RD_KAFKA_V_VALUE((void *)"v", 1), RD_KAFKA_V_END) == 0);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         nonsense_is_refused();
         bad_assignors_are_refused();
         patterns_select_topics();

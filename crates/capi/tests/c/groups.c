@@ -186,7 +186,7 @@ static void times_hold_from_the_next_heartbeat_on(rd_kafka_mock_cluster_t *clust
         CHECK(err == RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID);
 
         /* Times that no broker takes change nothing. */
-        rd_kafka_mock_set_group_consumer_session_timeout_ms(cluster, WITHIN(60000));
+        rd_kafka_mock_set_group_consumer_session_timeout_ms(cluster, SCALED_MS(60000));
         rd_kafka_mock_set_group_consumer_session_timeout_ms(cluster, 0);
         rd_kafka_mock_set_group_consumer_session_timeout_ms(cluster, -1);
         rd_kafka_mock_set_group_consumer_heartbeat_interval_ms(cluster, 0);

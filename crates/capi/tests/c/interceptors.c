@@ -253,15 +253,15 @@ static void lost_answers(void) {
         int up = READ(of_up), unanswered = READ(of_sent) - READ(of_received), sent = READ(of_produce_sent);
         set(conf, "test.mock.num.brokers", "1");
         /* So short that it passes, and long enough for what is answered at once. */
-        sprintf(timeout, "%d", WITHIN(2000));
+        sprintf(timeout, "%d", SCALED_MS(2000));
         set(conf, "socket.timeout.ms", timeout);
         rk = start(RD_KAFKA_PRODUCER, conf);
         cluster = rd_kafka_handle_mock_cluster(rk);
         CHECK(!rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("interceptors"), RD_KAFKA_V_PARTITION(0),
                                  RD_KAFKA_V_VALUE((void *)"value", 5), RD_KAFKA_V_END));
-        CHECK(!rd_kafka_flush(rk, PATIENCE));
+        CHECK(!rd_kafka_flush(rk, TIMEOUT_MS));
         CHECK(READ(of_up) > up && READ(of_timed_out) == 0 && READ(of_lost) == 0);
-        CHECK(!rd_kafka_mock_broker_set_rtt(cluster, 1, 2 * PATIENCE));
+        CHECK(!rd_kafka_mock_broker_set_rtt(cluster, 1, 2 * TIMEOUT_MS));
         CHECK(!rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("interceptors"), RD_KAFKA_V_PARTITION(0),
                                  RD_KAFKA_V_VALUE((void *)"value", 5), RD_KAFKA_V_END));
         WAIT_FOR(READ(of_produce_sent) >= sent + 2);
@@ -332,7 +332,7 @@ int main(int argc, char **argv) {
                 CHECK(!rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("interceptors"), RD_KAFKA_V_PARTITION(0),
                                          RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY),
                                          RD_KAFKA_V_VALUE((void *)"value", 5), RD_KAFKA_V_END));
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         CHECK(of_send == 10 && of_send_too == 10 && of_failed == 0);
         CHECK(__atomic_load_n(&of_acknowledgement, __ATOMIC_SEQ_CST) == 10);
         CHECK(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("interceptors"), RD_KAFKA_V_PARTITION(99),
@@ -356,7 +356,7 @@ int main(int argc, char **argv) {
         list = rd_kafka_topic_partition_list_new(1);
         rd_kafka_topic_partition_list_add(list, "interceptors", 0)->offset = RD_KAFKA_OFFSET_BEGINNING;
         CHECK(rd_kafka_assign(rk, list) == 0);
-        while (of_consume < 10 && (message = rd_kafka_consumer_poll(rk, PATIENCE)) != NULL) {
+        while (of_consume < 10 && (message = rd_kafka_consumer_poll(rk, TIMEOUT_MS)) != NULL) {
                 CHECK(!message->err && !rd_kafka_message_headers(message, &headers));
                 CHECK(!rd_kafka_header_get_last(headers, "trace", &value, &size) && size == 4);
                 rd_kafka_message_destroy(message);

@@ -45,9 +45,9 @@ static void held(const char *brokers, int is_reachable) {
         CHECK(!rd_kafka_assign(consumer, list));
         rd_kafka_topic_partition_list_destroy(list);
         if (is_reachable) {
-                event = rd_kafka_queue_poll(main_queue, PATIENCE);
+                event = rd_kafka_queue_poll(main_queue, TIMEOUT_MS);
                 CHECK(rd_kafka_event_type(event) == RD_KAFKA_EVENT_DR);
-                while ((message = rd_kafka_consumer_poll(consumer, PATIENCE)) != NULL && message->err)
+                while ((message = rd_kafka_consumer_poll(consumer, TIMEOUT_MS)) != NULL && message->err)
                         rd_kafka_message_destroy(message);
                 CHECK(message && message->len == 4);
         } else {
@@ -57,7 +57,7 @@ static void held(const char *brokers, int is_reachable) {
         rd_kafka_destroy(producer);
         rd_kafka_destroy(consumer);
         /* With a dead network, too: nobody waits until requests time out, which takes 60 seconds. */
-        CHECK(millis() - since < WITHIN(30000));
+        CHECK(millis() - since < SCALED_MS(30000));
         if (message) {
                 CHECK(!memcmp(message->payload, "held", 4) && !strcmp(rd_kafka_topic_name(message->rkt), "life"));
                 rd_kafka_message_destroy(message);

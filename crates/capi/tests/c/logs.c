@@ -67,7 +67,7 @@ static rd_kafka_t *reader(rd_kafka_conf_t *conf) {
         rd_kafka_poll_set_consumer(rk);
         rd_kafka_topic_partition_list_add(list, "logs", 0)->offset = 0;
         CHECK(rd_kafka_assign(rk, list) == 0);
-        message = rd_kafka_consumer_poll(rk, PATIENCE);
+        message = rd_kafka_consumer_poll(rk, TIMEOUT_MS);
         CHECK(message && !message->err);
         if (message)
                 rd_kafka_message_destroy(message);
@@ -121,7 +121,7 @@ static void debug_tells_states_requests_and_batches_and_nothing_that_it_was_not_
         set(conf, "debug", "broker,protocol,msg");
         rk = start(RD_KAFKA_PRODUCER, conf);
         CHECK(produce(rk) == 0);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         rd_kafka_destroy(rk);
         CHECK(logged("7|STATE|[thrd:127.0.0.1:", "Broker changed state CONNECT -> APIVERSION_QUERY") >= 1);
         CHECK(logged("7|STATE|[thrd:127.0.0.1:", "Broker changed state APIVERSION_QUERY -> UP") >= 1);
@@ -144,7 +144,7 @@ static void each_context_has_lines_of_its_own(const char *servers) {
                 set(conf, "enable.idempotence", "true");
                 rk = start(RD_KAFKA_PRODUCER, conf);
                 CHECK(produce(rk) == 0);
-                CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+                CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
                 rd_kafka_destroy(rk);
                 for (other = 0; other < 4; other++)
                         CHECK((logged(begins[other], "") > 0) == (i == other));
@@ -181,7 +181,7 @@ static void a_mock_cluster_queues_and_interceptors_have_lines_too(void) {
                 rk = start(RD_KAFKA_PRODUCER, conf);
                 CHECK(rd_kafka_mock_topic_create(rd_kafka_handle_mock_cluster(rk), "logs", 3, 1) == 0);
                 CHECK(produce(rk) == 0);
-                CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+                CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
                 queue = rd_kafka_queue_get_main(rk);
                 rd_kafka_queue_forward(queue, NULL);
                 rd_kafka_queue_destroy(queue);
@@ -224,7 +224,7 @@ static void the_level_can_be_lowered_while_it_runs(const char *servers) {
         usleep(50000);
         forget();
         CHECK(produce(rk) == 0);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         CHECK(logged("7|", "") == 0);
         rd_kafka_destroy(rk);
         forget();
@@ -244,7 +244,7 @@ static void lines_are_events_with_their_contexts(const char *servers) {
         queue = rd_kafka_queue_new(rk);
         CHECK(rd_kafka_set_log_queue(rk, queue) == 0);
         CHECK(produce(rk) == 0);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         while ((event = rd_kafka_queue_poll(queue, 100))) {
                 const char *facility, *line;
                 int level;
@@ -291,7 +291,7 @@ static void an_offset_that_is_not_there_is_told_when_it_is_reset(const char *ser
         rd_kafka_poll_set_consumer(rk);
         rd_kafka_topic_partition_list_add(list, "logs", 0)->offset = 999999;
         CHECK(rd_kafka_assign(rk, list) == 0);
-        message = rd_kafka_consumer_poll(rk, PATIENCE);
+        message = rd_kafka_consumer_poll(rk, TIMEOUT_MS);
         CHECK(message && !message->err && message->offset == 0);
         if (message)
                 rd_kafka_message_destroy(message);
@@ -359,7 +359,7 @@ static void brokers_of_another_cluster_are_logged_with_both_cluster_ids(rd_kafka
         set(conf, "topic.metadata.refresh.interval.ms", "100");
         set(conf, "reconnect.backoff.max.ms", "100");
         rk = start(RD_KAFKA_PRODUCER, conf);
-        known = rd_kafka_clusterid(rk, PATIENCE);
+        known = rd_kafka_clusterid(rk, TIMEOUT_MS);
         CHECK(known != NULL);
         CHECK(logged("4|CLUSTERID|", "") == 0);
         CHECK(rd_kafka_brokers_add(rk, rd_kafka_mock_cluster_bootstraps(second)) == 1);
@@ -388,7 +388,7 @@ int main(void) {
         servers = rd_kafka_mock_cluster_bootstraps(cluster);
         CHECK(rd_kafka_mock_topic_create(cluster, "logs", 1, 1) == 0);
         CHECK(produce(rk) == 0);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
 
         a_client_without_brokers_is_warned();
         a_broker_that_is_not_there_is_told_once_in_a_line_and_an_error();

@@ -51,7 +51,7 @@ static rd_kafka_resp_err_t produce(rd_kafka_t *rk, const char *topic, int32_t pa
                                 RD_KAFKA_V_END);
         if (err)
                 return err;
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         CHECK(reports == 1);
         return reported;
 }
@@ -82,7 +82,7 @@ static int32_t leader_of(rd_kafka_t *rk, const char *topic, int32_t partition, i
         int32_t leader = -2;
         if (topic_err)
                 *topic_err = 0;
-        CHECK(rd_kafka_metadata(rk, 0, rkt, &metadata, PATIENCE) == 0);
+        CHECK(rd_kafka_metadata(rk, 0, rkt, &metadata, TIMEOUT_MS) == 0);
         if (broker_cnt)
                 *broker_cnt = metadata->broker_cnt;
         if (metadata->topic_cnt == 1) {
@@ -212,7 +212,7 @@ static void leaders_move_and_brokers_go(rd_kafka_mock_cluster_t *cluster, const 
                                 RD_KAFKA_V_VALUE((void *)"wait", 4), RD_KAFKA_V_END) == 0);
         CHECK(rd_kafka_flush(rk, 300) == RD_KAFKA_RESP_ERR__TIMED_OUT && reports == 0);
         CHECK(rd_kafka_mock_broker_set_up(cluster, 3) == 0);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0 && reports == 1 && reported == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0 && reports == 1 && reported == 0);
         rd_kafka_destroy(rk);
         rk = client(RD_KAFKA_PRODUCER, servers, "message.timeout.ms", "500");
         CHECK(rd_kafka_mock_broker_set_down(cluster, -1) == 0);
@@ -269,7 +269,7 @@ static void consumers_are_sent_to_followers(rd_kafka_mock_cluster_t *cluster, co
         rd_kafka_topic_partition_list_add(list, "follow", 0)->offset = RD_KAFKA_OFFSET_BEGINNING;
         CHECK(rd_kafka_assign(rk, list) == 0);
         for (i = 0; i < 3; i++) {
-                message = rd_kafka_consumer_poll(rk, PATIENCE);
+                message = rd_kafka_consumer_poll(rk, TIMEOUT_MS);
                 CHECK(message && !message->err && message->offset == i);
                 if (message)
                         rd_kafka_message_destroy(message);
@@ -283,19 +283,19 @@ static void consumers_are_sent_to_followers(rd_kafka_mock_cluster_t *cluster, co
         rk = client(RD_KAFKA_CONSUMER, servers, "fetch.error.backoff.ms", "50");
         CHECK(rd_kafka_assign(rk, list) == 0);
         for (i = 0; i < 2; i++) {
-                message = rd_kafka_consumer_poll(rk, PATIENCE);
+                message = rd_kafka_consumer_poll(rk, TIMEOUT_MS);
                 CHECK(message && !message->err && message->offset == i);
                 rd_kafka_message_destroy(message);
         }
         CHECK(rd_kafka_consumer_poll(rk, 500) == NULL);
         CHECK(rd_kafka_mock_partition_set_follower_wmarks(cluster, "follow", 0, -1, -1) == 0);
-        message = rd_kafka_consumer_poll(rk, PATIENCE);
+        message = rd_kafka_consumer_poll(rk, TIMEOUT_MS);
         CHECK(message && !message->err && message->offset == 2);
         rd_kafka_message_destroy(message);
 
         /* Records that are deleted. */
         CHECK(rd_kafka_mock_partition_delete_records(cluster, "follow", 0, 2) == 0);
-        CHECK(rd_kafka_query_watermark_offsets(rk, "follow", 0, &low, &high, PATIENCE) == 0 && low == 2 && high == 3);
+        CHECK(rd_kafka_query_watermark_offsets(rk, "follow", 0, &low, &high, TIMEOUT_MS) == 0 && low == 2 && high == 3);
         CHECK(rd_kafka_mock_partition_delete_records(cluster, "follow", 0, 4) == RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE);
         CHECK(rd_kafka_mock_topic_delete(cluster, "follow") == 0);
         CHECK(rd_kafka_mock_topic_delete(cluster, "follow") == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
@@ -428,10 +428,10 @@ static void a_fresh_client_describes_all_topics_and_knows_the_brokers(const char
         int32_t *ids;
         size_t count;
         int all;
-        CHECK(rd_kafka_metadata(rk, 1, NULL, &metadata, PATIENCE) == 0);
+        CHECK(rd_kafka_metadata(rk, 1, NULL, &metadata, TIMEOUT_MS) == 0);
         all = metadata->topic_cnt;
         rd_kafka_metadata_destroy(metadata);
-        CHECK(rd_kafka_metadata(rk, 0, NULL, &metadata, PATIENCE) == 0);
+        CHECK(rd_kafka_metadata(rk, 0, NULL, &metadata, TIMEOUT_MS) == 0);
         CHECK(all >= 2 && metadata->topic_cnt == all && metadata->broker_cnt == 3);
         rd_kafka_metadata_destroy(metadata);
         ids = rd_kafka_brokers_learned_ids(rk, &count);
@@ -439,10 +439,10 @@ static void a_fresh_client_describes_all_topics_and_knows_the_brokers(const char
         rd_kafka_mem_free(rk, ids);
         /* A client that uses a topic describes that one, unless all are asked for. */
         topic = rd_kafka_topic_new(rk, "known", NULL);
-        CHECK(rd_kafka_metadata(rk, 0, NULL, &metadata, PATIENCE) == 0);
+        CHECK(rd_kafka_metadata(rk, 0, NULL, &metadata, TIMEOUT_MS) == 0);
         CHECK(metadata->topic_cnt == 1 && !strcmp(metadata->topics[0].topic, "known"));
         rd_kafka_metadata_destroy(metadata);
-        CHECK(rd_kafka_metadata(rk, 1, topic, &metadata, PATIENCE) == 0);
+        CHECK(rd_kafka_metadata(rk, 1, topic, &metadata, TIMEOUT_MS) == 0);
         CHECK(metadata->topic_cnt == all);
         rd_kafka_metadata_destroy(metadata);
         rd_kafka_topic_destroy(topic);

@@ -279,7 +279,7 @@ static void produce(rd_kafka_t *rk, int count) {
         while (count--) {
                 CHECK(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("t"), RD_KAFKA_V_PARTITION(0),
                                         RD_KAFKA_V_VALUE((void *)"value", 5), RD_KAFKA_V_END) == 0);
-                CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+                CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         }
 }
 

@@ -110,7 +110,7 @@ static long consume(rd_kafka_topic_t *topic, int count) {
         long first = -1;
         int i;
         for (i = 0; i < count; i++) {
-                rd_kafka_message_t *message = rd_kafka_consume(topic, 0, PATIENCE);
+                rd_kafka_message_t *message = rd_kafka_consume(topic, 0, TIMEOUT_MS);
                 if (!message || message->err) {
                         fprintf(stderr, "%s\n", message ? rd_kafka_message_errstr(message) : "nothing");
                         bad++;
@@ -132,7 +132,7 @@ static int reads_until_killed(const char *brokers, const char *path) {
         CHECK(rd_kafka_consume_start(topic, 0, RD_KAFKA_OFFSET_BEGINNING) == 0);
         while (!bad) {
                 if (consume(topic, 1) == COUNT - 1)
-                        CHECK(rd_kafka_seek(topic, 0, 0, PATIENCE) == 0);
+                        CHECK(rd_kafka_seek(topic, 0, 0, TIMEOUT_MS) == 0);
                 usleep(1000);
         }
         return 1;
@@ -177,7 +177,7 @@ int main(int argc, char **argv) {
         topic = rd_kafka_topic_new(rk, "files", NULL);
         for (i = 0; i < COUNT; i++)
                 CHECK(rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_COPY, (void *)"value", 5, NULL, 0, NULL) == 0);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         rd_kafka_topic_destroy(topic);
         rd_kafka_destroy(rk);
 
@@ -261,7 +261,7 @@ int main(int argc, char **argv) {
         rk = client(argv[1], NULL);
         topic = topic_of(rk, "/dev/null", "60000", "error");
         CHECK(rd_kafka_consume_start(topic, 0, RD_KAFKA_OFFSET_STORED) == 0);
-        message = rd_kafka_consume(topic, 0, PATIENCE);
+        message = rd_kafka_consume(topic, 0, TIMEOUT_MS);
         CHECK(message && message->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET && message->partition == 0);
         if (message)
                 rd_kafka_message_destroy(message);

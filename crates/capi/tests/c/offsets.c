@@ -41,7 +41,7 @@ static void assign(rd_kafka_t *rk, int64_t offset) {
 
 static rd_kafka_message_t *next(rd_kafka_t *rk) {
         rd_kafka_message_t *message;
-        while ((message = rd_kafka_consumer_poll(rk, PATIENCE)) != NULL) {
+        while ((message = rd_kafka_consumer_poll(rk, TIMEOUT_MS)) != NULL) {
                 if (!message->err)
                         return message;
                 rd_kafka_message_destroy(message);
@@ -61,7 +61,7 @@ static int64_t committed(rd_kafka_t *rk, char *metadata) {
         int64_t offset;
         rd_kafka_topic_partition_list_add(list, "offsets", 0);
         rd_kafka_topic_partition_list_add(list, "offsets", 3);
-        CHECK(rd_kafka_committed(rk, list, PATIENCE) == 0);
+        CHECK(rd_kafka_committed(rk, list, TIMEOUT_MS) == 0);
         CHECK(list->elems[0].err == 0 && list->elems[1].err == 0);
         CHECK(list->elems[1].offset == RD_KAFKA_OFFSET_INVALID);
         offset = list->elems[0].offset;
@@ -93,7 +93,7 @@ int main(int argc, char **argv) {
         for (i = 0; i < 100; i++)
                 CHECK(!rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("offsets"), RD_KAFKA_V_PARTITION(0),
                                          RD_KAFKA_V_VALUE((void *)"x", 1), RD_KAFKA_V_END));
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         CHECK(rd_kafka_commit(rk, NULL, 0) == RD_KAFKA_RESP_ERR__UNKNOWN_GROUP);
         rd_kafka_destroy(rk);
 
@@ -159,10 +159,10 @@ int main(int argc, char **argv) {
         queue = rd_kafka_queue_new(rk);
         list->elems[0].offset = 44;
         CHECK(rd_kafka_commit_queue(rk, list, queue, on_commit, &told) == 0);
-        CHECK(rd_kafka_queue_poll_callback(queue, PATIENCE) == 1);
+        CHECK(rd_kafka_queue_poll_callback(queue, TIMEOUT_MS) == 1);
         CHECK(told == 2 && told_offset == 44);
         CHECK(rd_kafka_commit_queue(rk, list, queue, NULL, &bad) == 0);
-        event = rd_kafka_queue_poll(queue, PATIENCE);
+        event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
         CHECK(rd_kafka_event_type(event) == RD_KAFKA_EVENT_OFFSET_COMMIT);
         CHECK(!strcmp(rd_kafka_event_name(event), "OffsetCommit"));
         CHECK(rd_kafka_event_opaque(event) == &bad && rd_kafka_event_error(event) == 0);
@@ -213,7 +213,7 @@ int main(int argc, char **argv) {
         list = rd_kafka_topic_partition_list_new(1);
         rd_kafka_topic_partition_list_add(list, "offsets", 0)->offset = 32;
         CHECK(rd_kafka_commit(rk, list, 1) == 0);
-        event = rd_kafka_queue_poll(queue, PATIENCE);
+        event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
         CHECK(rd_kafka_event_type(event) == RD_KAFKA_EVENT_OFFSET_COMMIT && rd_kafka_event_error(event) == 0);
         rd_kafka_event_destroy(event);
         rd_kafka_topic_partition_list_destroy(list);

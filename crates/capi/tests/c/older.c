@@ -37,7 +37,7 @@ static int64_t committed(rd_kafka_t *rk) {
         rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
         int64_t offset;
         rd_kafka_topic_partition_list_add(list, "older", 0);
-        CHECK(rd_kafka_committed(rk, list, PATIENCE) == 0);
+        CHECK(rd_kafka_committed(rk, list, TIMEOUT_MS) == 0);
         offset = list->elems[0].offset;
         rd_kafka_topic_partition_list_destroy(list);
         return offset;
@@ -47,7 +47,7 @@ static int64_t committed(rd_kafka_t *rk) {
 static void consume(rd_kafka_topic_t *topic, int count, int wait_ms) {
         int i;
         for (i = 0; i < count; i++) {
-                rd_kafka_message_t *message = rd_kafka_consume(topic, 0, PATIENCE);
+                rd_kafka_message_t *message = rd_kafka_consume(topic, 0, TIMEOUT_MS);
                 CHECK(message && !message->err);
                 if (message)
                         rd_kafka_message_destroy(message);
@@ -100,7 +100,7 @@ static void the_topic_says_how_many_messages_a_callback_gets_at_once(const char 
         int count = 0;
         CHECK(rd_kafka_consume_start(topic, 0, 0) == 0);
         consume(topic, 1, 100);
-        CHECK(rd_kafka_consume_callback(topic, 0, PATIENCE, on_message, &count) == 3 && count == 3);
+        CHECK(rd_kafka_consume_callback(topic, 0, TIMEOUT_MS, on_message, &count) == 3 && count == 3);
         CHECK(rd_kafka_consume_stop(topic, 0) == 0);
         rd_kafka_topic_destroy(topic);
         rd_kafka_destroy(rk);
@@ -110,7 +110,7 @@ static void the_topic_says_how_many_messages_a_callback_gets_at_once(const char 
         topic = rd_kafka_topic_new(rk, "older", NULL);
         CHECK(rd_kafka_consume_start(topic, 0, 0) == 0);
         consume(topic, 1, 100);
-        CHECK(rd_kafka_consume_callback(topic, 0, PATIENCE, on_message, &count) == 7);
+        CHECK(rd_kafka_consume_callback(topic, 0, TIMEOUT_MS, on_message, &count) == 7);
         CHECK(rd_kafka_consume_stop(topic, 0) == 0);
         rd_kafka_topic_destroy(topic);
         rd_kafka_destroy(rk);
@@ -121,7 +121,7 @@ static void the_topic_says_where_to_go_on(const char *brokers) {
         rd_kafka_topic_t *topic = topic_of(rk, "auto.offset.reset", "error", NULL, NULL);
         rd_kafka_message_t *message;
         CHECK(rd_kafka_consume_start(topic, 0, 100000) == 0);
-        message = rd_kafka_consume(topic, 0, PATIENCE);
+        message = rd_kafka_consume(topic, 0, TIMEOUT_MS);
         CHECK(message && message->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET);
         if (message)
                 rd_kafka_message_destroy(message);
@@ -140,7 +140,7 @@ int main(int argc, char **argv) {
                 CHECK(!rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("older"), RD_KAFKA_V_PARTITION(0),
                                          RD_KAFKA_V_VALUE((void *)"x", 1), RD_KAFKA_V_END));
                 if (i % 10 == 9)
-                        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+                        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         }
         rd_kafka_destroy(rk);
         the_topic_says_how_often_its_offsets_are_committed(argv[1]);

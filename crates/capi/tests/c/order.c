@@ -109,7 +109,7 @@ static int read_log(const char *name, int *keys, int expected) {
         rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
         rd_kafka_t *rk;
         int count = 0;
-        long ends = millis() + PATIENCE;
+        long ends = millis() + TIMEOUT_MS;
         set(conf, "bootstrap.servers", servers);
         set(conf, "log_level", "2");
         set(conf, "group.id", "order");
@@ -135,7 +135,7 @@ static int read_log(const char *name, int *keys, int expected) {
 /* A broker that takes one message, and then is not there: what comes now waits. */
 static void hold_back(rd_kafka_t *rk, rd_kafka_topic_t *topic) {
         CHECK(rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_COPY, (void *)"value", 5, "000", 3, NULL) == 0);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         while (rd_kafka_poll(rk, 0) > 0)
                 ;
         errors = 0;
@@ -146,7 +146,7 @@ static void hold_back(rd_kafka_t *rk, rd_kafka_topic_t *topic) {
 
 static void let_go(rd_kafka_t *rk) {
         CHECK(rd_kafka_mock_broker_set_up(cluster, 1) == 0);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         CHECK(rd_kafka_outq_len(rk) == 0);
 }
 

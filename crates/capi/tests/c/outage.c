@@ -33,12 +33,12 @@ static void produce(rd_kafka_t *rk) {
         for (i = 0; i < 3; i++)
                 CHECK(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("outage"), RD_KAFKA_V_PARTITION(i),
                                         RD_KAFKA_V_VALUE((void *)"v", 1), RD_KAFKA_V_END) == 0);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
 }
 
 static void ask(rd_kafka_t *rk) {
         const struct rd_kafka_metadata *metadata = NULL;
-        CHECK(rd_kafka_metadata(rk, 1, NULL, &metadata, PATIENCE) == 0);
+        CHECK(rd_kafka_metadata(rk, 1, NULL, &metadata, TIMEOUT_MS) == 0);
         if (metadata)
                 rd_kafka_metadata_destroy(metadata);
 }

@@ -54,7 +54,7 @@ static void on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *message, void 
                 CHECK(message->len == 4 && !memcmp(message->payload, "late", 4));
                 break;
         }
-        CHECK(rd_kafka_message_latency(message) >= 0 && rd_kafka_message_latency(message) < WITHIN(60000) * 1000L);
+        CHECK(rd_kafka_message_latency(message) >= 0 && rd_kafka_message_latency(message) < SCALED_MS(60000) * 1000L);
         CHECK(rd_kafka_message_timestamp(message, &kind) > 0 && kind == RD_KAFKA_TIMESTAMP_CREATE_TIME);
         CHECK(!strcmp(rd_kafka_topic_name(message->rkt), "produce") && message->partition >= 0);
         reports++;
@@ -108,10 +108,10 @@ int main(int argc, char **argv) {
         CHECK(rd_kafka_producev(rk, RD_KAFKA_V_RKT(topic), RD_KAFKA_V_PARTITION(3), RD_KAFKA_V_VALUE(NULL, 0),
                                 RD_KAFKA_V_HEADER("a", NULL, 0), RD_KAFKA_V_END) == 0);
         CHECK(rd_kafka_outq_len(rk) == 5);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         CHECK(reports == 5);
         produce_each(topic);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         CHECK(reports == 11);
         reports = 5;
         /* A batch, one message of which has nowhere to go: the others are taken. */
@@ -124,14 +124,14 @@ int main(int argc, char **argv) {
         taken = rd_kafka_produce_batch(topic, 0, RD_KAFKA_MSG_F_COPY | RD_KAFKA_MSG_F_PARTITION, messages, 10);
         CHECK(taken == 9);
         CHECK(messages[7].err == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION && messages[6].err == 0);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         CHECK(reports == 14);
         /* Nobody polls: the queue is full when the reports that wait are as many as the limit. */
         for (i = 0; i < 2000; i++)
                 if (rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_COPY, "x", 1, NULL, 0, NULL) == -1)
                         break;
         CHECK(i == 1000 && rd_kafka_last_error() == RD_KAFKA_RESP_ERR__QUEUE_FULL);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         CHECK(rd_kafka_outq_len(rk) == 0);
         /* A batch larger than the queue: what has room is taken, and each of the others says why it was not. */
         for (i = 0; i < 1100; i++) {
@@ -145,7 +145,7 @@ int main(int argc, char **argv) {
         CHECK(rd_kafka_produce_batch(topic, 2, RD_KAFKA_MSG_F_COPY, many, 1100) == 1000);
         for (i = 0; i < 1100; i++)
                 CHECK(many[i].err == (i < 1000 ? 0 : RD_KAFKA_RESP_ERR__QUEUE_FULL));
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         CHECK(reports == 1000);
         /* Messages that nobody waited for are dropped with the client, and their payloads freed. */
         CHECK(rd_kafka_produce(topic, 1, RD_KAFKA_MSG_F_FREE, strdup("free"), 4, NULL, 0, (void *)9) == 0);
@@ -160,7 +160,7 @@ int main(int argc, char **argv) {
                 CHECK(rd_kafka_produce(topic, i % 4, RD_KAFKA_MSG_F_COPY, "copy", 4, "k", 1, (void *)1) == 0);
         produce_each(topic);
         while (reports < 100) {
-                rd_kafka_event_t *event = rd_kafka_queue_poll(queue, PATIENCE);
+                rd_kafka_event_t *event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
                 const rd_kafka_message_t *message, *shown[100];
                 rd_kafka_message_t was[100];
                 int count = 0;

@@ -50,7 +50,7 @@ static int spread(rd_kafka_t *rk, const char *topic, int count) {
         for (i = 0; i < count; i++) {
                 CHECK(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_VALUE((void *)"x", 1),
                                         RD_KAFKA_V_END) == 0);
-                CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+                CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         }
         for (i = 0; i < 4; i++)
                 used += seen_partitions[i] > 0;
@@ -93,9 +93,9 @@ static void a_topic_on_the_black_list_is_not_sent_to_and_listed_nevertheless(con
         failures = 0;
         CHECK(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("hidden"), RD_KAFKA_V_VALUE((void *)"x", 1), RD_KAFKA_V_END) == 0);
         CHECK(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("shown"), RD_KAFKA_V_VALUE((void *)"x", 1), RD_KAFKA_V_END) == 0);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         CHECK(failures == 1 && last_error == RD_KAFKA_RESP_ERR__MSG_TIMED_OUT);
-        CHECK(rd_kafka_metadata(rk, 1, NULL, &metadata, PATIENCE) == 0);
+        CHECK(rd_kafka_metadata(rk, 1, NULL, &metadata, TIMEOUT_MS) == 0);
         for (i = 0; i < metadata->topic_cnt; i++)
                 listed += !strcmp(metadata->topics[i].topic, "hidden");
         CHECK(listed == 1);

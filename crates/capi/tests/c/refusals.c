@@ -51,7 +51,7 @@ static void status_says_whether_the_message_may_be_written(int code, int status)
         rk = client(RD_KAFKA_PRODUCER, conf, PRODUCE, code, 2);
         CHECK(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("t"), RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_VALUE("x", 1),
                                 RD_KAFKA_V_END) == 0);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         CHECK(outcome.count == 1 && outcome.code == code && outcome.status == status);
         rd_kafka_destroy(rk);
 }
@@ -62,10 +62,10 @@ static void missing_partitions_keep_the_time_that_was_asked_for(void) {
         int64_t low = -5, high = -5;
         rd_kafka_topic_partition_list_add(list, "gone", 0)->offset = 5;
         rd_kafka_topic_partition_list_add(list, "t", 7)->offset = 6;
-        CHECK(rd_kafka_offsets_for_times(rk, list, PATIENCE) == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION);
+        CHECK(rd_kafka_offsets_for_times(rk, list, TIMEOUT_MS) == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION);
         CHECK(list->elems[0].err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART && list->elems[0].offset == 5);
         CHECK(list->elems[1].err == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION && list->elems[1].offset == 6);
-        CHECK(rd_kafka_query_watermark_offsets(rk, "gone", 0, &low, &high, PATIENCE) ==
+        CHECK(rd_kafka_query_watermark_offsets(rk, "gone", 0, &low, &high, TIMEOUT_MS) ==
               RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION);
         CHECK(low == -5 && high == -5);
         rd_kafka_topic_partition_list_destroy(list);
@@ -77,9 +77,9 @@ static void refusals_that_go_on_are_reported_before_the_timeout(void) {
                                 RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION, MANY);
         int64_t low = -5, high = -5;
         long since = millis();
-        CHECK(rd_kafka_query_watermark_offsets(rk, "t", 0, &low, &high, PATIENCE) ==
+        CHECK(rd_kafka_query_watermark_offsets(rk, "t", 0, &low, &high, TIMEOUT_MS) ==
               RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION);
-        CHECK(millis() - since < PATIENCE / 2 && low == -5 && high == -5);
+        CHECK(millis() - since < TIMEOUT_MS / 2 && low == -5 && high == -5);
         rd_kafka_destroy(rk);
 }
 
@@ -95,7 +95,7 @@ static void refused_start_offset_is_a_reset_error_where_resets_are_errors(void) 
         rd_kafka_topic_partition_list_add(list, "t", 0)->offset = RD_KAFKA_OFFSET_BEGINNING;
         CHECK(rd_kafka_assign(rk, list) == 0);
         for (i = 0; i < 2; i++) {
-                rd_kafka_message_t *message = rd_kafka_consumer_poll(rk, PATIENCE);
+                rd_kafka_message_t *message = rd_kafka_consumer_poll(rk, TIMEOUT_MS);
                 CHECK(message != NULL && message->err == expected[i] && message->partition == 0);
                 CHECK(strcmp(rd_kafka_topic_name(message->rkt), "t") == 0);
                 rd_kafka_message_destroy(message);

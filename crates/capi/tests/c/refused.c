@@ -26,7 +26,7 @@ static rd_kafka_t *producer(const char *property, const char *value, const char 
 static int partitions_of(rd_kafka_t *rk, const char *name) {
         const struct rd_kafka_metadata *metadata;
         int i, count = 0;
-        if (rd_kafka_metadata(rk, 1, NULL, &metadata, PATIENCE))
+        if (rd_kafka_metadata(rk, 1, NULL, &metadata, TIMEOUT_MS))
                 return -1;
         for (i = 0; i < metadata->topic_cnt; i++)
                 if (!strcmp(metadata->topics[i].topic, name))
@@ -77,9 +77,9 @@ static void a_bad_name_fails_the_report_and_then_the_call(const char *brokers) {
                 CHECK(topic);
                 /* The brokers may have refused the name already. */
                 taken += produce(topic, 0) == 0;
-                CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+                CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
                 CHECK(reports == taken && (!taken || reported == RD_KAFKA_RESP_ERR_TOPIC_EXCEPTION));
-                UNTIL(produce(topic, 0) == -1, taken++; rd_kafka_flush(rk, PATIENCE));
+                UNTIL(produce(topic, 0) == -1, taken++; rd_kafka_flush(rk, TIMEOUT_MS));
                 errno = 0;
                 CHECK(produce(topic, 0) == -1 && errno == ENOENT);
                 CHECK(rd_kafka_last_error() == RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC);
@@ -99,7 +99,7 @@ static void a_refused_topic(rd_kafka_resp_err_t error, rd_kafka_resp_err_t at_th
         CHECK(rd_kafka_mock_topic_create(cluster, "t", 2, 1) == 0);
         topic = rd_kafka_topic_new(rk, "t", NULL);
         CHECK(produce(topic, 0) == 0);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0 && reported == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0 && reported == 0);
         rd_kafka_mock_topic_set_error(cluster, "t", error);
         UNTIL(produce(topic, 0) == -1, rd_kafka_poll(rk, 20));
         CHECK(rd_kafka_last_error() == at_the_call);
@@ -109,10 +109,10 @@ static void a_refused_topic(rd_kafka_resp_err_t error, rd_kafka_resp_err_t at_th
         memset(messages, 0, sizeof(messages));
         CHECK(rd_kafka_produce_batch(topic, 0, 0, messages, 2) == 0);
         CHECK(messages[0].err == at_the_call && messages[1].err == at_the_call);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         rd_kafka_mock_topic_set_error(cluster, "t", RD_KAFKA_RESP_ERR_NO_ERROR);
         UNTIL(produce(topic, 1) == 0, rd_kafka_poll(rk, 20));
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0 && reported == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0 && reported == 0);
         rd_kafka_topic_destroy(topic);
         rd_kafka_destroy(rk);
 }
@@ -123,7 +123,7 @@ static void create_compacted(rd_kafka_t *rk, const char *name) {
         rd_kafka_event_t *event;
         CHECK(rd_kafka_NewTopic_set_config(topic, "cleanup.policy", "compact") == 0);
         rd_kafka_CreateTopics(rk, &topic, 1, NULL, queue);
-        event = rd_kafka_queue_poll(queue, PATIENCE);
+        event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
         CHECK(event && !rd_kafka_event_error(event));
         rd_kafka_event_destroy(event);
         rd_kafka_NewTopic_destroy(topic);
@@ -166,7 +166,7 @@ static void invalid_records_fail_with_an_error_of_their_own(const char *brokers,
                                                  RD_KAFKA_V_KEY(key ? "k" : NULL, key), RD_KAFKA_V_VALUE("v", 1),
                                                  RD_KAFKA_V_OPAQUE((void *)i), RD_KAFKA_V_END));
                 }
-                CHECK(rd_kafka_flush(rk, PATIENCE) == 0 && reports == 4);
+                CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0 && reports == 4);
                 for (i = 0; i < 4; i++) {
                         CHECK(fates[i] == (round     ? RD_KAFKA_RESP_ERR_NO_ERROR
                                            : i & 1 ? RD_KAFKA_RESP_ERR_INVALID_RECORD

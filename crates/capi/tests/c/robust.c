@@ -34,7 +34,7 @@ static void forks(const char *brokers) {
         int status = 0;
         pid_t child = fork();
         if (!child) {
-                alarm(WITHIN(60));
+                alarm(SCALED_MS(60));
                 CHECK(rd_kafka_produce(t, 0, RD_KAFKA_MSG_F_COPY, (void *)"x", 1, NULL, 0, NULL) == -1);
                 CHECK(rd_kafka_poll(rk, -1) == 0);
                 CHECK(rd_kafka_flush(rk, -1) != 0);
@@ -53,7 +53,7 @@ static void forks(const char *brokers) {
         CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
         /* The parent goes on. */
         CHECK(rd_kafka_produce(t, 0, RD_KAFKA_MSG_F_COPY, (void *)"x", 1, NULL, 0, NULL) == 0);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         rd_kafka_topic_destroy(t);
         rd_kafka_destroy(reader);
         rd_kafka_destroy(rk);
@@ -73,7 +73,7 @@ static void two_hundred(const char *brokers) {
                 CHECK(!rd_kafka_producev(many[i], RD_KAFKA_V_TOPIC("robust"), RD_KAFKA_V_VALUE((void *)"x", 1),
                                          RD_KAFKA_V_END));
         for (i = 0; i < 200; i += 2)
-                CHECK(rd_kafka_flush(many[i], PATIENCE) == 0);
+                CHECK(rd_kafka_flush(many[i], TIMEOUT_MS) == 0);
         CHECK(threads() == of_one);
         for (i = 0; i < 200; i++)
                 rd_kafka_destroy(many[i]);

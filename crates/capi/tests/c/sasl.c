@@ -61,7 +61,7 @@ static rd_kafka_conf_t *configuration(const char *brokers, const char *mechanism
 
 static rd_kafka_resp_err_t produced(rd_kafka_t *rk) {
         CHECK(!rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("sasl"), RD_KAFKA_V_VALUE("x", 1), RD_KAFKA_V_END));
-        return rd_kafka_flush(rk, PATIENCE);
+        return rd_kafka_flush(rk, TIMEOUT_MS);
 }
 
 static rd_kafka_resp_err_t code_of(rd_kafka_error_t *error) {

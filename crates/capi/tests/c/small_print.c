@@ -44,7 +44,7 @@ static rd_kafka_resp_err_t produce(rd_kafka_t *rk) {
 static void metadata_tells_the_controller_to_who_asks_without_waiting(const char *servers) {
         rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, servers);
         const struct rd_kafka_metadata *metadata = NULL;
-        CHECK(rd_kafka_metadata(rk, 1, NULL, &metadata, PATIENCE) == 0);
+        CHECK(rd_kafka_metadata(rk, 1, NULL, &metadata, TIMEOUT_MS) == 0);
         CHECK(rd_kafka_controllerid(rk, 0) > 0);
         rd_kafka_metadata_destroy(metadata);
         rd_kafka_destroy(rk);
@@ -86,10 +86,10 @@ static void watermarks_that_were_never_told_are_invalid_and_no_error(const char 
 
 static void a_message_that_failed_has_no_timestamp(const char *servers, rd_kafka_mock_cluster_t *cluster) {
         rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, servers);
-        CHECK(produce(rk) == 0 && rd_kafka_flush(rk, PATIENCE) == 0 && reports == 1);
+        CHECK(produce(rk) == 0 && rd_kafka_flush(rk, TIMEOUT_MS) == 0 && reports == 1);
         rd_kafka_mock_push_request_errors(cluster, 0, 1, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
-        CHECK(produce(rk) == 0 && rd_kafka_flush(rk, PATIENCE) == 0 && reports == 2);
-        CHECK(produce(rk) == 0 && rd_kafka_flush(rk, PATIENCE) == 0 && reports == 3);
+        CHECK(produce(rk) == 0 && rd_kafka_flush(rk, TIMEOUT_MS) == 0 && reports == 2);
+        CHECK(produce(rk) == 0 && rd_kafka_flush(rk, TIMEOUT_MS) == 0 && reports == 3);
         rd_kafka_destroy(rk);
 }
 
@@ -105,13 +105,13 @@ static void a_producer_that_is_paused_sends_nothing_until_it_is_resumed(const ch
                 CHECK(produce(rk) == 0);
                 CHECK(rd_kafka_flush(rk, 700) == RD_KAFKA_RESP_ERR__TIMED_OUT && reports == 2 * i);
                 CHECK(rd_kafka_resume_partitions(rk, list) == 0 && list->elems[0].err == 0);
-                CHECK(rd_kafka_flush(rk, PATIENCE) == 0 && reports == 2 * i + 1);
-                CHECK(produce(rk) == 0 && rd_kafka_flush(rk, PATIENCE) == 0 && reports == 2 * i + 2);
+                CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0 && reports == 2 * i + 1);
+                CHECK(produce(rk) == 0 && rd_kafka_flush(rk, TIMEOUT_MS) == 0 && reports == 2 * i + 2);
         }
         CHECK(rd_kafka_pause_partitions(rk, list) == 0);
         CHECK(produce(rk) == 0);
         CHECK(rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE) == 0);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0 && reports == 5);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0 && reports == 5);
         rd_kafka_topic_partition_list_destroy(list);
         rd_kafka_destroy(rk);
 }
@@ -122,7 +122,7 @@ static void servers_that_are_added_are_found_by_a_client_that_runs(const char *s
         CHECK(produce(rk) == 0);
         CHECK(rd_kafka_flush(rk, 500) == RD_KAFKA_RESP_ERR__TIMED_OUT);
         CHECK(rd_kafka_brokers_add(rk, servers) == 2);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0 && reports == 1);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0 && reports == 1);
         rd_kafka_destroy(rk);
 }
 
@@ -141,7 +141,7 @@ static rd_kafka_t *reader(const char *servers, const char *group) {
         rd_kafka_topic_partition_list_add(list, "small", 0)->offset = 0;
         CHECK(rd_kafka_assign(rk, list) == 0);
         for (i = 0; i < 2; i++) {
-                rd_kafka_message_t *message = rd_kafka_consumer_poll(rk, PATIENCE);
+                rd_kafka_message_t *message = rd_kafka_consumer_poll(rk, TIMEOUT_MS);
                 CHECK(message && !message->err);
                 if (message)
                         rd_kafka_message_destroy(message);
@@ -159,7 +159,7 @@ static int64_t committed(const char *servers, const char *group) {
         set(conf, "group.id", group);
         rk = start(RD_KAFKA_CONSUMER, conf);
         rd_kafka_topic_partition_list_add(list, "small", 0);
-        CHECK(rd_kafka_committed(rk, list, PATIENCE) == 0);
+        CHECK(rd_kafka_committed(rk, list, TIMEOUT_MS) == 0);
         offset = list->elems[0].offset;
         rd_kafka_topic_partition_list_destroy(list);
         rd_kafka_destroy(rk);

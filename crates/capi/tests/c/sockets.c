@@ -318,7 +318,7 @@ static void short_lives(const char *brokers) {
                 send_one(rk);
                 usleep(i * 100);
                 if (i % 10 == 9)
-                        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+                        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
                 rd_kafka_destroy(rk);
                 __atomic_store_n(&life->is_alive, 0, __ATOMIC_SEQ_CST);
                 free(life);
@@ -341,7 +341,7 @@ int main(int argc, char **argv) {
 
         rk = client(RD_KAFKA_PRODUCER, argv[1]);
         send_one(rk);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         CHECK(seen(&opened) >= 1 && seen(&connected) == seen(&opened) && seen(&closed) == 0);
         CHECK(seen(&resolved) >= 1 && seen(&resolved) == seen(&freed));
         destroy(rk);
@@ -351,7 +351,7 @@ int main(int argc, char **argv) {
         rd_kafka_topic_partition_list_add(list, "sockets", 0)->offset = RD_KAFKA_OFFSET_BEGINNING;
         CHECK(rd_kafka_assign(rk, list) == 0);
         rd_kafka_topic_partition_list_destroy(list);
-        message = rd_kafka_consumer_poll(rk, PATIENCE);
+        message = rd_kafka_consumer_poll(rk, TIMEOUT_MS);
         CHECK(message && !message->err && message->len == 5);
         rd_kafka_message_destroy(message);
         CHECK(seen(&opened) >= 1 && seen(&connected) == seen(&opened));
@@ -371,7 +371,7 @@ int main(int argc, char **argv) {
                 /* A client that is well does not notice. */
                 if (mode == CONNECT_NOT) {
                         mode = GOOD;
-                        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+                        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
                 }
                 rd_kafka_destroy(rk);
                 __atomic_store_n(&is_over, 1, __ATOMIC_SEQ_CST);
@@ -387,7 +387,7 @@ int main(int argc, char **argv) {
         other = another(RD_KAFKA_PRODUCER, argv[1]);
         send_one(rk);
         send_one(other);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0 && rd_kafka_flush(other, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0 && rd_kafka_flush(other, TIMEOUT_MS) == 0);
         rd_kafka_destroy(rk);
         destroy(other);
         return bad != 0;

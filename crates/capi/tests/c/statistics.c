@@ -47,7 +47,7 @@ static void lags_are_counted_from_what_is_committed_and_stored(const char *serve
         for (i = 0; i < 10; i++)
                 CHECK(rd_kafka_producev(producer, RD_KAFKA_V_TOPIC("statistics"), RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_VALUE("v", 1),
                                         RD_KAFKA_V_END) == 0);
-        CHECK(rd_kafka_flush(producer, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(producer, TIMEOUT_MS) == 0);
         rd_kafka_poll_set_consumer(rk);
         rd_kafka_topic_partition_list_add(list, "statistics", 0)->offset = 0;
         CHECK(rd_kafka_assign(rk, list) == 0);

@@ -170,7 +170,7 @@ static int run(const char *brokers) {
         }
         send_one(rk);
         if (stuck == CLOSE)
-                CHECK(!rd_kafka_flush(rk, PATIENCE));
+                CHECK(!rd_kafka_flush(rk, TIMEOUT_MS));
         else {
                 pthread_mutex_lock(&lock);
                 while (!is_inside)
@@ -182,7 +182,7 @@ static int run(const char *brokers) {
 
         since = millis();
         rd_kafka_destroy(rk);
-        CHECK(millis() - since < WITHIN(20000));
+        CHECK(millis() - since < SCALED_MS(20000));
         pthread_mutex_lock(&lock);
         is_over = 1;
         CHECK(is_inside && told == (said[stuck] != NULL));
@@ -191,7 +191,7 @@ static int run(const char *brokers) {
         /* The next client gets other threads. */
         rk = client(brokers, 1);
         send_one(rk);
-        CHECK(!rd_kafka_flush(rk, PATIENCE));
+        CHECK(!rd_kafka_flush(rk, TIMEOUT_MS));
         rd_kafka_destroy(rk);
 
         pthread_mutex_lock(&lock);
@@ -213,7 +213,7 @@ int main(int argc, char **argv) {
                         stuck = function;
                         own = pthread_self();
                         /* Whatever happens, it ends. */
-                        alarm(3 * PATIENCE / 1000);
+                        alarm(3 * TIMEOUT_MS / 1000);
                         exit(run(argv[1]));
                 }
         }

@@ -185,7 +185,7 @@ static void headers(rd_kafka_t *rk) {
         row("they can't be used for another one", with_headers(rk, "table", 0, text, 4, list), INVALID, 0);
         rd_kafka_headers_destroy(list);
         rd_kafka_headers_destroy(list);
-        row("what was refused is not sent", rd_kafka_flush(rk, PATIENCE), OK, 0);
+        row("what was refused is not sent", rd_kafka_flush(rk, TIMEOUT_MS), OK, 0);
         row("after the report they are gone", with_headers(rk, "table", 0, text, 4, list), INVALID, 0);
         row("and can't be added to", add_header(list), INVALID, 0);
         row("nor counted", (int)rd_kafka_header_cnt(list), 0, 0);
@@ -216,7 +216,7 @@ static void producing(int with_reports) {
         memset(large, 0, 513);
         topic = rd_kafka_topic_new(rk, "table", NULL);
         row("a message for partition 0", produce(topic, 0, RD_KAFKA_MSG_F_COPY, text, 4, NULL, 0), OK, 0);
-        row("it is sent, so that the partitions are known", rd_kafka_flush(rk, PATIENCE), OK, 0);
+        row("it is sent, so that the partitions are known", rd_kafka_flush(rk, TIMEOUT_MS), OK, 0);
         row("partition -2", produce(topic, -2, RD_KAFKA_MSG_F_COPY, text, 4, NULL, 0),
             RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION, ESRCH);
         row("partition -2^31", produce(topic, -2147483647 - 1, RD_KAFKA_MSG_F_COPY, text, 4, NULL, 0),
@@ -286,7 +286,7 @@ static void producing(int with_reports) {
         rd_kafka_topic_destroy(other);
         row("a client goes on whose topic was destroyed thrice",
             rd_kafka_producev(second, RD_KAFKA_V_TOPIC("table"), RD_KAFKA_V_VALUE(text, 4), RD_KAFKA_V_END), OK, 0);
-        row("and sends", rd_kafka_flush(second, PATIENCE), OK, 0);
+        row("and sends", rd_kafka_flush(second, TIMEOUT_MS), OK, 0);
         rd_kafka_destroy(second);
         rd_kafka_destroy(second);
         row("a topic after its end", produce(other, 0, RD_KAFKA_MSG_F_COPY, text, 4, NULL, 0), INVALID, EINVAL);
@@ -309,7 +309,7 @@ static void producing(int with_reports) {
         produce(topic, 0, RD_KAFKA_MSG_F_COPY, text, 4, NULL, 0);
         produce(topic, 1, RD_KAFKA_MSG_F_COPY, text, 4, NULL, 0);
         errno = 0;
-        row("a flush ends, too, where callbacks poll and flush", rd_kafka_flush(rk, PATIENCE), OK, 0);
+        row("a flush ends, too, where callbacks poll and flush", rd_kafka_flush(rk, TIMEOUT_MS), OK, 0);
         row("each of them was called once", reports, with_reports ? 2 : 0, 0);
         row("a fatal error", rd_kafka_test_fatal_error(rk, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER, "test"), OK,
             0);
@@ -397,7 +397,7 @@ static void given_up(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list) {
         row("no records deleted", rd_kafka_DeleteRecords_new(list) == NULL, 1, 0);
         for (i = 0; i < 3; i++)
                 rd_kafka_topic_partition_list_destroy(list);
-        row("metadata", rd_kafka_metadata(rk, 0, NULL, &metadata, PATIENCE), OK, 0);
+        row("metadata", rd_kafka_metadata(rk, 0, NULL, &metadata, TIMEOUT_MS), OK, 0);
         for (i = 0; i < 3; i++)
                 rd_kafka_metadata_destroy(metadata);
         row("metadata that is gone has no brokers", metadata->broker_cnt > 0, 0, 0);
@@ -428,7 +428,7 @@ static void consuming(void) {
         row("nothing is consumed of it", rd_kafka_consume(topic, 0, 0) == NULL, 1, 0);
         row("a partition is started", last(rd_kafka_consume_start(topic, 0, 0)), OK, 0);
         row("it can't be started twice", last(rd_kafka_consume_start(topic, 0, 0)), RD_KAFKA_RESP_ERR__CONFLICT, EBUSY);
-        message = rd_kafka_consume(topic, 0, PATIENCE);
+        message = rd_kafka_consume(topic, 0, TIMEOUT_MS);
         row("a message comes", message ? message->err : -1, OK, 0);
         rd_kafka_message_destroy(message);
         rd_kafka_message_destroy(message);
@@ -521,7 +521,7 @@ static void objects(void) {
         queue = rd_kafka_queue_get_main(rk);
         rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("table"), RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_VALUE(text, 4),
                           RD_KAFKA_V_END);
-        event = rd_kafka_queue_poll(queue, PATIENCE);
+        event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
         row("an event comes", rd_kafka_event_type(event), RD_KAFKA_EVENT_DR, 0);
         rd_kafka_event_destroy(event);
         rd_kafka_event_destroy(event);

@@ -1,7 +1,7 @@
 /* What the test programs share: checks that are counted, and time.
  *
- * What has to come is waited for with PATIENCE, which only a failure uses up; what must not take long is bounded with
- * WITHIN. OTTLA_SLOWNESS says how many times slower than usual everything may be, under valgrind for example. */
+ * What has to come is waited for with TIMEOUT_MS, which only a failure uses up; what must not take long is bounded with
+ * SCALED_MS. OTTLA_SLOWNESS says how many times slower than usual everything may be, under valgrind for example. */
 #ifndef OTTLA_TEST_H
 #define OTTLA_TEST_H
 #include <librdkafka/rdkafka.h>
@@ -33,8 +33,8 @@ UNUSED static int slowness(void) {
 }
 
 /* So many milliseconds, of a machine that is not slow. */
-#define WITHIN(milliseconds) ((milliseconds)*slowness())
-#define PATIENCE WITHIN(60000)
+#define SCALED_MS(milliseconds) ((milliseconds)*slowness())
+#define TIMEOUT_MS SCALED_MS(60000)
 
 /* Milliseconds of a clock that nobody sets. */
 UNUSED static long millis(void) {
@@ -47,7 +47,7 @@ UNUSED static long millis(void) {
  * next may know less. */
 #define UNTIL(condition, step)                                                                                         \
         do {                                                                                                           \
-                long ends = millis() + PATIENCE;                                                                       \
+                long ends = millis() + TIMEOUT_MS;                                                                       \
                 int holds;                                                                                             \
                 while (!(holds = !!(condition)) && millis() < ends) {                                                  \
                         step;                                                                                          \
@@ -83,7 +83,7 @@ UNUSED static rd_kafka_t *start(rd_kafka_type_t type, rd_kafka_conf_t *conf) {
 
 /* The next event, which has to be of this type, with this error. */
 UNUSED static rd_kafka_event_t *next_event(rd_kafka_queue_t *queue, int type, rd_kafka_resp_err_t err) {
-        rd_kafka_event_t *event = rd_kafka_queue_poll(queue, PATIENCE);
+        rd_kafka_event_t *event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
         CHECK(event && rd_kafka_event_type(event) == type);
         if (!event)
                 exit(1);

@@ -104,7 +104,7 @@ static void they_share_the_queue_flush_and_statistics(const char *brokers) {
         }
         CHECK(rd_kafka_outq_len(rk) >= 3 * MESSAGES);
         CHECK(produce(none, 0) == -1 && rd_kafka_last_error() == RD_KAFKA_RESP_ERR__QUEUE_FULL);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         CHECK(rd_kafka_outq_len(rk) == 0);
         CHECK(seen[0].delivered == MESSAGES && seen[0].with_offset == MESSAGES && seen[0].in_partition_2 == 25);
         CHECK(seen[1].delivered == MESSAGES && seen[1].with_offset == 0);
@@ -139,7 +139,7 @@ static void each_has_its_own_time_and_a_purge_is_of_all(void) {
         UNTIL(seen[3].timed_out == MESSAGES, rd_kafka_poll(rk, 100));
         CHECK(seen[4].reports == 0 && rd_kafka_outq_len(rk) == MESSAGES);
         CHECK(rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT) == 0);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0 && rd_kafka_outq_len(rk) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0 && rd_kafka_outq_len(rk) == 0);
         CHECK(seen[4].purged == MESSAGES && seen[3].reports == MESSAGES);
         rd_kafka_topic_destroy(hasty);
         rd_kafka_topic_destroy(patient);
@@ -162,7 +162,7 @@ static void a_configuration_says_all_of_its_topic(const char *brokers) {
         CHECK(rd_kafka_topic_conf_get(topic_conf, "acks", value, &size) == RD_KAFKA_CONF_OK && !strcmp(value, "0"));
         all = rd_kafka_topic_new(rk, "all", topic_conf);
         CHECK(produce(own, RD_KAFKA_PARTITION_UA) == 0 && produce(all, 0) == 0);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         CHECK(seen[2].delivered == 1 && seen[2].with_offset == 1);
         CHECK(seen[0].delivered == 1 && seen[0].with_offset == 0);
         rd_kafka_topic_destroy(all);
@@ -176,7 +176,7 @@ static void a_partitioner_sees_the_pointers_also_without_reports(const char *bro
         int i;
         for (i = 0; i < MESSAGES; i++)
                 CHECK(produce(own, RD_KAFKA_PARTITION_UA) == 0);
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         rd_kafka_topic_destroy(own);
         rd_kafka_destroy(rk);
 }
@@ -198,7 +198,7 @@ static void what_contradicts_the_client_is_refused(const char *brokers) {
         CHECK(refused(topic_with(rk, "all", "message.timeout.ms", "100", NULL, NULL)));
         CHECK(refused(topic_with(rk, "all", "acks", "2", NULL, NULL)));
         topic = topic_with(rk, "all", "acks", "all", "message.timeout.ms", "30000");
-        CHECK(topic && produce(topic, 0) == 0 && rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(topic && produce(topic, 0) == 0 && rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         /* It is known now: the handle has the configuration with which it was made. */
         CHECK(topic_with(rk, "all", "acks", "1", NULL, NULL) == topic);
         rd_kafka_topic_destroy(topic);

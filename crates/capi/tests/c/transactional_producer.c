@@ -60,7 +60,7 @@ static void commit_serves_reports_and_ends_the_linger(void) {
         begin_with_message(rk);
         CHECK(code_of(rd_kafka_abort_transaction(rk, -1)) == 0);
         CHECK(reports == 2 && commit_in_report == RD_KAFKA_RESP_ERR__CONFLICT);
-        CHECK(millis() - began < WITHIN(15000));
+        CHECK(millis() - began < SCALED_MS(15000));
         rd_kafka_destroy(rk);
 }
 
@@ -74,8 +74,8 @@ static void only_the_ends_of_transactions_serve(void) {
         begin_with_message(rk);
         CHECK(rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE) == 0);
         CHECK(code_of(rd_kafka_begin_transaction(rk)) != 0);
-        CHECK(code_of(rd_kafka_init_transactions(rk, PATIENCE)) != 0);
-        CHECK(code_of(rd_kafka_send_offsets_to_transaction(rk, list, group, PATIENCE)) == 0);
+        CHECK(code_of(rd_kafka_init_transactions(rk, TIMEOUT_MS)) != 0);
+        CHECK(code_of(rd_kafka_send_offsets_to_transaction(rk, list, group, TIMEOUT_MS)) == 0);
         CHECK(reports == 0 && rd_kafka_outq_len(rk) == 1);
         CHECK(code_of(rd_kafka_abort_transaction(rk, -1)) == 0);
         CHECK(reports == 1);
@@ -89,7 +89,7 @@ static void report_may_destroy_its_client(void) {
         reports = 0;
         begin_with_message(rk);
         destroys_in_report = 1;
-        CHECK(code_of(rd_kafka_commit_transaction(rk, WITHIN(5000))) != 0);
+        CHECK(code_of(rd_kafka_commit_transaction(rk, SCALED_MS(5000))) != 0);
         destroys_in_report = 0;
         CHECK(reports == 1);
 }
@@ -108,8 +108,8 @@ static void wrong_arguments_are_refused(void) {
         CHECK(code_of(rd_kafka_send_offsets_to_transaction(rk, list, NULL, 0)) == RD_KAFKA_RESP_ERR__INVALID_ARG);
         CHECK(code_of(rd_kafka_send_offsets_to_transaction(rk, list, group, 1000)) == RD_KAFKA_RESP_ERR__STATE);
         CHECK(code_of(rd_kafka_begin_transaction(rk)) == 0);
-        CHECK(code_of(rd_kafka_send_offsets_to_transaction(rk, list, group, PATIENCE)) == 0);
-        CHECK(code_of(rd_kafka_commit_transaction(rk, PATIENCE)) == 0);
+        CHECK(code_of(rd_kafka_send_offsets_to_transaction(rk, list, group, TIMEOUT_MS)) == 0);
+        CHECK(code_of(rd_kafka_commit_transaction(rk, TIMEOUT_MS)) == 0);
         rd_kafka_topic_partition_list_destroy(list);
         rd_kafka_consumer_group_metadata_destroy(group);
         rd_kafka_destroy(rk);
@@ -120,14 +120,14 @@ static void fenced_producer_fails_for_good(void) {
         char text[512] = "";
         rd_kafka_error_t *error;
         begin_with_message(one);
-        error = rd_kafka_commit_transaction(one, PATIENCE);
+        error = rd_kafka_commit_transaction(one, TIMEOUT_MS);
         CHECK(error && rd_kafka_error_code(error) == RD_KAFKA_RESP_ERR__FENCED && rd_kafka_error_is_fatal(error));
         CHECK(!rd_kafka_error_is_retriable(error) && !rd_kafka_error_txn_requires_abort(error));
         rd_kafka_error_destroy(error);
         CHECK(rd_kafka_fatal_error(one, text, sizeof(text)) == RD_KAFKA_RESP_ERR__FENCED && *text);
         CHECK(code_of(rd_kafka_abort_transaction(one, 1000)) == RD_KAFKA_RESP_ERR__FENCED);
         begin_with_message(two);
-        CHECK(code_of(rd_kafka_commit_transaction(two, PATIENCE)) == 0);
+        CHECK(code_of(rd_kafka_commit_transaction(two, TIMEOUT_MS)) == 0);
         rd_kafka_destroy(one);
         rd_kafka_destroy(two);
 }

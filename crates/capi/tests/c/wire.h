@@ -14,18 +14,18 @@ static size_t length, at;
 /* A connection to the first broker of a list. */
 UNUSED static int connected(const char *servers) {
         struct sockaddr_in to;
-        struct timeval patience;
+        struct timeval timeout;
         int fd = socket(AF_INET, SOCK_STREAM, 0), port = 0;
         const char *colon = strchr(servers, ':');
-        patience.tv_sec = PATIENCE / 1000;
-        patience.tv_usec = 0;
+        timeout.tv_sec = TIMEOUT_MS / 1000;
+        timeout.tv_usec = 0;
         memset(&to, 0, sizeof(to));
         if (colon)
                 port = atoi(colon + 1);
         to.sin_family = AF_INET;
         to.sin_port = htons((uint16_t)port);
         to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        CHECK(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0);
+        CHECK(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout)) == 0);
         CHECK(connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0);
         return fd;
 }

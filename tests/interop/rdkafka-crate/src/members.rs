@@ -22,7 +22,7 @@ use crate::Reports;
 const PARTITIONS: i32 = 4;
 /// The records of each partition of the first round; the second round has as many.
 const ROUND: i64 = 100;
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The partitions of a member, as the rebalances told them, and the number of commits that succeeded.
 #[derive(Default)]
@@ -89,7 +89,7 @@ fn produce(producer: &BaseProducer<Reports>, topic: &str, offsets: std::ops::Ran
             producer.send(record.partition(partition)).expect("it is accepted");
         }
     }
-    producer.flush(PATIENCE).expect("all is sent");
+    producer.flush(TIMEOUT).expect("all is sent");
 }
 
 pub(crate) fn run(brokers: &str, topic: &str, producer: &BaseProducer<Reports>) {
@@ -119,7 +119,7 @@ pub(crate) fn run(brokers: &str, topic: &str, producer: &BaseProducer<Reports>) 
 }
 
 async fn two_members(config: &ClientConfig, topic: &str, producer: &BaseProducer<Reports>) {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     let mut seen = Seen::default();
     let first: BaseConsumer<Watch> = config.create_with_context(Watch::default()).expect("a consumer");
     first.subscribe(&[topic]).expect("subscribed");
@@ -164,7 +164,7 @@ async fn two_members(config: &ClientConfig, topic: &str, producer: &BaseProducer
     }
     let mut partitions = TopicPartitionList::new();
     (0..PARTITIONS).for_each(|partition| drop(partitions.add_partition(topic, partition)));
-    let committed = second.committed_offsets(partitions, PATIENCE).expect("offsets");
+    let committed = second.committed_offsets(partitions, TIMEOUT).expect("offsets");
     assert!(
         committed.elements().iter().all(|element| element.offset() == Offset::Offset(2 * ROUND)),
         "{committed:?}"

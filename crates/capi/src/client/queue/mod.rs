@@ -26,10 +26,10 @@ use crate::{
     client::op::Op,
     ffi::{
         boundary::{Handle, Tag},
-        graves::{self, Counted, Graves},
         lock::{Condvar, SealedMutex, assert_none_held},
         object::{Object, WeakObject},
         pipe,
+        quarantine::{self, Counted, Quarantine},
         types::rd_kafka_t,
     },
 };
@@ -57,19 +57,19 @@ unsafe impl Handle for Queue {
     const KIND: u32 = 0x6f74_7101;
 }
 
-static GRAVES: Graves = Graves::new();
+static QUARANTINE: Quarantine = Quarantine::new();
 
 // SAFETY: see `drop` and `with_route`.
 unsafe impl Counted for Queue {
-    fn graves() -> &'static Graves {
-        &GRAVES
+    fn quarantine() -> &'static Quarantine {
+        &QUARANTINE
     }
 }
 
 impl Drop for Queue {
     fn drop(&mut self) {
         self.tag.clear();
-        graves::end(self);
+        quarantine::end(self);
     }
 }
 
@@ -97,7 +97,7 @@ impl Queue {
 
     /// A queue for what goes a route.
     pub(crate) fn with_route(route: u64) -> Arc<Self> {
-        graves::begin(Arc::new(Self {
+        quarantine::begin(Arc::new(Self {
             tag: Tag::of::<Self>(),
             handles: AtomicUsize::new(0),
             route,
@@ -128,7 +128,7 @@ impl Queue {
     /// NULL or a queue of this library.
     pub(crate) unsafe fn of(queue: *const Self) -> Option<Arc<Self>> {
         // SAFETY: by the contract of this function.
-        unsafe { graves::counted(queue) }
+        unsafe { quarantine::counted(queue) }
     }
 
     /// The queue where entries end up: this one, or the one that it is forwarded to in the end.

@@ -26,12 +26,12 @@ use crate::{
 
 /// Shows a client's interceptors what passes on its connections, and which I/O threads serve it.
 #[derive(Debug)]
-pub(super) struct Witness {
+pub(super) struct InterceptorObserver {
     client: Weak<Client>,
     gates: Arc<Gates>,
 }
 
-impl Witness {
+impl InterceptorObserver {
     pub(super) const fn new(client: Weak<Client>, gates: Arc<Gates>) -> Self {
         Self { client, gates }
     }
@@ -96,7 +96,7 @@ impl Witness {
     }
 }
 
-impl Observer for Witness {
+impl Observer for InterceptorObserver {
     fn request_sent(&self, peer: &Peer<'_>, request: &Exchange) {
         let (name, node) = (c_text(&peer.to_string()), peer.node_id.unwrap_or(-1));
         let Exchange { api, version, correlation_id, size } = *request;

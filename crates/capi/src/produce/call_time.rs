@@ -6,12 +6,12 @@ use ottla_net::clock;
 /// The time of a call on the monotonic and the wall clock, read once for all its messages. Within a microsecond a thread reads
 /// the clock once.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Moment {
+pub(crate) struct CallTime {
     pub(super) now: Instant,
     pub(super) wall_ms: i64,
 }
 
-impl Moment {
+impl CallTime {
     /// Reads the clocks.
     #[inline]
     pub(crate) fn now() -> Self {

@@ -1,4 +1,4 @@
-//! Functions that are not there yet: `build.rs` writes one for each from `abi/functions.txt`.
+//! Stubs of unimplemented functions: `build.rs` generates one for each from `abi/functions.txt`.
 #![allow(clippy::missing_const_for_fn, reason = "they are generated")]
 
 use std::ffi::{c_char, c_void};
@@ -20,21 +20,21 @@ fn sentence(name: &str) -> String {
     format!("{name} is not implemented yet; STATUS.md lists what is")
 }
 
-fn not_yet_errstr(name: &str, errstr: *mut c_void, size: usize) {
+fn unimplemented_errstr(name: &str, errstr: *mut c_void, size: usize) {
     // SAFETY: the interface says that `errstr` has `size` bytes, or is NULL.
     unsafe { put_text(errstr.cast::<c_char>(), size, &sentence(name)) };
 }
 
-fn not_yet_error(name: &str) -> *mut c_void {
+fn unimplemented_error(name: &str) -> *mut c_void {
     ErrorObject::new(NOT_IMPLEMENTED, sentence(name)).into_raw().cast()
 }
 
-fn not_yet_minus_one() -> i32 {
+fn unimplemented_minus_one() -> i32 {
     fail(NOT_IMPLEMENTED)
 }
 
 /// A request whose result would be an event gets an event that says so.
-fn not_yet_event(name: &str, rk: *mut c_void, options: *mut c_void, queue: *mut c_void) {
+fn unimplemented_event(name: &str, rk: *mut c_void, options: *mut c_void, queue: *mut c_void) {
     // SAFETY: the interface says that these are a client, options and a queue, or NULL.
     let (rk, options, queue) = unsafe {
         (
@@ -43,7 +43,7 @@ fn not_yet_event(name: &str, rk: *mut c_void, options: *mut c_void, queue: *mut 
             Ref::from_c(queue.cast_const().cast()),
         )
     };
-    admin::call::not_yet(name, sentence(name), rk, options, queue);
+    admin::call::unimplemented(name, sentence(name), rk, options, queue);
 }
 
-include!(concat!(env!("OUT_DIR"), "/not_yet.rs"));
+include!(concat!(env!("OUT_DIR"), "/unimplemented.rs"));

@@ -17,48 +17,48 @@ use std::{
 use crate::ffi::boundary::{Handle, Tag};
 
 /// How many dead handles of a sort are kept.
-pub(crate) const PLACES: usize = 64;
+pub(crate) const CAPACITY: usize = 64;
 
 /// The last ones of a sort of handles.
-pub(crate) struct Graves {
-    places: [AtomicPtr<u8>; PLACES],
+pub(crate) struct Quarantine {
+    slots: [AtomicPtr<u8>; CAPACITY],
     next: AtomicUsize,
 }
 
 /// The memory of an object whose contents were dropped.
 #[repr(C)]
-struct Dead {
+struct Retired {
     tag: Tag,
     free: unsafe fn(*mut u8),
 }
 
 /// Sorts of boxed handles, by their kinds: events come by the thousands and would push everything else out.
-const SORTS: usize = 16;
+const KINDS: usize = 16;
 
-static BOXED: [Graves; SORTS] = [const { Graves::new() }; SORTS];
+static BOXED: [Quarantine; KINDS] = [const { Quarantine::new() }; KINDS];
 
-impl Graves {
+impl Quarantine {
     pub(crate) const fn new() -> Self {
-        Self { places: [const { AtomicPtr::new(ptr::null_mut()) }; PLACES], next: AtomicUsize::new(0) }
+        Self { slots: [const { AtomicPtr::new(ptr::null_mut()) }; CAPACITY], next: AtomicUsize::new(0) }
     }
 
     /// Keeps one, and returns the one that has to make room for it, or NULL.
     fn keep(&self, dead: *mut u8) -> *mut u8 {
-        let place = self.next.fetch_add(1, Ordering::Relaxed) % PLACES;
-        self.places[place].swap(dead, Ordering::AcqRel)
+        let slot = self.next.fetch_add(1, Ordering::Relaxed) % CAPACITY;
+        self.slots[slot].swap(dead, Ordering::AcqRel)
     }
 }
 
 /// Memory of structures without a tag, which say otherwise that they are gone; all of one type.
-pub(crate) struct PlainGraves {
-    graves: Graves,
+pub(crate) struct PlainQuarantine {
+    quarantine: Quarantine,
     free: unsafe fn(*mut u8),
 }
 
-impl PlainGraves {
+impl PlainQuarantine {
     /// `free` gets what has to make room.
     pub(crate) const fn new(free: unsafe fn(*mut u8)) -> Self {
-        Self { graves: Graves::new(), free }
+        Self { quarantine: Quarantine::new(), free }
     }
 
     /// Keeps the memory of a structure whose contents are gone.
@@ -67,7 +67,7 @@ impl PlainGraves {
     ///
     /// `free` can free it, and it is no longer used.
     pub(crate) unsafe fn keep(&self, dead: *mut u8) {
-        let oldest = self.graves.keep(dead);
+        let oldest = self.quarantine.keep(dead);
         if !oldest.is_null() {
             // SAFETY: it came here as this one does.
             unsafe { (self.free)(oldest) };
@@ -80,9 +80,9 @@ impl PlainGraves {
 /// # Safety
 ///
 /// NULL or an object of this library, from `Box::into_raw` if it is a `T`, that is no longer used.
-pub(crate) unsafe fn bury<T: Handle>(object: *mut T) {
+pub(crate) unsafe fn retire<T: Handle>(object: *mut T) {
     const {
-        assert!(size_of::<T>() >= size_of::<Dead>() && align_of::<T>() >= align_of::<Dead>());
+        assert!(size_of::<T>() >= size_of::<Retired>() && align_of::<T>() >= align_of::<Retired>());
     }
     // SAFETY: by the contract of this function.
     unsafe {
@@ -91,10 +91,10 @@ pub(crate) unsafe fn bury<T: Handle>(object: *mut T) {
         }
         ptr::drop_in_place(object);
         // The tag stays as it is: others may be looking at it.
-        (&raw mut (*object.cast::<Dead>()).free).write(free::<T>);
-        let oldest = BOXED[(T::KIND >> 8) as usize % SORTS].keep(object.cast());
+        (&raw mut (*object.cast::<Retired>()).free).write(free::<T>);
+        let oldest = BOXED[(T::KIND >> 8) as usize % KINDS].keep(object.cast());
         if !oldest.is_null() {
-            ((*oldest.cast::<Dead>()).free)(oldest);
+            ((*oldest.cast::<Retired>()).free)(oldest);
         }
     }
 }
@@ -115,19 +115,19 @@ unsafe fn free<T>(memory: *mut u8) {
 ///
 /// The tag is cleared and [`end`] is called when the object is dropped, and every object went through [`begin`].
 pub(crate) unsafe trait Counted: Handle {
-    fn graves() -> &'static Graves;
+    fn quarantine() -> &'static Quarantine;
 }
 
 /// From now on C may have a pointer to the object.
 pub(crate) fn begin<T: Counted>(object: Arc<T>) -> Arc<T> {
-    // The graves let go of this one.
+    // The quarantine let go of this one.
     let _ = Weak::into_raw(Arc::downgrade(&object));
     object
 }
 
 /// The object is being dropped; its memory stays for a while.
 pub(crate) fn end<T: Counted>(object: &T) {
-    let oldest = T::graves().keep(ptr::from_ref(object).cast_mut().cast());
+    let oldest = T::quarantine().keep(ptr::from_ref(object).cast_mut().cast());
     if !oldest.is_null() {
         // SAFETY: it is the address of an object that went through `begin`.
         drop(unsafe { Weak::from_raw(oldest.cast::<T>().cast_const()) });
@@ -140,7 +140,7 @@ pub(crate) fn end<T: Counted>(object: &T) {
 ///
 /// NULL or an object of this library, from `begin` if it is a `T`.
 pub(crate) unsafe fn counted<T: Counted>(pointer: *const T) -> Option<Arc<T>> {
-    // SAFETY: by the contract of this function. The object may go meanwhile: then its memory is in the graves, and the
+    // SAFETY: by the contract of this function. The object may go meanwhile: then its memory is in the quarantine, and the
     // count is zero.
     unsafe {
         crate::ffi::boundary::handle(pointer)?;
@@ -196,7 +196,7 @@ impl<T: Handle> DerefMut for HandleBox<T> {
 impl<T: Handle> Drop for HandleBox<T> {
     fn drop(&mut self) {
         // SAFETY: nobody uses it any more.
-        unsafe { bury(self.0.as_ptr()) };
+        unsafe { retire(self.0.as_ptr()) };
     }
 }
 
@@ -233,18 +233,18 @@ mod tests {
     fn contents_are_dropped_at_once_and_memory_is_kept() {
         let content = Arc::new(());
         let mut last = BTreeSet::new();
-        for number in 0..PLACES * 3 {
+        for number in 0..CAPACITY * 3 {
             let one = thing(&content);
-            if number > PLACES * 2 {
+            if number > CAPACITY * 2 {
                 assert!(last.insert(one as usize), "memory was used again");
             }
             // SAFETY: a thing, and later memory that is kept.
             unsafe {
                 assert!(handle(one.cast_const()).is_some());
-                bury(one);
+                retire(one);
                 assert_eq!(Arc::strong_count(&content), 1);
                 assert!(handle(one.cast_const()).is_none());
-                bury(one);
+                retire(one);
             }
         }
         assert_eq!(Arc::strong_count(&content), 1);

@@ -9,7 +9,7 @@ use crate::ffi::types::{
 };
 
 /// A place in the interface's numbers.
-pub(super) fn place(offset: i64) -> Option<Offset> {
+pub(super) fn offset_spec(offset: i64) -> Option<Offset> {
     match offset {
         0.. => Some(Offset::At(offset)),
         OFFSET_END => Some(Offset::End),
@@ -21,10 +21,10 @@ pub(super) fn place(offset: i64) -> Option<Offset> {
 }
 
 /// A list as places to fetch from.
-pub(super) fn places(elements: &[rd_kafka_topic_partition_t]) -> Option<Vec<(String, i32, Offset)>> {
+pub(super) fn offset_specs(elements: &[rd_kafka_topic_partition_t]) -> Option<Vec<(String, i32, Offset)>> {
     elements
         .iter()
-        .map(|element| Some((element.name().to_owned(), element.partition, place(element.offset)?)))
+        .map(|element| Some((element.name().to_owned(), element.partition, offset_spec(element.offset)?)))
         .collect()
 }
 
