@@ -19,7 +19,7 @@ pub struct Page {
     test: &'static str,
 }
 
-pub const PAGES: [Page; 5] = [
+pub const PAGES: [Page; 6] = [
     Page {
         name: "docs/pitfalls.md",
         package: "xtask",
@@ -38,6 +38,12 @@ pub const PAGES: [Page; 5] = [
         package: "ottla-core",
         target: &["--lib"],
         test: "statistics_md_is_what_the_table_says",
+    },
+    Page {
+        name: "docs/telemetry.md",
+        package: "ottla-core",
+        target: &["--lib"],
+        test: "telemetry_md_has_the_table_of_metrics",
     },
     Page {
         name: "crates/capi/STATUS.md and the C headers",

@@ -248,6 +248,8 @@ mod admin;
 mod config;
 mod consumer;
 mod logging;
+#[cfg(feature = "opentelemetry")]
+mod metrics;
 mod oidc;
 mod producer;
 mod sasl;
@@ -269,6 +271,8 @@ pub use consumer::{
     Consumer, ConsumerBuilder, GroupEvent, MessageStream, PartitionCommits, PartitionStream, Rebalance,
     RebalanceListener, Rebalances, TrackedMessage, TrackedMessages, TrackedStream,
 };
+#[cfg(feature = "opentelemetry")]
+pub use metrics::{Metric, MetricKind, MetricValue, MetricsSnapshot};
 pub use ottla_core::config::table as properties;
 pub use ottla_core::group::{
     assignor::{
@@ -307,7 +311,9 @@ pub use ottla_core::{
     cluster::metadata::RecreatedTopic,
     config::{ConfigError, ConfigErrorKind, OffsetReset},
     error::{Culprit, Error, ErrorContext, ErrorKind, Result},
-    event::{ClusterChange, CredentialsEvent, Event, PollOverdue, Throttle, TransactionOverdue},
+    event::{
+        ClusterChange, CredentialsEvent, Event, PollOverdue, TelemetryEvent, Throttle, TransactionOverdue,
+    },
     fetch::{
         committed::{CommitResult, CommittedResult, GroupOffset},
         deliver::{ConsumerEvent, Message, MessageRef, Records},
@@ -327,8 +333,8 @@ pub use ottla_core::{
         shared::{AcknowledgeOutcome, ShareEvent},
     },
     stats::{
-        BrokerStatistics, CollectorStatistics, EosStatistics, GroupStatistics, PartitionStatistics,
-        Statistics, TopicStatistics, Window, table as statistics_table,
+        BrokerStatistics, CollectorStatistics, ConsumerStatistics, EosStatistics, GroupStatistics,
+        PartitionStatistics, Statistics, TopicStatistics, Window, table as statistics_table,
     },
     txn::{
         command::ConsumerGroupMetadata,
@@ -342,6 +348,7 @@ pub use ottla_protocol::{
     api::ApiKey,
     batch::{HeaderRef, Headers},
     error_code::ErrorCode,
+    uuid::Uuid,
     vocabulary::{Generation, LeaderEpoch, TopicPartition},
 };
 pub use producer::{

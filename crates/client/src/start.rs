@@ -25,13 +25,20 @@ use ottla_core::{
     produce::shared::ProducerShared,
     rng::Rng,
     share::shared::ShareShared,
-    stats::{Gather, Statistics},
+    stats::{Gather, Statistics, StatisticsSink, metrics::ClientKind},
+    telemetry::{
+        TelemetryCommand,
+        settings::{TelemetrySettings, WallClock},
+    },
 };
 use ottla_net::{
     ClientHandle, ClientParts, PassedCredentials, Runtime, Secret, SocketSettings, SystemTransport,
-    TlsContext, TlsSettings, Transport, Watcher, canonical_servers,
+    TlsContext, TlsSettings, Transport, Watcher, canonical_servers, clock,
 };
+use ottla_protocol::uuid::Uuid;
 
+#[cfg(feature = "opentelemetry")]
+use crate::metrics::{MetricsCallback, MetricsHook};
 use crate::{
     logging::Logger,
     sasl::{self, OauthToken, Sasl, TokenSource},
@@ -51,15 +58,50 @@ pub enum Role {
     ShareConsumer(Arc<ShareShared>),
 }
 
+impl Role {
+    /// Returns the kind of the client, by which its metrics differ.
+    const fn kind(&self) -> ClientKind {
+        match self {
+            Self::Admin => ClientKind::Admin,
+            Self::Producer(_) => ClientKind::Producer,
+            Self::Consumer(..) => ClientKind::Consumer,
+            Self::ShareConsumer(_) => ClientKind::ShareConsumer,
+        }
+    }
+}
+
+/// Returns the receiver of periodic statistics, if the application has one.
+fn statistics_sink(
+    identity: &Identity,
+    hooks: &mut Hooks,
+    kind: ClientKind,
+) -> Option<Arc<dyn StatisticsSink>> {
+    let identity = identity.clone();
+    let sink = hooks.statistics.take();
+    #[cfg(feature = "opentelemetry")]
+    if let Some(callback) = hooks.metrics.take() {
+        let hook = MetricsHook::new(kind, callback);
+        return Some(Arc::new(move |statistics| {
+            hook.take(&statistics);
+            if let Some(sink) = &sink {
+                sink(identity.sign(statistics));
+            }
+        }));
+    }
+    let _ = kind;
+    sink.map(|sink| Arc::new(move |statistics| sink(identity.sign(statistics))) as _)
+}
+
 /// Starts a client's actors on the I/O threads.
 pub fn client(
     config: &EffectiveConfig<'_>,
     logger: Arc<Logger>,
     role: Role,
     events: Arc<EventQueue>,
-    hooks: Hooks,
+    mut hooks: Hooks,
     seed: u64,
 ) -> Result<Client> {
+    let kind = role.kind();
     let (mut producer, mut consumer, mut group, mut share) = (None, None, None, None);
     match role {
         Role::Admin => {}
@@ -77,11 +119,9 @@ pub fn client(
     if let Some(listener) = Logger::listener(&logger) {
         events.listen(listener);
     }
-    let statistics = config.positive_millis("statistics.interval.ms").zip(hooks.statistics);
-    let statistics = statistics.map(|(interval, sink)| {
-        let identity = identity.clone();
-        let sink = Arc::new(move |statistics| sink(identity.sign(statistics)));
-        StatisticsSettings { interval, sink }
+    let statistics = config.positive_millis("statistics.interval.ms").and_then(|interval| {
+        let sink = statistics_sink(&identity, &mut hooks, kind)?;
+        Some(StatisticsSettings { interval, sink })
     });
     let transport = hooks.transport.unwrap_or_else(|| Arc::new(SystemTransport));
     let sockets = SocketSettings::new(config);
@@ -89,6 +129,8 @@ pub fn client(
     let servers = Servers { canonical: is_canonical.then(|| (sockets.family, Arc::clone(&transport))) };
     let mut cluster =
         ClusterSettings { statistics, group, share: share.clone(), ..ClusterSettings::new(config) };
+    cluster.telemetry = TelemetrySettings::new(config, WallClock::new(clock::unix_nanos));
+    let has_telemetry = cluster.telemetry.is_some();
     cluster.bootstrap = servers.canonical(cluster.bootstrap);
     let observer = Logger::beside(&logger, hooks.observer);
     let sasl = sasl::shared(config)?;
@@ -130,7 +172,7 @@ pub fn client(
     let sasl = sasl.map(|shared| Sasl::new(shared, Arc::clone(handle.commands())));
     sasl.as_ref().map_or(Ok(()), Sasl::start_kerberos)?;
     sasl.as_ref().map_or(Ok(()), |sasl| sasl.obtain_tokens(hooks.tokens, issuer))?;
-    Ok(Client { handle, identity, servers, logger, tls, sasl, _watcher: watcher })
+    Ok(Client { handle, identity, servers, logger, tls, sasl, has_telemetry, _watcher: watcher })
 }
 
 /// Returns a name for a new client, unique in the process: `client.id`, the kind and a number.
@@ -148,6 +190,8 @@ pub struct Client {
     logger: Arc<Logger>,
     tls: Option<Arc<TlsContext>>,
     sasl: Option<Sasl>,
+    /// `enable.metrics.push`.
+    has_telemetry: bool,
     _watcher: Option<Watcher>,
 }
 
@@ -184,6 +228,18 @@ macro_rules! hook_setters {
                 on_statistics: impl Fn(Statistics) + Send + Sync + 'static,
             ) -> Self {
                 self.hooks.statistics = Some(Box::new(on_statistics));
+                self
+            }
+
+            /// Calls `on_metrics` every `statistics.interval.ms` with the client's metrics, on an I/O thread. The function
+            /// must not block.
+            #[cfg(feature = "opentelemetry")]
+            #[must_use]
+            pub fn on_metrics(
+                mut self,
+                on_metrics: impl Fn(&$crate::MetricsSnapshot) + Send + Sync + 'static,
+            ) -> Self {
+                self.hooks.metrics = Some(Box::new(on_metrics));
                 self
             }
 
@@ -237,6 +293,9 @@ pub(crate) use hook_setters;
 pub struct Hooks {
     /// Receives statistics.
     pub statistics: Option<Box<StatisticsCallback>>,
+    /// Receives metrics.
+    #[cfg(feature = "opentelemetry")]
+    pub metrics: Option<Box<MetricsCallback>>,
     /// Opens sockets and resolves host names.
     pub transport: Option<Arc<dyn Transport>>,
     /// Observes the connections.
@@ -265,6 +324,11 @@ pub type StatisticsCallback = dyn Fn(Statistics) + Send + Sync;
 /// The time that closing waits for the I/O threads. They need milliseconds, unless a callback of the application blocks one
 /// of them.
 pub const CLOSING: Duration = Duration::from_secs(10);
+
+/// Returns the time for a last push of client metrics, when closing may take this long.
+pub const fn last_push(timeout: Duration) -> Duration {
+    timeout.saturating_sub(Duration::from_millis(20))
+}
 
 /// Counts the clients of the process, for their names.
 static NEXT_CLIENT: AtomicU64 = AtomicU64::new(0);
@@ -335,10 +399,37 @@ impl Client {
         }
     }
 
-    /// Closes, and waits until no actor of the client runs. After [`CLOSING`] it abandons the I/O threads: new clients get
+    /// Returns the client instance ID. Blocks until a broker has assigned one.
+    pub fn client_instance_id(&self, timeout: Duration) -> Result<Uuid> {
+        check_may_wait("client_instance_id")?;
+        if self.handle.is_closing() {
+            return Err(Error::new(ErrorKind::Closed, ""));
+        }
+        if !self.has_telemetry {
+            let detail = "the client pushes no metrics; set enable.metrics.push=true";
+            return Err(Error::new(ErrorKind::NotConfigured, detail));
+        }
+        let (done, waiting) = completion();
+        self.handle.command(Command::Telemetry(TelemetryCommand::InstanceId(done)));
+        match wait_for(waiting, timeout) {
+            Some(Some(id)) => Ok(id),
+            Some(None) => {
+                let detail = "the client pushes no metrics any more, because brokers refused it or the client is closed";
+                Err(Error::new(ErrorKind::State, detail))
+            }
+            None => {
+                let detail = "client_instance_id: no connected broker takes client metrics; its metric.reporters must \
+                              include one that implements ClientTelemetry";
+                Err(Error::new(ErrorKind::TimedOut, detail))
+            }
+        }
+    }
+
+    /// Closes, and waits until no actor of the client runs. A last push of client metrics may take `last_push`. After
+    /// [`CLOSING`] it abandons the I/O threads: new clients get
     /// new ones.
-    pub fn end(&self, timeout: Duration) -> Result<()> {
-        if self.handle.close().is_none_or(|done| wait_for(done, timeout).is_some()) {
+    pub fn end(&self, timeout: Duration, last_push: Duration) -> Result<()> {
+        if self.handle.close(last_push).is_none_or(|done| wait_for(done, timeout).is_some()) {
             self.logger.closed();
             return Ok(());
         }

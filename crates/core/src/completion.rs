@@ -33,6 +33,11 @@ pub fn completion<T>() -> (Completion<T>, Waiting<T>) {
 }
 
 impl<T> Completion<T> {
+    /// Returns true if the receiving end still exists.
+    pub(crate) fn is_awaited(&self) -> bool {
+        Arc::strong_count(&self.slot) > 1
+    }
+
     /// Delivers the result and wakes the receiver.
     pub fn complete(self, result: T) {
         self.slot.lock().result = Some(result);

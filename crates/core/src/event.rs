@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, fmt, sync::OnceLock, task::Waker, time::Duration};
 
-use ottla_protocol::vocabulary::NodeId;
+use ottla_protocol::{uuid::Uuid, vocabulary::NodeId};
 
 use crate::{
     cluster::metadata::RecreatedTopic,
@@ -34,8 +34,29 @@ pub enum Event {
     TransactionOverdue(TransactionOverdue),
     /// A broker reported a cluster ID that differs from the known one. The client adopts the new ID.
     ClusterChanged(ClusterChange),
+    /// News of client telemetry (KIP-714).
+    Telemetry(TelemetryEvent),
     /// Files of certificates or keys have changed, or the client's certificate expires soon.
     Credentials(CredentialsEvent),
+}
+
+/// News of client telemetry. None of it is an error of the application's calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TelemetryEvent {
+    /// A broker assigned this client instance ID, under which it receives the client's metrics.
+    Identified(Uuid),
+    /// The client pushes no more metrics, for this reason.
+    Stopped(Error),
+}
+
+impl fmt::Display for TelemetryEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Identified(id) => write!(f, "client instance ID {id}"),
+            Self::Stopped(error) => write!(f, "client metrics: {error}"),
+        }
+    }
 }
 
 /// News of a client's certificates and keys.

@@ -36,6 +36,7 @@ pub mod share;
 mod shown;
 pub mod stats;
 pub mod sync;
+pub mod telemetry;
 pub mod txn;
 pub mod wake;
 

@@ -130,6 +130,8 @@ pub enum ConnectionReport {
     Features(TransactionFeatures),
     /// The connection is ready.
     Up,
+    /// The broker whose connection became ready takes client metrics (KIP-714).
+    OffersTelemetry,
     /// The connection failed.
     Down(Error),
     /// The connection was closed while it was idle.

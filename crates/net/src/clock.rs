@@ -31,6 +31,13 @@ pub fn now() -> Instant {
     Instant::from_nanos(origin.elapsed().as_nanos() as u64 + 1)
 }
 
+/// Converts a time of the machines into nanoseconds since 1970.
+pub fn unix_nanos(at: Instant) -> u64 {
+    let (now, wall_ms) = now_and_wall_ms();
+    let wall_nanos = u64::try_from(wall_ms).unwrap_or(0).saturating_mul(1_000_000);
+    wall_nanos.saturating_add(at.as_nanos()).saturating_sub(now.as_nanos())
+}
+
 /// Returns the monotonic time for machines, and the milliseconds since 1970.
 #[inline]
 pub fn now_and_wall_ms() -> (Instant, i64) {

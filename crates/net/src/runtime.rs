@@ -62,6 +62,8 @@ struct IoThread {
     ended: mpsc::Receiver<()>,
 }
 
+/// The time for a last push of client metrics when a client is dropped.
+const LAST_PUSH: Duration = Duration::from_secs(1);
 /// The time that the last client waits for the I/O threads to end.
 const ENDING: Duration = Duration::from_secs(10);
 /// The same, after some threads were abandoned: the others end quickly.
@@ -396,15 +398,15 @@ impl ClientHandle {
         !self.is_of_this_process() || self.done.lock().is_none()
     }
 
-    /// Begins to close. The returned future resolves when no part of the client runs any more; only the first caller
-    /// gets it.
-    pub fn close(&self) -> Option<Waiting<()>> {
+    /// Begins to close. A last push of client metrics may take `timeout`, but not longer than a second. The returned future
+    /// resolves when no part of the client runs any more; only the first caller gets it.
+    pub fn close(&self, timeout: Duration) -> Option<Waiting<()>> {
         if !self.is_of_this_process() {
             return None;
         }
         let waiting = self.done.lock().take();
         if waiting.is_some() {
-            self.commands.push(Command::Close);
+            self.commands.push(Command::Close { timeout });
         }
         waiting
     }
@@ -423,7 +425,7 @@ impl ClientHandle {
 
 impl Drop for ClientHandle {
     fn drop(&mut self) {
-        drop(self.close());
+        drop(self.close(LAST_PUSH));
     }
 }
 

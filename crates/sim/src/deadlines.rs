@@ -275,7 +275,7 @@ impl Application {
                 producer.shared.close(None);
                 producer.goal = producer.sent;
                 world.clients[producer.client].closing = true;
-                world.clients[producer.client].commands.push(Command::Close);
+                world.clients[producer.client].commands.push(Command::Close { timeout: Duration::ZERO });
                 self.closing = Closing::Ending(world.now);
             }
             Closing::Ending(since) => {

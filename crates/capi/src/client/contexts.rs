@@ -34,6 +34,7 @@ impl Contexts {
     pub(crate) const EOS: Self = Self(1 << 15);
     pub(crate) const MOCK: Self = Self(1 << 16);
     pub(crate) const CONF: Self = Self(1 << 18);
+    pub(crate) const TELEMETRY: Self = Self(1 << 19);
 
     /// The value of the property, which was checked when it was set.
     pub(crate) fn of(value: &str) -> Self {

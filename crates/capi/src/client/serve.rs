@@ -10,12 +10,13 @@ use std::{
 use ottla_core::{
     cluster::metadata::RecreatedTopic,
     error::ErrorKind,
-    event::{CredentialsEvent, Event as ClientEvent},
+    event::{CredentialsEvent, Event as ClientEvent, TelemetryEvent},
 };
 
 use crate::{
     client::{
         callbacks::ConsumeCb,
+        contexts::Contexts,
         core::Core,
         handle::Client,
         op::{Op, wants},
@@ -223,6 +224,12 @@ impl Wake for EventWaker {
                 Some(ClientEvent::ClusterChanged(change)) => {
                     client.log(4, c"CLUSTERID", &change.to_string());
                 }
+                Some(ClientEvent::Telemetry(TelemetryEvent::Identified(id))) => {
+                    client.debug(Contexts::TELEMETRY, c"GETSUBSCRIPTIONS", || {
+                        format!("Client instance id is {id}")
+                    });
+                }
+                Some(ClientEvent::Telemetry(news)) => client.log(4, c"TELEMETRY", &news.to_string()),
                 Some(ClientEvent::Credentials(news)) => {
                     let level = if news == CredentialsEvent::Reloaded { 6 } else { 4 };
                     client.log(level, c"SSL", &news.to_string());

@@ -120,7 +120,7 @@ impl Admin {
     /// Closes the client. Calls in flight end with [`ErrorKind::Closed`](crate::ErrorKind::Closed). An admin client that
     /// shares the connections of a producer or consumer closes that, too.
     pub fn close(&self, timeout: Duration) -> Result<()> {
-        self.inner.client.end(timeout)
+        self.inner.client.end(timeout, start::last_push(timeout))
     }
 
     /// Sends a call to the cluster actor, unless its arguments are invalid. `name` is the method's.

@@ -32,7 +32,7 @@ use std::{
     pin::Pin,
     sync::{Arc, atomic::AtomicU64},
     task::{Context, Wake, Waker},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use ottla_core::{
@@ -50,7 +50,7 @@ use ottla_core::{
     stats::Statistics,
     txn::command::ConsumerGroupMetadata,
 };
-use ottla_protocol::vocabulary::TopicPartition;
+use ottla_protocol::{uuid::Uuid, vocabulary::TopicPartition};
 
 #[cfg(feature = "capi")]
 pub use self::for_capi::Seek;
@@ -227,9 +227,16 @@ impl Consumer {
     /// leaves its group. That takes a round trip or two, and at most ten seconds if the coordinator does not respond. A
     /// static member stays in the group until its session ends (KIP-345). Of assigned partitions nothing is committed.
     pub fn close(&self, timeout: Duration) -> Result<()> {
+        let began = Instant::now();
         let left = self.leave_group(timeout);
         self.inner.shared.queue.close();
-        self.inner.client.end(left)
+        self.inner.client.end(left, start::last_push(timeout.saturating_sub(began.elapsed())))
+    }
+
+    /// Returns the ID under which brokers receive the metrics of this client. See
+    /// [`Producer::client_instance_id`](crate::Producer::client_instance_id).
+    pub fn client_instance_id(&self, timeout: Duration) -> Result<Uuid> {
+        self.inner.client.client_instance_id(timeout)
     }
 
     /// Returns warnings about the configuration, a sentence each.

@@ -255,7 +255,7 @@ impl Stream for MessageStream {
 /// Converts an event of the client; `None` for throttling, which does not concern the records.
 fn consumer_event(event: Event) -> Option<ConsumerEvent> {
     Some(match event {
-        Event::Throttled(_) => return None,
+        Event::Throttled(_) | Event::Telemetry(_) => return None,
         Event::Error(error) | Event::AllBrokersDown(error) | Event::Fatal(error) => {
             ConsumerEvent::Error(error)
         }

@@ -78,13 +78,16 @@ pub struct BlockedPoll {
 impl BlockedPoll {
     pub(super) fn begin(consumer: &Consumer) -> Self {
         consumer.inner.subscription.group().begin_blocking();
+        consumer.inner.shared.idle.begin(clock::now());
         Self { consumer: consumer.clone() }
     }
 }
 
 impl Drop for BlockedPoll {
     fn drop(&mut self) {
-        if self.consumer.inner.subscription.group().end_blocking(clock::now()) {
+        let now = clock::now();
+        self.consumer.inner.shared.idle.end(now);
+        if self.consumer.inner.subscription.group().end_blocking(now) {
             self.consumer.inner.client.command(Command::Group(GroupCommand::Polled));
         }
     }

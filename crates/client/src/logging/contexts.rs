@@ -29,10 +29,12 @@ pub(crate) enum Context {
     Admin,
     /// The idempotent producer's requests.
     Eos,
+    /// Client metrics.
+    Telemetry,
 }
 
 impl Context {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::Generic,
         Self::Broker,
         Self::Topic,
@@ -45,6 +47,7 @@ impl Context {
         Self::Consumer,
         Self::Admin,
         Self::Eos,
+        Self::Telemetry,
     ];
 
     /// Returns the name in `debug`.
@@ -68,6 +71,7 @@ impl Context {
             Self::Consumer => "ottla::consumer",
             Self::Admin => "ottla::admin",
             Self::Eos => "ottla::eos",
+            Self::Telemetry => "ottla::telemetry",
         }
     }
 
@@ -80,6 +84,7 @@ impl Context {
             ApiKey::Fetch | ApiKey::ListOffsets | ApiKey::OffsetForLeaderEpoch => Self::Fetch,
             ApiKey::FindCoordinator | ApiKey::OffsetCommit | ApiKey::OffsetFetch => Self::Cgrp,
             ApiKey::InitProducerId => Self::Eos,
+            ApiKey::GetTelemetrySubscriptions | ApiKey::PushTelemetry => Self::Telemetry,
             _ => Self::Admin,
         }
     }
@@ -118,7 +123,7 @@ mod tests {
 
     #[test]
     fn contexts_are_those_that_debug_lists() {
-        let some = Contexts::parse("broker, msg,telemetry");
+        let some = Contexts::parse("broker, msg,security");
         let chosen: Vec<_> = Context::ALL.into_iter().filter(|context| some.has(*context)).collect();
         assert_eq!(chosen, [Context::Broker, Context::Msg]);
         assert!(Context::ALL.into_iter().all(|context| Contexts::parse("all").has(context)));

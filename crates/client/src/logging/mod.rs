@@ -22,7 +22,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use ottla_core::{
     config::RawConfig,
     error::ErrorKind,
-    event::{CredentialsEvent, Event, Listener},
+    event::{CredentialsEvent, Event, Listener, TelemetryEvent},
     fetch::position::Offset,
     observer::{Exchange, Observer, Peer},
     produce::report::{DeliveryBatch, DeliverySink},
@@ -149,6 +149,12 @@ impl Logger {
                 self.line(Level::Info, line::TARGET).write(format_args!("{}", CredentialsEvent::Reloaded));
             }
             Event::Credentials(news) => self.line(Level::Warn, line::TARGET).write(format_args!("{news}")),
+            Event::Telemetry(news @ TelemetryEvent::Stopped(_)) => {
+                self.line(Level::Warn, line::TARGET).write(format_args!("{news}"));
+            }
+            Event::Telemetry(news) => {
+                self.debug(Context::Telemetry, |line| line.write(format_args!("{news}")));
+            }
             Event::Throttled(throttle) => self.debug(Context::Broker, |line| {
                 let millis = throttle.millis;
                 line.broker(&throttle.broker)

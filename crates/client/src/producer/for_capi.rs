@@ -9,7 +9,7 @@ use ottla_core::{
 };
 use ottla_net::ClientHandle;
 
-use crate::sasl::Sasl;
+use crate::{sasl::Sasl, start};
 
 use super::{Producer, Topic};
 
@@ -22,7 +22,7 @@ impl Producer {
 
     /// Closes without flushing.
     pub fn end(&self, timeout: Duration) -> Result<()> {
-        self.inner.end(timeout)
+        self.inner.end(timeout, start::last_push(timeout))
     }
 
     /// Returns the part that the producer shares with its I/O threads.

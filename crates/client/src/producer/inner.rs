@@ -26,11 +26,11 @@ pub(super) struct Inner {
 }
 
 impl Inner {
-    /// Closes without flushing.
-    pub(super) fn end(&self, timeout: Duration) -> Result<()> {
+    /// Closes without flushing. A last push of client metrics may take `last_push`.
+    pub(super) fn end(&self, timeout: Duration, last_push: Duration) -> Result<()> {
         self.shared.close(None);
-        // Closing waits for no broker, only for the I/O threads.
-        self.client.end(timeout)
+        // Besides the last push, closing waits for no broker, only for the I/O threads.
+        self.client.end(timeout, last_push)
     }
 
     /// Waits for the delivery of queued records, if this thread may block and the I/O threads are alive.

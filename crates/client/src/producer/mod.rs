@@ -43,7 +43,7 @@ use ottla_core::{
     stats::Statistics,
 };
 
-use ottla_protocol::vocabulary::TopicPartition;
+use ottla_protocol::{uuid::Uuid, vocabulary::TopicPartition};
 
 use self::inner::{Flushing, Inner};
 pub use self::{
@@ -58,7 +58,7 @@ use crate::{
     admin::Admin,
     config::Config,
     sasl::OauthToken,
-    start::CLOSING,
+    start::{CLOSING, last_push},
     topic_name::check_topic_name,
     wait::{check_may_wait, thread_waker, wait_for},
 };
@@ -234,8 +234,9 @@ impl Producer {
     /// number.
     pub fn close(&self, timeout: Duration) -> Result<()> {
         check_may_wait("close")?;
+        let began = Instant::now();
         let flushed = self.flush(timeout);
-        let ended = self.inner.end(CLOSING);
+        let ended = self.inner.end(CLOSING, last_push(timeout.saturating_sub(began.elapsed())));
         flushed.and(ended)
     }
 
@@ -282,6 +283,13 @@ impl Producer {
     /// until the I/O threads have responded; not to be called from a callback, which runs on one of them.
     pub fn statistics(&self) -> Result<Statistics> {
         self.inner.client.statistics(STATISTICS_TIMEOUT)
+    }
+
+    /// Returns the ID under which brokers receive the metrics of this client (KIP-714). Blocks until a broker has assigned
+    /// it, which needs a broker that takes client metrics. Error: [`ErrorKind::TimedOut`] if there is none, and
+    /// [`ErrorKind::NotConfigured`] with `enable.metrics.push=false`.
+    pub fn client_instance_id(&self, timeout: Duration) -> Result<Uuid> {
+        self.inner.client.client_instance_id(timeout)
     }
 
     /// Returns warnings about the configuration, a sentence each.

@@ -11,7 +11,7 @@ use ottla_core::{
 use ottla_net::ClientHandle;
 
 use super::{ShareConsumer, poll::BlockedPoll};
-use crate::{sasl::Sasl, wait::wait_for};
+use crate::{sasl::Sasl, start, wait::wait_for};
 
 impl ShareConsumer {
     /// Returns the credentials of SASL, if it is in use.
@@ -49,7 +49,7 @@ impl ShareConsumer {
     pub fn end(&self, timeout: Duration) -> Result<()> {
         self.forget_subscription();
         self.inner.shared.close();
-        self.inner.client.end(timeout)
+        self.inner.client.end(timeout, start::last_push(timeout))
     }
 
     /// Ends the subscription for the calls of the application.

@@ -37,6 +37,8 @@ pub use self::{
     commit::ShareCommit,
     record::{ShareRecord, ShareRecords},
 };
+use ottla_protocol::uuid::Uuid;
+
 use crate::{
     admin::Admin,
     config::Config,
@@ -149,7 +151,8 @@ impl ShareConsumer {
         let began = std::time::Instant::now();
         let left = self.leave(timeout);
         self.inner.shared.close();
-        self.inner.client.end(timeout.saturating_sub(began.elapsed()).max(Duration::from_millis(100)))?;
+        let rest = timeout.saturating_sub(began.elapsed());
+        self.inner.client.end(rest.max(Duration::from_millis(100)), start::last_push(rest))?;
         left
     }
 
@@ -172,6 +175,12 @@ impl ShareConsumer {
     /// Returns the counters of this client (STATISTICS.md). Not to be called from a callback.
     pub fn statistics(&self) -> Result<Statistics> {
         self.inner.client.statistics(STATISTICS_TIMEOUT)
+    }
+
+    /// Returns the ID under which brokers receive the metrics of this client. See
+    /// [`Producer::client_instance_id`](crate::Producer::client_instance_id).
+    pub fn client_instance_id(&self, timeout: Duration) -> Result<Uuid> {
+        self.inner.client.client_instance_id(timeout)
     }
 
     /// Returns warnings about the configuration, a sentence each.

@@ -92,7 +92,7 @@ pub(super) struct BlockedPoll {
 
 impl BlockedPoll {
     pub(super) fn begin(inner: &Arc<Inner>) -> Self {
-        inner.shared.begin_blocking();
+        inner.shared.begin_blocking(clock::now());
         Self { consumer: ShareConsumer { inner: Arc::clone(inner) } }
     }
 }

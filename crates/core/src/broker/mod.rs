@@ -34,6 +34,7 @@ use self::{
     connection::{Connection, ConnectionOutput, ConnectionSettings, Response},
     half::HalfOutput,
     inflight::{InFlight, RequestTag},
+    versions::is_telemetry,
 };
 use crate::{
     error::{Error, ErrorKind},
@@ -53,7 +54,7 @@ use crate::{
         message::{ShareMessage, ShareReport},
         shared::ShareShared,
     },
-    stats::{BrokerEntryKind, Gather},
+    stats::{BrokerEntryKind, Gather, Purpose},
     wake::WakeHandle,
 };
 
@@ -167,8 +168,13 @@ impl BrokerCore {
                 }
             }
             ToBroker::Request(request) => {
-                let deadline = now + request.timeout;
-                self.requests.push_back((request, deadline));
+                if is_telemetry(request.api) && !self.connection.is_ready() {
+                    let error = Error::new(ErrorKind::Disconnected, "client metrics open no connection");
+                    self.respond(request.token, Err(error.with_peer(self.connection.name())));
+                } else {
+                    let deadline = now + request.timeout;
+                    self.requests.push_back((request, deadline));
+                }
             }
             ToBroker::Connection(message) => self.handle_connection_message(now, message),
             ToBroker::Statistics(gather, kind) => return self.add_statistics(now, &gather, kind),
@@ -422,6 +428,9 @@ impl BrokerCore {
                     self.report(ToCluster::Connection(ConnectionReport::Features(features)));
                 }
                 self.report(ToCluster::Connection(ConnectionReport::Up));
+                if self.connection.versions().offers_telemetry() {
+                    self.report(ToCluster::Connection(ConnectionReport::OffersTelemetry));
+                }
             }
             ConnectionOutput::Idle { looks_again } => {
                 self.report(ToCluster::Connection(ConnectionReport::Idle { reconnects: looks_again }));
@@ -457,7 +466,7 @@ impl BrokerCore {
     }
 
     fn add_statistics(&mut self, now: Instant, gather: &Gather, kind: BrokerEntryKind) {
-        let mut broker = self.connection.statistics(now, gather.reset);
+        let mut broker = self.connection.statistics(now, gather.purpose);
         broker.wakeups = self.wakeups;
         if kind == BrokerEntryKind::GroupCoordinator {
             match self.sender {
@@ -468,9 +477,11 @@ impl BrokerCore {
         let node = self.connection.node_id();
         gather.add(|statistics| {
             if let Some(sender) = &mut self.sender {
-                sender.add_statistics(statistics, &mut broker, node, gather.reset);
+                sender.add_statistics(statistics, &mut broker, node, gather.purpose);
             }
-            if let Some(fetcher) = &self.fetcher {
+            if let Some(fetcher) = &self.fetcher
+                && gather.purpose != Purpose::Push
+            {
                 fetcher.add_statistics(statistics, &mut broker, node);
             }
             statistics.brokers.push(broker);

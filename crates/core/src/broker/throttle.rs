@@ -52,6 +52,8 @@ const FIRST_VERSIONS: &[(ApiKey, i16)] = &[
     (ApiKey::ShareAcknowledge, 1),
     (ApiKey::DescribeCluster, 0),
     (ApiKey::DescribeTopicPartitions, 0),
+    (ApiKey::GetTelemetrySubscriptions, 0),
+    (ApiKey::PushTelemetry, 0),
 ];
 /// The first version of Produce in which the client waits.
 pub(crate) const FIRST_PRODUCE: i16 = 6;
@@ -125,6 +127,8 @@ mod tests {
             ShareAcknowledge share_acknowledge::ShareAcknowledgeResponse,
             DescribeCluster describe_cluster::DescribeClusterResponse,
             DescribeTopicPartitions describe_topic_partitions::DescribeTopicPartitionsResponse,
+            GetTelemetrySubscriptions get_telemetry_subscriptions::GetTelemetrySubscriptionsResponse,
+            PushTelemetry push_telemetry::PushTelemetryResponse,
         }
         assert_eq!(checked, FIRST_VERSIONS.len());
     }

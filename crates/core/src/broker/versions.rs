@@ -48,12 +48,23 @@ impl Versions {
         self.pick(api, api.versions())
     }
 
+    /// Returns true if the broker takes client metrics.
+    pub(crate) fn offers_telemetry(&self) -> bool {
+        let has = |api| self.pick_any(api).is_some();
+        has(ApiKey::GetTelemetrySubscriptions) && has(ApiKey::PushTelemetry)
+    }
+
     /// Lowers the highest version of an API, so that newer features are not used.
     pub fn cap(&mut self, api: ApiKey, highest: i16) {
         if let Ok(index) = self.ranges.binary_search_by_key(&(api as i16), |row| row.0) {
             self.ranges[index].2 = self.ranges[index].2.min(highest);
         }
     }
+}
+
+/// Returns true for the APIs of client telemetry, whose requests neither open a connection nor keep one open.
+pub(crate) const fn is_telemetry(api: ApiKey) -> bool {
+    matches!(api, ApiKey::GetTelemetrySubscriptions | ApiKey::PushTelemetry)
 }
 
 /// The APIs whose requests this client sends. A test encodes each in every version that can be chosen.
@@ -99,6 +110,8 @@ pub(crate) const SENT: &[ApiKey] = &[
     ApiKey::ShareGroupHeartbeat,
     ApiKey::ShareFetch,
     ApiKey::ShareAcknowledge,
+    ApiKey::GetTelemetrySubscriptions,
+    ApiKey::PushTelemetry,
 ];
 
 /// Checks the rows of an ApiVersions response. Error: why the rows are invalid.

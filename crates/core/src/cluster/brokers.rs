@@ -28,7 +28,7 @@ use super::{ClusterOutput, coordinators::Coordinator, metadata::Metadata, route:
 use crate::{
     message::{BrokerKey, ConnectionMessage, ToBroker},
     rng::Rng,
-    stats::{BrokerEntryKind, Gather},
+    stats::{BrokerEntryKind, Gather, Purpose},
 };
 
 /// The brokers of a client.
@@ -51,6 +51,8 @@ pub(crate) struct Brokers {
     candidate: Option<usize>,
     all_down_reported: bool,
     failures_since_up: usize,
+    /// The broker that client metrics are sent to, as long as it is connected.
+    telemetry_broker: Option<BrokerKey>,
     closing: bool,
     outputs: VecDeque<ClusterOutput>,
     pub(super) rng: Rng,
@@ -70,6 +72,8 @@ struct BrokerEntry {
     host: String,
     port: u16,
     link: Link,
+    /// The broker takes client metrics, as far as its last connection has shown.
+    offers_telemetry: bool,
     /// No longer chosen for requests that any broker can serve: the client went back to the bootstrap servers.
     given_up: bool,
 }
@@ -118,6 +122,7 @@ impl Brokers {
             candidate: None,
             all_down_reported: false,
             failures_since_up: 0,
+            telemetry_broker: None,
             closing: false,
             outputs: VecDeque::new(),
             rng,
@@ -155,6 +160,7 @@ impl Brokers {
                 let key = choice.get(pick).copied()?;
                 return self.fetched_node(key).and_then(|node| self.past_fetch(node, metadata)).or(Some(key));
             }
+            Route::Telemetry => return self.telemetry_target(),
             Route::Controller => metadata.controller_id,
             Route::Node(node) => NodeId::from_wire(*node),
             Route::PastFetch(node) => return self.lane(*node, Lane::Lookups, metadata),
@@ -177,6 +183,39 @@ impl Brokers {
         let key = self.start(coordinator.host.clone(), coordinator.port, Some(coordinator.node));
         self.lanes.insert(lane, key);
         key
+    }
+
+    /// Handles the report that the broker of a connection takes client metrics.
+    pub(super) fn set_offers_telemetry(&mut self, key: BrokerKey) {
+        if let Some(entry) = self.entries.get_mut(&key) {
+            entry.offers_telemetry = true;
+        }
+    }
+
+    /// Sends no more client metrics to the broker of the last request for them, until it is connected again.
+    pub(super) fn refuse_telemetry(&mut self) {
+        if let Some(entry) = self.telemetry_broker.take().and_then(|key| self.entries.get_mut(&key)) {
+            entry.offers_telemetry = false;
+        }
+    }
+
+    /// Returns the connection for client metrics: that of the last request if it is up, else any, preferably one on which
+    /// no Fetch waits. A JoinGroup may wait for minutes.
+    fn telemetry_target(&mut self) -> Option<BrokerKey> {
+        let may_use = |key: &BrokerKey| {
+            let offers = self.entries.get(key).is_some_and(|entry| entry.offers_telemetry);
+            offers && !self.carries_joins(*key)
+        };
+        let candidates: Vec<BrokerKey> = self.up().filter(may_use).collect();
+        if let Some(last) = self.telemetry_broker.filter(|last| candidates.contains(last)) {
+            return Some(last);
+        }
+        let idle: Vec<BrokerKey> =
+            candidates.iter().copied().filter(|key| self.fetched_node(*key).is_none()).collect();
+        let choice = if idle.is_empty() { &candidates } else { &idle };
+        let pick = if choice.len() > 1 { self.rng.below(choice.len() as u64) as usize } else { 0 };
+        self.telemetry_broker = choice.get(pick).copied();
+        self.telemetry_broker
     }
 
     /// Sets the nodes that the client fetches from: other requests would wait behind a Fetch there.
@@ -249,6 +288,7 @@ impl Brokers {
     pub(super) fn handle_up(&mut self, from: BrokerKey) {
         if let Some(entry) = self.entries.get_mut(&from) {
             entry.link = Link::Up;
+            entry.offers_telemetry = false;
         }
         self.candidate = None;
         self.failures_since_up = 0;
@@ -378,13 +418,14 @@ impl Brokers {
         }
     }
 
-    /// Has every broker actor add its part of a statistics snapshot.
+    /// Has every broker actor add its part of a statistics snapshot. Client metrics are about nodes, whichever role a
+    /// connection serves.
     pub(super) fn gather_statistics(&mut self, gather: &Arc<Gather>) {
         for key in self.entries.keys() {
             let to_coordinator = |((_, lane), of): (&(NodeId, Lane), &BrokerKey)| {
                 of == key && matches!(lane, Lane::Coordinator | Lane::Rebalance)
             };
-            let kind = if self.lanes.iter().any(to_coordinator) {
+            let kind = if gather.purpose != Purpose::Push && self.lanes.iter().any(to_coordinator) {
                 BrokerEntryKind::GroupCoordinator
             } else {
                 BrokerEntryKind::Node
@@ -452,7 +493,13 @@ impl Brokers {
     fn start(&mut self, host: String, port: u16, node_id: Option<NodeId>) -> BrokerKey {
         let key = BrokerKey(self.next_key);
         self.next_key += 1;
-        let entry = BrokerEntry { host: host.clone(), port, link: Link::Down, given_up: false };
+        let entry = BrokerEntry {
+            host: host.clone(),
+            port,
+            link: Link::Down,
+            offers_telemetry: false,
+            given_up: false,
+        };
         self.entries.insert(key, entry);
         let rng = self.rng.fork();
         self.outputs.push_back(ClusterOutput::StartBroker { key, host, port, node_id, rng });

@@ -1,7 +1,12 @@
 //! The end of broker actors and of the client.
 
+use std::time::Duration;
+
 use super::ClusterCore;
-use crate::message::BrokerKey;
+use crate::{machine::Instant, message::BrokerKey, produce::placement::ProducerPlacement};
+
+/// The longest time that closing waits for the last push of client metrics.
+const LAST_PUSH: Duration = Duration::from_secs(1);
 
 impl ClusterCore {
     /// Handles a finished broker actor that the driver dropped.
@@ -12,6 +17,18 @@ impl ClusterCore {
         self.brokers.handle_done(key);
         if self.closing && self.brokers.is_empty() {
             self.end();
+        }
+    }
+
+    /// Begins to close. A client that pushes metrics pushes once more, for at most `timeout`, unless records wait for
+    /// their delivery: they fail at once.
+    pub(super) fn begin_close(&mut self, now: Instant, timeout: Duration) {
+        let has_records = self.producer.as_ref().is_some_and(ProducerPlacement::has_records);
+        let deadline = now + timeout.min(LAST_PUSH);
+        let pushes = !has_records
+            && self.telemetry.as_mut().is_some_and(|telemetry| telemetry.begin_close(now, deadline));
+        if !pushes {
+            self.close();
         }
     }
 

@@ -11,8 +11,9 @@ use crate::{
     group::GroupCommand,
     produce::{purge::Purge, topic::ProducerTopic},
     share::ShareCommand,
-    stats::Gather,
+    stats::{Gather, Statistics},
     sync::Mutex,
+    telemetry::TelemetryCommand,
     txn::command::TransactionCommand,
     wake::WakeHandle,
 };
@@ -62,8 +63,20 @@ pub enum Command {
     Group(GroupCommand),
     /// A command about the share group.
     Share(ShareCommand),
+    /// A command for client telemetry.
+    Telemetry(TelemetryCommand),
     /// Close the client: fail what is pending and release everything.
-    Close,
+    Close {
+        /// The time that the last push of client metrics may take.
+        timeout: Duration,
+    },
+}
+
+impl Command {
+    /// Returns the command that delivers a snapshot for a push of client metrics.
+    pub(super) fn of_snapshot(snapshot: Statistics) -> Self {
+        Self::Telemetry(TelemetryCommand::Snapshot(Box::new(snapshot)))
+    }
 }
 
 /// The queued commands. The queue is bounded, because each call of the application has at most one command in it.

@@ -4,12 +4,12 @@
 //!  application ── commands ──► ClusterCore ── ToBroker ───► BrokerCore (one per connection)
 //!                               │  metadata, refresh   ◄─── ToCluster
 //!                               │  brokers, coordinators, requests
-//!                               └─ parts: ProducerPlacement, Transactions, FetchManager, Group, ShareGroup, AdminCalls
+//!                               └─ parts: ProducerPlacement, Transactions, FetchManager, Group, ShareGroup, AdminCalls,
+//!                                  Telemetry
 //! ```
 //!
 //! The actor itself manages broker actors, metadata refreshes and the routing of requests. Everything else is a `part`:
-//! a machine with the same few methods, called from one loop, whose `Need`s the actor carries out. Telemetry
-//! will be a further part.
+//! a machine with the same few methods, called from one loop, whose `Need`s the actor carries out.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -18,6 +18,7 @@
 //! | `brokers`, `coordinators` | connections to nodes; the coordinators of groups and transactional IDs |
 //! | [`metadata`], `refresh` | the view of the cluster; the schedule of metadata requests |
 //! | [`command`], `reminders` | commands of the application; timers |
+//! | `news` | what brokers say along with responses |
 //! | `closing` | the end of broker actors and of the client |
 //!
 //! # Pitfalls
@@ -31,6 +32,7 @@ pub mod command;
 pub(crate) mod coordinators;
 pub mod metadata;
 mod metadata_response;
+mod news;
 pub(crate) mod part;
 mod refresh;
 pub mod reminders;
@@ -62,20 +64,20 @@ use crate::{
     admin::AdminCalls,
     broker::connection::Response,
     error::{Error, ErrorKind},
-    event::{Event, EventQueue, Throttle},
+    event::{Event, EventQueue},
     fetch::{manager::FetchManager, shared::ConsumerShared},
     group::Group,
     machine::{Instant, earliest},
     message::{
-        Broadcast, BrokerKey, BrokerNews, ClusterRequest, ConnectionMessage, ConnectionReport, ToBroker,
-        ToCluster,
+        Broadcast, BrokerKey, ClusterRequest, ConnectionMessage, ConnectionReport, ToBroker, ToCluster,
     },
     produce::{placement::ProducerPlacement, shared::ProducerShared},
     repeats::Repeats,
     rng::Rng,
     sasl::{self, Mechanism, refresh::TokenRefresh},
     share::ShareGroup,
-    stats::Gather,
+    stats::{Gather, metrics::ClientKind},
+    telemetry::Telemetry,
     txn::Transactions,
 };
 
@@ -105,6 +107,8 @@ pub struct ClusterCore {
     /// The share consumer's membership in its group.
     share: Option<ShareGroup>,
     admin: AdminCalls,
+    /// The metrics that brokers request.
+    telemetry: Option<Telemetry>,
     reminders: Reminders,
     /// When to request a token, with OAUTHBEARER.
     tokens: Option<TokenRefresh>,
@@ -153,6 +157,12 @@ impl ClusterCore {
     ) -> Self {
         let timeout = settings.request_timeout;
         let backoff = (settings.fast_refresh, settings.fast_refresh_max);
+        let kind = match (&producer, &consumer, &settings.share) {
+            (Some(_), ..) => ClientKind::Producer,
+            (None, Some(_), _) => ClientKind::Consumer,
+            (None, None, Some(_)) => ClientKind::ShareConsumer,
+            (None, None, None) => ClientKind::Admin,
+        };
         Self {
             refresh: Refresh::new(settings.refresh_interval, backoff, rng.fork()),
             coordinators: Coordinators::new(timeout, backoff, rng.fork()),
@@ -165,6 +175,7 @@ impl ClusterCore {
                 .map(|(shared, of_group)| Group::new(Arc::clone(shared), of_group, rng.fork())),
             fetch: consumer.map(FetchManager::new),
             share: settings.share.clone().map(|shared| ShareGroup::new(shared, rng.fork())),
+            telemetry: settings.telemetry.clone().map(|settings| Telemetry::new(settings, kind, rng.fork())),
             brokers: Brokers::new(settings.bootstrap.clone(), settings.rebootstrap_after.is_some(), rng),
             tokens: settings
                 .sasl
@@ -229,6 +240,12 @@ impl ClusterCore {
                 }
             }
             ToCluster::Connection(ConnectionReport::Up) => self.handle_up(from),
+            ToCluster::Connection(ConnectionReport::OffersTelemetry) => {
+                self.brokers.set_offers_telemetry(from);
+                if let Some(telemetry) = &mut self.telemetry {
+                    telemetry.handle_broker(now);
+                }
+            }
             ToCluster::Connection(ConnectionReport::Down(error)) => self.handle_down(now, from, error),
             ToCluster::Connection(ConnectionReport::Idle { reconnects }) => {
                 self.brokers.handle_idle(from, reconnects);
@@ -236,27 +253,6 @@ impl ClusterCore {
             ToCluster::News(news) => self.handle_news(now, from, news),
         }
         self.advance(now);
-    }
-
-    fn handle_news(&mut self, now: Instant, from: BrokerKey, news: BrokerNews) {
-        match news {
-            BrokerNews::LeaderHint(hint) if self.settings.leader_discovery => self.handle_hint(from, hint),
-            BrokerNews::LeaderHint(_) => {}
-            BrokerNews::StaleMetadata(_) => self.refresh_soon(now),
-            BrokerNews::UnknownTopicId(topic, id) => self.metadata.doubt_id(&topic, id),
-            BrokerNews::Throttled(millis) => {
-                let throttle = Throttle {
-                    broker: self.brokers.address(from).unwrap_or_default(),
-                    node_id: self.brokers.node_id(from).map(NodeId::get),
-                    millis,
-                };
-                self.events.push(Event::Throttled(throttle));
-            }
-            BrokerNews::Warning(error) => {
-                let reported = self.warnings.admit(now, error);
-                reported.into_iter().for_each(|error| self.events.push(Event::Error(error)));
-            }
-        }
     }
 
     /// Handles the timeouts that are due.
@@ -401,19 +397,25 @@ impl ClusterCore {
                     self.events.push(Event::Error(Error::new(ErrorKind::Authentication, detail)));
                 }
             }
-            Command::Close => self.close(),
+            Command::Telemetry(command) => {
+                if let Some(telemetry) = &mut self.telemetry {
+                    telemetry.handle_command(now, command);
+                }
+            }
+            Command::Close { timeout } => self.begin_close(now, timeout),
         }
     }
 
     // ---- parts
 
     fn parts(&self) -> impl Iterator<Item = &dyn Part> {
-        let parts: [Option<&dyn Part>; 6] = [
+        let parts: [Option<&dyn Part>; 7] = [
             self.producer.as_ref().map(|part| part as _),
             self.transactions.as_ref().map(|part| part as _),
             self.group.as_ref().map(|part| part as _),
             self.fetch.as_ref().map(|part| part as _),
             self.share.as_ref().map(|part| part as _),
+            self.telemetry.as_ref().map(|part| part as _),
             Some(&self.admin),
         ];
         parts.into_iter().flatten()
@@ -425,12 +427,13 @@ impl ClusterCore {
 
     /// Returns the metadata, and the parts that use it.
     fn metadata_and_parts(&mut self) -> (&Metadata, impl Iterator<Item = &mut dyn Part>) {
-        let parts: [Option<&mut dyn Part>; 6] = [
+        let parts: [Option<&mut dyn Part>; 7] = [
             self.producer.as_mut().map(|part| part as _),
             self.transactions.as_mut().map(|part| part as _),
             self.group.as_mut().map(|part| part as _),
             self.fetch.as_mut().map(|part| part as _),
             self.share.as_mut().map(|part| part as _),
+            self.telemetry.as_mut().map(|part| part as _),
             Some(&mut self.admin),
         ];
         (&self.metadata, parts.into_iter().flatten())
@@ -464,6 +467,9 @@ impl ClusterCore {
         }
         if self.requests.any_waiting() && !self.brokers.any_up() {
             self.brokers.find(&self.metadata);
+        }
+        if self.telemetry.as_ref().is_some_and(Telemetry::has_ended) {
+            self.close();
         }
     }
 
@@ -510,6 +516,11 @@ impl ClusterCore {
             }
             Need::Broadcast(broadcast) => self.brokers.send_all(|| broadcast.into()),
             Need::Event(event) => self.events.push(event),
+            Need::TelemetrySnapshot => {
+                let commands = Arc::clone(&self.commands);
+                let sink = Arc::new(move |snapshot| commands.push(Command::of_snapshot(snapshot)));
+                self.gather_statistics(now, Arc::new(Gather::for_push(sink)));
+            }
         }
     }
 
@@ -562,6 +573,11 @@ impl ClusterCore {
         };
         let waiting = Waiting { deadline, route, request, owner };
         if let Some(waiting) = self.try_send(waiting) {
+            if waiting.route == Route::Telemetry {
+                let error = self.not_sent(&waiting.route);
+                self.dispatch(now, waiting.owner, Err(error));
+                return;
+            }
             let is_unknown = self.is_unknown(&waiting.route);
             self.requests.wait(waiting);
             self.brokers.find(&self.metadata);
@@ -662,6 +678,13 @@ impl ClusterCore {
                 }
             }
             RequestOwner::Admin(request) => return self.admin.handle_response(now, request, result),
+            RequestOwner::Telemetry(request) => {
+                if let Some(telemetry) = &mut self.telemetry
+                    && telemetry.handle_response(now, request, result)
+                {
+                    self.brokers.refuse_telemetry();
+                }
+            }
         }
         false
     }

@@ -29,7 +29,7 @@ use crate::{
     machine::Instant,
     message::{Broadcast, ToBroker},
     produce::purge::Purge,
-    stats::Statistics,
+    stats::{Purpose, Statistics},
 };
 
 /// A part of the cluster actor.
@@ -59,11 +59,22 @@ pub(crate) trait Part {
     /// Adds the topics whose leaders the part needs.
     fn add_topics(&self, topics: &mut Interest);
 
-    /// Adds the statistics of the part to a snapshot. `began` is when the client started.
-    fn add_statistics(&self, _now: Instant, _began: Instant, _statistics: &mut Statistics) {}
+    /// Adds the statistics of the part to a snapshot.
+    fn add_statistics(&mut self, _at: SnapshotTime, _statistics: &mut Statistics) {}
 
     /// Closes the part: ends the calls of the application. The part has no needs afterwards.
     fn close(&mut self);
+}
+
+/// The time of a snapshot of the statistics, and its purpose.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SnapshotTime {
+    /// The time.
+    pub(crate) now: Instant,
+    /// When the client started.
+    pub(crate) began: Instant,
+    /// The purpose.
+    pub(crate) purpose: Purpose,
 }
 
 /// An action that a part needs from the cluster actor.
@@ -99,6 +110,8 @@ pub(crate) enum Need {
     StopProducer(Error),
     /// An event for the application.
     Event(Event),
+    /// A snapshot of the statistics for a push of client metrics. It comes back as a command.
+    TelemetrySnapshot,
 }
 
 /// How soon metadata is needed; the maximum of several is the most urgent.
@@ -130,6 +143,17 @@ pub(crate) enum RequestOwner {
     Share(u64),
     /// Administrative calls.
     Admin(AdminRequest),
+    /// Client metrics.
+    Telemetry(TelemetryRequest),
+}
+
+/// The operation of client telemetry that owns a request, with its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TelemetryRequest {
+    /// GetTelemetrySubscriptions.
+    Subscription(u64),
+    /// PushTelemetry.
+    Push(u64),
 }
 
 /// The operation of the transactional producer that owns a request, with its number.

@@ -11,6 +11,8 @@ pub enum Route {
     Any,
     /// The controller.
     Controller,
+    /// A connected broker that takes client metrics. Without one the request fails at once.
+    Telemetry,
     /// The node with this ID, which the application may have chosen. If partitions are fetched from the node, the
     /// request uses a second connection if that is up: a broker handles one request per connection at a time, and a
     /// Fetch may wait there.

@@ -423,7 +423,7 @@ fn reminder_fires_although_nothing_else_happens() {
     assert_eq!(soon.try_take(), None);
     script.run_for(Duration::from_millis(1));
     assert_eq!((soon.try_take(), never.try_take()), (Some(()), None));
-    script.commands.push(Command::Close);
+    script.commands.push(Command::Close { timeout: Duration::ZERO });
     script.core.handle_wake(script.now);
     script.run_for(Duration::from_secs(10));
     let mut never = std::pin::pin!(never);

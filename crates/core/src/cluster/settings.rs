@@ -8,6 +8,7 @@ use crate::{
     sasl::SaslShared,
     share::shared::ShareShared,
     stats::StatisticsSink,
+    telemetry::settings::TelemetrySettings,
 };
 
 /// The settings of the cluster actor.
@@ -41,6 +42,8 @@ pub struct ClusterSettings {
     pub sasl: Option<Arc<SaslShared>>,
     /// `statistics.interval.ms`, and the sink of the snapshots.
     pub statistics: Option<StatisticsSettings>,
+    /// `enable.metrics.push`: client telemetry.
+    pub telemetry: Option<TelemetrySettings>,
 }
 
 /// Periodic statistics.
@@ -75,13 +78,14 @@ impl Default for ClusterSettings {
             share: None,
             sasl: None,
             statistics: None,
+            telemetry: None,
         }
     }
 }
 
 impl ClusterSettings {
-    /// Reads the settings from the configuration. There are no statistics, because the sink is missing,
-    /// no group or share group, which only consumers have, and no SASL, whose state is shared.
+    /// Reads the settings from the configuration. There are no statistics, because the sink is missing, no telemetry,
+    /// because the wall clock is missing, no group or share group, which only consumers have, and no SASL, whose state is shared.
     pub fn new(config: &EffectiveConfig<'_>) -> Self {
         let fast_refresh = config.millis("topic.metadata.refresh.fast.interval.ms");
         let rebootstraps = config.text("metadata.recovery.strategy") != "none";
@@ -101,6 +105,7 @@ impl ClusterSettings {
             share: None,
             sasl: None,
             statistics: None,
+            telemetry: None,
         }
     }
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use ottla_protocol::vocabulary::NodeId;
 
-use super::ClusterCore;
+use super::{ClusterCore, part::SnapshotTime};
 use crate::{
     fetch::manager::FetchManager,
     machine::Instant,
-    stats::{BrokerStatistics, Gather},
+    stats::{BrokerStatistics, Gather, Purpose},
 };
 
 impl ClusterCore {
@@ -22,8 +22,9 @@ impl ClusterCore {
             statistics.metadata_cache_cnt = self.metadata.topics.len() as i64;
             statistics.replyq = self.events.len() as i64;
             statistics.kind = if self.producer.is_some() { "producer" } else { "consumer" };
-            for part in self.parts() {
-                part.add_statistics(now, self.began.unwrap_or(now), statistics);
+            let at = SnapshotTime { now, began: self.began.unwrap_or(now), purpose: gather.purpose };
+            for part in self.parts_mut() {
+                part.add_statistics(at, statistics);
             }
             let metadata_age = self.metadata_at.map_or(0, |at| micros(at) / 1000);
             for (name, topic) in &mut statistics.topics {
@@ -37,6 +38,9 @@ impl ClusterCore {
                 }
             }
         });
+        if gather.purpose == Purpose::Push {
+            return self.brokers.gather_statistics(&gather);
+        }
         gather.add(|statistics| {
             let without_actor =
                 self.metadata.nodes.iter().filter(|(node, _)| !self.brokers.has_actor(**node));

@@ -10,7 +10,7 @@ impl ClusterCore {
     pub(super) fn is_unknown(&self, route: &Route) -> bool {
         let lists = |node: Option<NodeId>| node.is_some_and(|node| self.metadata.nodes.contains_key(&node));
         match route {
-            Route::Any | Route::Coordinator(_) | Route::Rebalance(_) => false,
+            Route::Any | Route::Telemetry | Route::Coordinator(_) | Route::Rebalance(_) => false,
             Route::Controller => !lists(self.metadata.controller_id),
             Route::Node(node) => !lists(NodeId::from_wire(*node)),
             Route::PastFetch(node) => !lists(Some(*node)),
@@ -21,6 +21,9 @@ impl ClusterCore {
     pub(super) fn not_sent(&self, route: &Route) -> Error {
         let unlisted =
             |node: i32| format!("not sent: the metadata list no broker with node ID {node}; check the ID");
+        if *route == Route::Telemetry {
+            return Error::new(ErrorKind::State, "no connected broker takes client metrics");
+        }
         let detail = match route {
             Route::Coordinator(key) | Route::Rebalance(key) => return self.coordinators.late(key),
             Route::Node(node) if self.brokers.any_up() => unlisted(*node),

@@ -56,6 +56,7 @@ use crate::{
     completion::Completion,
     error::{Error, ErrorKind},
     machine::{Instant, earliest},
+    stats::Window,
 };
 
 /// A committed offset.
@@ -157,6 +158,8 @@ pub(crate) struct CommittedOffsets {
     outdated_topics: BTreeSet<Arc<str>>,
     /// True if the coordinator refused a generation or epoch, so that the member has to learn the current one.
     must_check_membership: bool,
+    /// From OffsetCommit to its response, in microseconds.
+    pub(crate) commit_latency: Window,
 }
 
 impl CommittedOffsets {
@@ -185,6 +188,7 @@ impl CommittedOffsets {
             ids: TopicIds::default(),
             outdated_topics: BTreeSet::new(),
             must_check_membership: false,
+            commit_latency: Window::default(),
         }
     }
 
@@ -534,6 +538,7 @@ impl CommittedOffsets {
         result: Result<Response, Error>,
     ) -> bool {
         let response = result.and_then(|response| {
+            self.commit_latency.record_micros(now.saturating_since(response.request.queued_at));
             OffsetCommitResponse::decode(&mut Reader::new(response.body()), response.request.version)
                 .map_err(|error| bad_response("OffsetCommit", error.to_string()))
         });

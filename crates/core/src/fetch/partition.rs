@@ -11,7 +11,7 @@ use ottla_protocol::{
 use super::assignment::AssignmentVersion;
 use crate::{
     config::IsolationLevel,
-    stats::PartitionStatistics,
+    stats::{PartitionStatistics, Statistics},
     sync::{
         Mutex,
         atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU8, AtomicU64, AtomicUsize, Ordering},
@@ -340,6 +340,19 @@ impl PartitionHandle {
     /// Counts queued records that are stale and dropped.
     pub(crate) fn count_dropped(&self, messages: usize) {
         self.dropped_messages.fetch_add(messages, Ordering::Relaxed);
+    }
+
+    /// Adds the fetched messages and bytes to the sums of a snapshot.
+    pub(crate) fn add_received(&self, statistics: &mut Statistics) {
+        statistics.rxmsgs += self.received_messages.load(Ordering::Relaxed) as i64;
+        statistics.rxmsg_bytes += self.received_bytes.load(Ordering::Relaxed) as i64;
+    }
+
+    /// Returns the number of messages after the last one that the application received; -1 if unknown.
+    pub(crate) fn application_lag(&self, isolation_level: IsolationLevel) -> i64 {
+        let mut known = PartitionStatistics::default();
+        self.add_statistics(&mut known, isolation_level);
+        known.lag_behind_end(known.app_offset)
     }
 
     /// Adds the partition's statistics to a snapshot.

@@ -21,7 +21,8 @@ use crate::{
     completion::Completion,
     config::OffsetReset,
     error::{Error, ErrorKind},
-    stats::Statistics,
+    machine::Instant,
+    stats::{ConsumerStatistics, Purpose, Statistics, idle::IdleTime},
     sync::{Mutex, atomic::AtomicUsize},
 };
 
@@ -35,6 +36,8 @@ pub struct ConsumerShared {
     pub settings: ConsumerSettings,
     /// The queue to the application.
     pub queue: Arc<FetchQueue>,
+    /// The time that the application waits in polls.
+    pub idle: IdleTime,
     /// The number of broker actors with partitions to fetch, which share the client's prefetch budget.
     pub(crate) fetchers: AtomicUsize,
     partitions: Mutex<Handles>,
@@ -47,6 +50,7 @@ impl ConsumerShared {
     pub fn new(settings: ConsumerSettings) -> Self {
         Self {
             queue: Arc::new(FetchQueue::new(settings.prefetch)),
+            idle: IdleTime::new(),
             fetchers: AtomicUsize::new(0),
             partitions: Mutex::default(),
             resets: Mutex::default(),
@@ -64,12 +68,23 @@ impl ConsumerShared {
         self.resets.lock().get(topic).copied().unwrap_or(self.settings.auto_offset_reset)
     }
 
-    /// Adds the statistics of the partitions and the queue to a snapshot.
-    pub(crate) fn add_statistics(&self, statistics: &mut Statistics) {
+    /// Adds the statistics of the partitions and the queue to a snapshot; for a push only their sums.
+    pub(crate) fn add_statistics(&self, now: Instant, purpose: Purpose, statistics: &mut Statistics) {
+        let mut consumer = ConsumerStatistics {
+            poll_idle: i64::try_from(self.idle.total(now).as_micros()).unwrap_or(i64::MAX),
+            max_lag: -1,
+            ..ConsumerStatistics::default()
+        };
         for (key, handle) in &*self.partitions.lock() {
+            consumer.max_lag = consumer.max_lag.max(handle.application_lag(self.settings.isolation_level));
+            if purpose == Purpose::Push {
+                handle.add_received(statistics);
+                continue;
+            }
             let entry = statistics.partition(&key.topic, key.partition);
             handle.add_statistics(entry, self.settings.isolation_level);
         }
+        statistics.consumer = Some(consumer);
     }
 
     /// Replaces the assignment. Partitions that stay restart at the positions of `list`.

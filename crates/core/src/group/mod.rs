@@ -94,7 +94,7 @@ use crate::{
     broker::connection::Response,
     cluster::{
         metadata::Metadata,
-        part::{GroupRequest, Interest, MetadataChanges, Need, Part, RequestOwner, Urgency},
+        part::{GroupRequest, Interest, MetadataChanges, Need, Part, RequestOwner, SnapshotTime, Urgency},
         route::{CoordinatorKey, Route},
     },
     completion::Completion,
@@ -107,7 +107,7 @@ use crate::{
     },
     machine::{Instant, earliest},
     rng::Rng,
-    stats::{GroupStatistics, Statistics},
+    stats::{GroupStatistics, Statistics, Window},
 };
 
 /// A command of the application for the group part.
@@ -157,6 +157,10 @@ struct Figures {
     leave_reason: Option<&'static str>,
     /// The state of the coordinator, and the time of its last change.
     coordinator: Option<(&'static str, Instant)>,
+    /// The begin of the rebalance in progress, and the milliseconds of earlier ones.
+    rebalancing_since: Option<Instant>,
+    rebalance_latency: Window,
+    rebalance_millis: i64,
 }
 
 #[derive(Debug, Default)]
@@ -187,6 +191,11 @@ impl Group {
         // A member of the consumer protocol chooses its ID itself.
         group.show_membership();
         group
+    }
+
+    /// Returns the state of joining the group, by librdkafka's names.
+    fn join_state(&self) -> &'static str {
+        self.rebalance.state_name().unwrap_or_else(|| self.member.state_name())
     }
 
     /// Carries out a command of the application.
@@ -512,6 +521,7 @@ impl Part for Group {
         self.assign_if_leader(now, metadata);
         self.carry_out_steps(now);
         self.commit_if_due(now);
+        self.figures.note_join_state(now, self.join_state());
     }
 
     fn poll_need(&mut self) -> Option<Need> {
@@ -524,19 +534,23 @@ impl Part for Group {
         topics.all |= self.subscription.has_patterns() && (is_classic || self.matched.is_none());
     }
 
-    fn add_statistics(&self, now: Instant, began: Instant, statistics: &mut Statistics) {
+    fn add_statistics(&mut self, at: SnapshotTime, statistics: &mut Statistics) {
+        let SnapshotTime { now, began, purpose } = at;
         let millis =
             |since: Instant| i64::try_from(now.saturating_since(since).as_millis()).unwrap_or(i64::MAX);
         let (state, changed) = self.figures.coordinator.unwrap_or(("init", began));
         statistics.group = Some(GroupStatistics {
             state,
             stateage: millis(changed),
-            join_state: self.rebalance.state_name().unwrap_or_else(|| self.member.state_name()),
+            join_state: self.join_state(),
             rebalance_age: self.figures.rebalanced_at.map_or(0, millis),
             rebalance_cnt: self.figures.rebalances,
             rebalance_reason: self.figures.leave_reason.unwrap_or_else(|| self.member.reason()).to_owned(),
             assignment_size: self.rebalance.owned().len() as i64,
+            rebalance_latency: self.figures.rebalance_latency.snapshot(purpose),
+            rebalance_millis: self.figures.rebalance_millis,
         });
+        statistics.member_id = self.settings.shared.view().member_id;
     }
 
     fn close(&mut self) {
@@ -554,6 +568,22 @@ impl Figures {
         let state = if is_up { "up" } else { "wait-coord" };
         if self.coordinator.is_none_or(|(known, _)| known != state) {
             self.coordinator = Some((state, now));
+        }
+    }
+
+    /// Notes the state of joining: a rebalance lasts from any other than the first one and `steady` until `steady`. A
+    /// member that leaves has not finished one.
+    fn note_join_state(&mut self, now: Instant, state: &'static str) {
+        match (state, self.rebalancing_since) {
+            ("steady", Some(since)) => {
+                let millis = u64::try_from(now.saturating_since(since).as_millis()).unwrap_or(u64::MAX);
+                self.rebalance_latency.record(millis);
+                self.rebalance_millis = self.rebalance_millis.saturating_add_unsigned(millis);
+                self.rebalancing_since = None;
+            }
+            ("init", _) => self.rebalancing_since = None,
+            ("steady", None) | (_, Some(_)) => {}
+            (_, None) => self.rebalancing_since = Some(now),
         }
     }
 

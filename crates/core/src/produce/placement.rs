@@ -38,7 +38,7 @@ use crate::{
     broker::connection::Response,
     cluster::{
         metadata::Metadata,
-        part::{Interest, MetadataChanges, Need, Part, RequestOwner},
+        part::{Interest, MetadataChanges, Need, Part, RequestOwner, SnapshotTime},
         route::Route,
     },
     config::TopicRecreatePolicy,
@@ -47,7 +47,7 @@ use crate::{
     machine::{Instant, earliest},
     message::{Broadcast, ToBroker},
     rng::Rng,
-    stats::{EosStatistics, Statistics},
+    stats::{EosStatistics, Purpose, Statistics},
 };
 
 /// The location of each partition of a producer.
@@ -479,6 +479,13 @@ impl TopicEntry {
     }
 }
 
+impl ProducerPlacement {
+    /// Returns true if records have no report yet.
+    pub(crate) fn has_records(&self) -> bool {
+        self.shared.budget.messages() > 0
+    }
+}
+
 impl Part for ProducerPlacement {
     fn handle_metadata(&mut self, now: Instant, metadata: &Metadata, changes: &MetadataChanges) -> bool {
         // Partitions of a recreated topic return from their broker actors, and start again.
@@ -526,12 +533,16 @@ impl Part for ProducerPlacement {
         topics.used.extend(self.topics.keys().cloned());
     }
 
-    fn add_statistics(&self, now: Instant, began: Instant, statistics: &mut Statistics) {
+    fn add_statistics(&mut self, at: SnapshotTime, statistics: &mut Statistics) {
+        let SnapshotTime { now, began, purpose } = at;
         let settings = &self.shared.settings;
         statistics.msg_cnt = self.shared.budget.messages() as i64;
         statistics.msg_size = self.shared.budget.bytes() as i64;
         statistics.msg_max = settings.max_queued_messages as i64;
         statistics.msg_size_max = settings.max_queued_bytes as i64;
+        if purpose == Purpose::Push {
+            return;
+        }
         for (name, entry) in &self.topics {
             let age = now.saturating_since(entry.needed_since).as_millis();
             statistics.topic(name).age = i64::try_from(age).unwrap_or(i64::MAX);

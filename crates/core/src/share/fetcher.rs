@@ -432,6 +432,7 @@ impl ShareFetcher {
             }
             known.extend(&submission.ranges);
             known.sort_unstable_by_key(|range| range.first);
+            self.shared.count_acknowledged(&submission.ranges);
             taken.push(submission);
         }
         self.pending = left;

@@ -67,7 +67,7 @@ use crate::{
     broker::connection::Response,
     cluster::{
         metadata::Metadata,
-        part::{Interest, MetadataChanges, Need, Part, RequestOwner, Urgency},
+        part::{Interest, MetadataChanges, Need, Part, RequestOwner, SnapshotTime, Urgency},
         route::{CoordinatorKey, Route},
     },
     completion::Completion,
@@ -76,6 +76,7 @@ use crate::{
     machine::{Instant, earliest},
     message::ToBroker,
     rng::Rng,
+    stats::Statistics,
 };
 
 /// A command of the application for the share group.
@@ -362,6 +363,11 @@ impl Part for ShareGroup {
 
     fn poll_need(&mut self) -> Option<Need> {
         self.needs.pop_front()
+    }
+
+    fn add_statistics(&mut self, at: SnapshotTime, statistics: &mut Statistics) {
+        self.shared.add_statistics(at.now, at.purpose, statistics);
+        self.member.member_id().as_ref().clone_into(&mut statistics.member_id);
     }
 
     fn add_topics(&self, topics: &mut Interest) {

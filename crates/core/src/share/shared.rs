@@ -29,6 +29,7 @@ use super::{
 use crate::{
     error::{Error, ErrorKind},
     machine::Instant,
+    stats::{ConsumerStatistics, Purpose, Statistics, Window, idle::IdleTime},
     sync::{
         Mutex,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
@@ -58,6 +59,13 @@ pub struct ShareShared {
     is_expired: AtomicBool,
     /// The number of broker actors with partitions, which share the budget.
     pub(crate) fetchers: AtomicUsize,
+    /// The time that the application waits in polls.
+    pub idle: IdleTime,
+    /// The number of records whose acknowledgement was sent.
+    acknowledged: AtomicU64,
+    /// The number of received records, and their bytes.
+    received: AtomicU64,
+    received_bytes: AtomicU64,
 }
 
 #[derive(Default)]
@@ -75,6 +83,8 @@ struct State {
     wakers: Vec<Waker>,
     /// The error after which the consumer can't continue.
     fatal: Option<Error>,
+    /// From one poll to the next, in milliseconds.
+    between_polls: Window,
     is_closed: bool,
 }
 
@@ -153,6 +163,10 @@ impl ShareShared {
             blocked: AtomicUsize::new(0),
             is_expired: AtomicBool::new(false),
             fetchers: AtomicUsize::new(0),
+            idle: IdleTime::new(),
+            acknowledged: AtomicU64::new(0),
+            received: AtomicU64::new(0),
+            received_bytes: AtomicU64::new(0),
         }
     }
 
@@ -161,22 +175,25 @@ impl ShareShared {
     /// The application polls: every broker may fetch once. Returns true if the member left because of missing polls, so that
     /// [`ShareCommand::Polled`](super::ShareCommand::Polled) must notify it.
     pub fn note_poll(&self, now: Instant) -> bool {
-        self.polled_at.fetch_max(now.as_nanos(), Ordering::Relaxed);
+        let before = self.polled_at.fetch_max(now.as_nanos(), Ordering::Relaxed);
         self.polls.fetch_add(1, Ordering::SeqCst);
-        self.wake_idle();
+        self.wake_idle((before > 0).then(|| now.as_nanos().saturating_sub(before) / 1_000_000));
         self.is_expired.load(Ordering::Relaxed) && self.is_expired.swap(false, Ordering::AcqRel)
     }
 
     /// A thread begins to block in a poll.
-    pub fn begin_blocking(&self) {
+    pub fn begin_blocking(&self, now: Instant) {
+        self.idle.begin(now);
         self.blocked.fetch_add(1, Ordering::SeqCst);
-        self.wake_idle();
+        self.wake_idle(None);
     }
 
-    fn wake_idle(&self) {
+    /// Wakes the broker actors that wait for a poll. `since_poll` are the milliseconds since the last one.
+    fn wake_idle(&self, since_poll: Option<u64>) {
         let idle = {
             let mut state = self.state.lock();
             state.wakeups += 1;
+            since_poll.into_iter().for_each(|millis| state.between_polls.record(millis));
             std::mem::take(&mut state.idle)
         };
         idle.iter().for_each(WakeHandle::wake);
@@ -184,6 +201,7 @@ impl ShareShared {
 
     /// A thread no longer blocks in a poll.
     pub fn end_blocking(&self, now: Instant) {
+        self.idle.end(now);
         self.polled_at.fetch_max(now.as_nanos(), Ordering::Relaxed);
         self.blocked.fetch_sub(1, Ordering::SeqCst);
     }
@@ -322,6 +340,8 @@ impl ShareShared {
             let mut state = self.state.lock();
             for records in records {
                 if !state.is_closed {
+                    self.received.fetch_add(records.len() as u64, Ordering::Relaxed);
+                    self.received_bytes.fetch_add(records.bytes() as u64, Ordering::Relaxed);
                     state.queued_bytes += records.bytes();
                     state.queue.push_back(records);
                 }
@@ -384,6 +404,28 @@ impl ShareShared {
             std::mem::take(&mut state.wakers)
         };
         wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// Counts records whose acknowledgement is sent.
+    pub(crate) fn count_acknowledged(&self, ranges: &[AcknowledgedRange]) {
+        let records = ranges.iter().map(|range| range.last.abs_diff(range.first).saturating_add(1));
+        self.acknowledged.fetch_add(records.fold(0, u64::saturating_add), Ordering::Relaxed);
+    }
+
+    /// Adds the counters to a snapshot of the statistics.
+    pub(crate) fn add_statistics(&self, now: Instant, purpose: Purpose, statistics: &mut Statistics) {
+        let number = |counter: &AtomicU64| counter.load(Ordering::Relaxed).cast_signed();
+        if purpose == Purpose::Push {
+            statistics.rxmsgs = number(&self.received);
+            statistics.rxmsg_bytes = number(&self.received_bytes);
+        }
+        statistics.consumer = Some(ConsumerStatistics {
+            poll_idle: i64::try_from(self.idle.total(now).as_micros()).unwrap_or(i64::MAX),
+            time_between_polls: self.state.lock().between_polls.snapshot(purpose),
+            acknowledgements: number(&self.acknowledged),
+            max_lag: -1,
+            ..ConsumerStatistics::default()
+        });
     }
 
     /// Returns the time of the last poll: `now` while a thread blocks in one.

@@ -11,7 +11,7 @@ use std::{fmt, sync::Arc};
 
 use crate::lock::Mutex;
 
-use super::snapshot::Statistics;
+use super::{purpose::Purpose, snapshot::Statistics};
 use crate::completion::Completion;
 
 /// Receives snapshots. It is called on an I/O thread and must not block.
@@ -37,8 +37,8 @@ pub enum BrokerEntryKind {
 
 /// A snapshot that is being gathered.
 pub struct Gather {
-    /// True if windows restart after this snapshot.
-    pub reset: bool,
+    /// The purpose of the snapshot.
+    pub purpose: Purpose,
     parts: Mutex<Statistics>,
     target: Option<Target>,
 }
@@ -51,12 +51,17 @@ enum Target {
 impl Gather {
     /// Creates a snapshot for a caller that waits for it.
     pub fn for_caller(caller: Completion<Statistics>) -> Self {
-        Self { reset: false, parts: Mutex::default(), target: Some(Target::Caller(caller)) }
+        Self { purpose: Purpose::Query, parts: Mutex::default(), target: Some(Target::Caller(caller)) }
     }
 
     /// Creates a snapshot for the periodic event.
     pub fn for_sink(sink: Arc<dyn StatisticsSink>) -> Self {
-        Self { reset: true, parts: Mutex::default(), target: Some(Target::Sink(sink)) }
+        Self { purpose: Purpose::Periodic, parts: Mutex::default(), target: Some(Target::Sink(sink)) }
+    }
+
+    /// Creates a snapshot for a push of client metrics.
+    pub(crate) fn for_push(sink: Arc<dyn StatisticsSink>) -> Self {
+        Self { purpose: Purpose::Push, parts: Mutex::default(), target: Some(Target::Sink(sink)) }
     }
 
     /// Adds a part.
@@ -68,7 +73,9 @@ impl Gather {
 impl Drop for Gather {
     fn drop(&mut self) {
         let mut statistics = std::mem::take(self.parts.get_mut());
-        statistics.sum_up();
+        if self.purpose != Purpose::Push {
+            statistics.sum_up();
+        }
         match self.target.take() {
             Some(Target::Caller(caller)) => caller.complete(statistics),
             Some(Target::Sink(sink)) => sink.take(statistics),
@@ -79,7 +86,7 @@ impl Drop for Gather {
 
 impl fmt::Debug for Gather {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Gather(reset: {})", self.reset)
+        write!(f, "Gather({:?})", self.purpose)
     }
 }
 

@@ -6,7 +6,7 @@ use ottla_protocol::vocabulary::TopicPartition;
 
 use super::{
     snapshot::Statistics,
-    table::{BROKER, COLLECTOR, EOS, Field, GROUP, PARTITION, TOP, TOPIC, Value, WINDOW},
+    table::{BROKER, COLLECTOR, CONSUMER, EOS, Field, GROUP, PARTITION, TOP, TOPIC, Value, WINDOW},
 };
 
 /// Formats a snapshot as JSON.
@@ -26,7 +26,7 @@ fn members<T>(out: &mut String, fields: &[Field<T>], of: &T) {
     let mut first = true;
     for field in fields {
         let value = (field.get)(of);
-        if matches!(value, Value::Group(None) | Value::Eos(None)) {
+        if matches!(value, Value::Group(None) | Value::Eos(None) | Value::Consumer(None)) {
             continue;
         }
         if !std::mem::take(&mut first) {
@@ -100,7 +100,8 @@ fn put(out: &mut String, value: &Value<'_>) {
         ),
         Value::Group(Some(group)) => object(out, GROUP, group),
         Value::Eos(Some(eos)) => object(out, EOS, eos),
-        Value::Group(None) | Value::Eos(None) => out.push_str("null"),
+        Value::Consumer(Some(consumer)) => object(out, CONSUMER, consumer),
+        Value::Group(None) | Value::Eos(None) | Value::Consumer(None) => out.push_str("null"),
     }
 }
 

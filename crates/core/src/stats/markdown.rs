@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::table::{BROKER, COLLECTOR, EOS, Field, GROUP, Kind, PARTITION, TOP, TOPIC, WINDOW};
+use super::table::{BROKER, COLLECTOR, CONSUMER, EOS, Field, GROUP, Kind, PARTITION, TOP, TOPIC, WINDOW};
 
 /// Returns the text of STATISTICS.md.
 pub fn markdown() -> String {
@@ -30,6 +30,7 @@ pub fn markdown() -> String {
     section(&mut out, "topics.partitions", PARTITION);
     section(&mut out, "cgrp", GROUP);
     section(&mut out, "eos", EOS);
+    section(&mut out, "consumer", CONSUMER);
     out
 }
 

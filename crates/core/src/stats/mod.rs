@@ -8,14 +8,19 @@
 //!           snapshot ── [`Statistics`]
 //!               │
 //!             table ─── one row per field ──► json, prometheus, STATISTICS.md
+//!               │
+//!            metrics ── one row per metric of the Java client, computed from fields ──► pushes, docs/telemetry.md
 //! ```
 //!
 //! Counters are updated per batch and per request, never per record.
 
 pub mod gather;
+pub mod idle;
 mod json;
 mod markdown;
+pub mod metrics;
 mod prometheus;
+mod purpose;
 pub(crate) mod requests;
 pub mod snapshot;
 pub mod table;
@@ -23,8 +28,9 @@ pub mod window;
 
 pub use gather::{BrokerEntryKind, Gather, StatisticsSink};
 pub use markdown::markdown;
+pub use purpose::Purpose;
 pub use snapshot::{
-    BrokerStatistics, CollectorStatistics, EosStatistics, GroupStatistics, PartitionStatistics, Statistics,
-    TopicStatistics,
+    BrokerStatistics, CollectorStatistics, ConsumerStatistics, EosStatistics, GroupStatistics,
+    PartitionStatistics, Statistics, TopicStatistics,
 };
-pub use window::Window;
+pub use window::{Summary, Window};

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{
     snapshot::Statistics,
-    table::{BROKER, COLLECTOR, EOS, Field, GROUP, Kind, PARTITION, TOP, TOPIC, Value},
+    table::{BROKER, COLLECTOR, CONSUMER, EOS, Field, GROUP, Kind, PARTITION, TOP, TOPIC, Value},
     window::Window,
 };
 
@@ -40,6 +40,8 @@ pub(super) fn prometheus(statistics: &Statistics) -> String {
     family(&mut out, "group_", GROUP, &groups);
     let eos: Vec<_> = statistics.eos.iter().map(|eos| (of_client(()), eos)).collect();
     family(&mut out, "eos_", EOS, &eos);
+    let consumers: Vec<_> = statistics.consumer.iter().map(|consumer| (of_client(()), consumer)).collect();
+    family(&mut out, "consumer_", CONSUMER, &consumers);
     out
 }
 

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use ottla_protocol::vocabulary::TopicPartition;
 
-use super::{requests, window::Window};
+use super::{purpose::Purpose, requests, window::Window};
 use crate::produce::collector::SendReason;
 
 /// The statistics of a client at one point in time.
@@ -38,6 +38,10 @@ pub struct Statistics {
     pub topics: BTreeMap<Arc<str>, TopicStatistics>,
     pub group: Option<GroupStatistics>,
     pub eos: Option<EosStatistics>,
+    pub consumer: Option<ConsumerStatistics>,
+    /// The member ID in the group or share group; empty without one.
+    pub member_id: String,
+    pub telemetry_drops: i64,
 }
 
 /// The statistics of one broker.
@@ -74,6 +78,8 @@ pub struct BrokerStatistics {
     pub outbuf_latency: Window,
     pub rtt: Window,
     pub throttle: Window,
+    pub data_latency: Window,
+    pub fetch_size: Window,
     /// The partitions that the broker leads.
     pub toppars: Vec<TopicPartition>,
     pub collector: CollectorStatistics,
@@ -159,7 +165,7 @@ pub struct PartitionStatistics {
 }
 
 /// The statistics of a consumer's group.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the table says what each field means")]
 pub struct GroupStatistics {
@@ -170,6 +176,20 @@ pub struct GroupStatistics {
     pub rebalance_cnt: i64,
     pub rebalance_reason: String,
     pub assignment_size: i64,
+    pub rebalance_latency: Window,
+    pub rebalance_millis: i64,
+}
+
+/// The statistics of a consumer or share consumer.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the table says what each field means")]
+pub struct ConsumerStatistics {
+    pub poll_idle: i64,
+    pub time_between_polls: Window,
+    pub commit_latency: Window,
+    pub max_lag: i64,
+    pub acknowledgements: i64,
 }
 
 /// The statistics of the idempotent producer.
@@ -375,6 +395,8 @@ impl BrokerStatistics {
         self.outbuf_latency.add(&other.outbuf_latency);
         self.rtt.add(&other.rtt);
         self.throttle.add(&other.throttle);
+        self.data_latency.add(&other.data_latency);
+        self.fetch_size.add(&other.fetch_size);
         self.toppars.extend(other.toppars);
         self.collector.add(&other.collector);
     }
@@ -424,16 +446,15 @@ impl CollectorStatistics {
         self.longest_wait = self.longest_wait.max(i64::try_from(wait.as_micros()).unwrap_or(i64::MAX));
     }
 
-    /// Returns the counts; with `reset` the windows restart.
-    pub(crate) fn snapshot(&mut self, reset: bool) -> Self {
-        let snapshot = self.clone();
-        if reset {
-            self.partitions_per_request = Window::default();
-            self.messages_per_request = Window::default();
-            self.bytes_per_request = Window::default();
-            self.wait = Window::default();
+    /// Returns the counts; windows restart as the purpose demands.
+    pub(crate) fn snapshot(&mut self, purpose: Purpose) -> Self {
+        Self {
+            partitions_per_request: self.partitions_per_request.snapshot(purpose),
+            messages_per_request: self.messages_per_request.snapshot(purpose),
+            bytes_per_request: self.bytes_per_request.snapshot(purpose),
+            wait: self.wait.snapshot(purpose),
+            ..*self
         }
-        snapshot
     }
 
     fn add(&mut self, other: &Self) {

@@ -7,8 +7,8 @@ use ottla_protocol::vocabulary::TopicPartition;
 
 use super::{
     snapshot::{
-        BrokerStatistics, CollectorStatistics, EosStatistics, GroupStatistics, PartitionStatistics,
-        Statistics, TopicStatistics,
+        BrokerStatistics, CollectorStatistics, ConsumerStatistics, EosStatistics, GroupStatistics,
+        PartitionStatistics, Statistics, TopicStatistics,
     },
     window::Window,
 };
@@ -68,6 +68,8 @@ pub enum Value<'a> {
     Group(Option<&'a GroupStatistics>),
     /// The state of idempotence; omitted for clients without it.
     Eos(Option<&'a EosStatistics>),
+    /// The figures of a consumer; omitted for other clients.
+    Consumer(Option<&'a ConsumerStatistics>),
 }
 
 macro_rules! fields {
@@ -106,6 +108,8 @@ fields! { TOP: Statistics {
     "topics" Object "Topics by name." |s| Value::Topics(&s.topics);
     "cgrp" Object "The consumer group; absent without one." |s| Value::Group(s.group.as_ref());
     "eos" Object "The state of idempotence; absent if the client is not an idempotent producer." |s| Value::Eos(s.eos.as_ref());
+    "consumer" Object "The consumer's calls, which librdkafka does not have; absent for other clients." |s| Value::Consumer(s.consumer.as_ref());
+    "telemetry_drops" Counter "Client metrics that were left out of pushes because the broker takes no more bytes (KIP-714)." |s| Value::Number(s.telemetry_drops);
 } }
 
 fields! { BROKER: BrokerStatistics {
@@ -142,6 +146,8 @@ fields! { BROKER: BrokerStatistics {
     "outbuf_latency" Object "From the creation of a request until its last byte was written, in microseconds." |b| Value::Window(&b.outbuf_latency);
     "rtt" Object "From the creation of a request to its response, in microseconds." |b| Value::Window(&b.rtt);
     "throttle" Object "The throttle times that the broker returned, in milliseconds." |b| Value::Window(&b.throttle);
+    "data_latency" Object "From the creation of a Produce, Fetch or ShareFetch request to its response, in microseconds." |b| Value::Window(&b.data_latency);
+    "fetch_size" Object "Bytes of the responses to Fetch and ShareFetch." |b| Value::Window(&b.fetch_size);
     "toppars" Object "The partitions that this client sends to or fetches from this broker." |b| Value::Toppars(&b.toppars);
     "collector" Object "The collector, which librdkafka does not have." |b| Value::Collector(&b.collector);
 } }
@@ -247,6 +253,17 @@ fields! { GROUP: GroupStatistics {
     "rebalance_cnt" Counter "How often the member took over, gave up or lost partitions." |g| Value::Number(g.rebalance_cnt);
     "rebalance_reason" Text "The reason why the member last joined, rebalanced or left." |g| Value::Text(&g.rebalance_reason);
     "assignment_size" Gauge "The number of partitions that are assigned to this member." |g| Value::Number(g.assignment_size);
+    "rebalance_latency" Object "From the begin of a rebalance until the member is steady again, in milliseconds." |g| Value::Window(&g.rebalance_latency);
+    "rebalance_millis" Counter "Milliseconds that the member spent in rebalances." |g| Value::Number(g.rebalance_millis);
+} }
+
+fields! { CONSUMER: ConsumerStatistics {
+    "poll_idle" Counter "Microseconds that the application waited in polls." |c| Value::Number(c.poll_idle);
+    "time_between_polls" Object "From one poll of a share consumer to the next, in milliseconds." |c| Value::Window(&c.time_between_polls);
+    "commit_latency" Object "From the creation of an OffsetCommit request to its response, in microseconds." |c| Value::Window(&c.commit_latency);
+    "max_lag" Gauge "The most messages that a partition has after the last one that the application received; -1 if \
+        unknown." |c| Value::Number(c.max_lag);
+    "acknowledgements" Counter "Records whose acknowledgement a share consumer sent." |c| Value::Number(c.acknowledgements);
 } }
 
 fields! { EOS: EosStatistics {

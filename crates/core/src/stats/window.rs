@@ -1,7 +1,9 @@
 //! Values over a period: minimum, maximum, mean, deviation and percentiles, in a few kilobytes for any number of
-//! values.
+//! values. A window also keeps a [`Summary`] since the last push of client metrics, whose period is another one.
 
 use std::time::Duration;
+
+use super::purpose::Purpose;
 
 /// A histogram whose buckets are 1/32 of their value wide. Empty buckets take no memory.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -13,6 +15,32 @@ pub struct Window {
     max: u64,
     sum: u64,
     sum_of_squares: f64,
+    since_push: Summary,
+}
+
+/// The number, the sum and the maximum of values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// The number of values.
+    pub count: u64,
+    /// Their sum.
+    pub sum: u64,
+    /// The highest value.
+    pub max: u64,
+}
+
+impl Summary {
+    /// Adds the values of another summary.
+    pub fn add(&mut self, other: Self) {
+        self.count += other.count;
+        self.sum = self.sum.saturating_add(other.sum);
+        self.max = self.max.max(other.max);
+    }
+
+    /// Returns the mean; `None` without values.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
 }
 
 /// The number of buckets per power of two.
@@ -51,6 +79,11 @@ impl Window {
         self.count += u64::from(times);
         self.sum = self.sum.saturating_add(value.saturating_mul(u64::from(times)));
         self.sum_of_squares += (value as f64).powi(2) * f64::from(times);
+        self.since_push.add(Summary {
+            count: u64::from(times),
+            sum: value.saturating_mul(u64::from(times)),
+            max: value,
+        });
     }
 
     /// Adds the counts of another window.
@@ -69,11 +102,30 @@ impl Window {
         self.out_of_range += other.out_of_range;
         self.sum = self.sum.saturating_add(other.sum);
         self.sum_of_squares += other.sum_of_squares;
+        self.since_push.add(other.since_push);
     }
 
-    /// Returns the counts; with `reset` the window restarts.
-    pub fn snapshot(&mut self, reset: bool) -> Self {
-        if reset { std::mem::take(self) } else { self.clone() }
+    /// Returns the counts. The window restarts if the purpose is the periodic event. For a push, the result has only the
+    /// summary since the last push, which restarts.
+    pub fn snapshot(&mut self, purpose: Purpose) -> Self {
+        match purpose {
+            Purpose::Query => self.clone(),
+            Purpose::Periodic => {
+                let since_push = self.since_push;
+                std::mem::replace(self, Self { since_push, ..Self::default() })
+            }
+            Purpose::Push => Self { since_push: std::mem::take(&mut self.since_push), ..Self::default() },
+        }
+    }
+
+    /// Returns the summary of the values since the last push of client metrics.
+    pub const fn since_push(&self) -> Summary {
+        self.since_push
+    }
+
+    /// Returns the summary of the values in the window.
+    pub const fn summary(&self) -> Summary {
+        Summary { count: self.count, sum: self.sum, max: self.max }
     }
 
     /// Returns the number of values.
@@ -187,6 +239,19 @@ mod tests {
         }
         low.add(&high);
         assert_eq!(low, both);
+    }
+
+    #[test]
+    fn pushes_and_periodic_events_restart_their_own_counts() {
+        let mut window = Window::default();
+        window.record_many(10, 3);
+        assert_eq!(window.snapshot(Purpose::Query), window);
+        assert_eq!(window.snapshot(Purpose::Periodic).count(), 3);
+        window.record(40);
+        assert_eq!((window.count(), window.since_push()), (1, Summary { count: 4, sum: 70, max: 40 }));
+        let pushed = window.snapshot(Purpose::Push);
+        assert_eq!((pushed.since_push().mean(), pushed.memory()), (Some(17.5), 0));
+        assert_eq!((window.count(), window.since_push().mean()), (1, None));
     }
 
     #[test]

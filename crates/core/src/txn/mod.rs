@@ -95,7 +95,7 @@ use crate::{
     broker::connection::Response,
     cluster::{
         metadata::Metadata,
-        part::{Interest, MetadataChanges, Need, Part, RequestOwner, TransactionRequest},
+        part::{Interest, MetadataChanges, Need, Part, RequestOwner, SnapshotTime, TransactionRequest},
         route::{CoordinatorKey, Route, RoutedRequest},
     },
     completion::Completion,
@@ -414,7 +414,8 @@ impl Part for Transactions {
 
     fn add_topics(&self, _topics: &mut Interest) {}
 
-    fn add_statistics(&self, now: Instant, began: Instant, statistics: &mut Statistics) {
+    fn add_statistics(&mut self, at: SnapshotTime, statistics: &mut Statistics) {
+        let SnapshotTime { now, began, .. } = at;
         let age = now.saturating_since(self.changed_at.unwrap_or(began)).as_millis();
         let age = i64::try_from(age).unwrap_or(i64::MAX);
         let identity = self.producer.identity.get();

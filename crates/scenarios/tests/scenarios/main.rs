@@ -20,6 +20,7 @@ mod sasl;
 mod share_groups;
 mod statistics;
 mod subscribe;
+mod telemetry;
 mod threads;
 mod tls;
 mod transactional_producer;

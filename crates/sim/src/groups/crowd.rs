@@ -122,7 +122,7 @@ impl Crowd {
         if waiting.try_take().is_none() {
             return Err(Broken::new("close", "a member of the crowd did not close in time"));
         }
-        self.world.clients[client].commands.push(Command::Close);
+        self.world.clients[client].commands.push(Command::Close { timeout: Duration::ZERO });
         self.members.remove(0);
         self.watch("after a member left", 3)?;
         self.settle("after a member left")?;

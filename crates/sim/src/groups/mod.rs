@@ -444,7 +444,9 @@ impl Run {
                 if waiting.try_take().is_some() {
                     member.state = State::Gone;
                     member.held.clear();
-                    self.world.clients[member.client].commands.push(Command::Close);
+                    self.world.clients[member.client]
+                        .commands
+                        .push(Command::Close { timeout: Duration::ZERO });
                     return Ok(());
                 }
                 if now > *deadline {

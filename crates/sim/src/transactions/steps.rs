@@ -326,7 +326,7 @@ impl Run {
         self.summary.uncertain += u64::from(application.transaction.is_some());
         application.state = State::Failed;
         application.ended = Some(self.world.now);
-        self.world.clients[application.client].commands.push(Command::Close);
+        self.world.clients[application.client].commands.push(Command::Close { timeout: Duration::ZERO });
         Ok(())
     }
 

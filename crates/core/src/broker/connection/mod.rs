@@ -87,6 +87,8 @@ pub struct Connection {
     throttled_until: Option<Instant>,
     backoff: Backoff,
     last_activity: Instant,
+    /// The last activity before the requests for client metrics that are in flight alone.
+    active_before_telemetry: Option<Instant>,
     /// True if this connection sent a request other than ApiVersions.
     was_used: bool,
     outputs: VecDeque<ConnectionOutput>,
@@ -177,6 +179,7 @@ impl Connection {
             has_response: false,
             throttled_until: None,
             last_activity: Instant::ZERO,
+            active_before_telemetry: None,
             was_used: false,
             outputs: VecDeque::new(),
             counters: Box::default(),

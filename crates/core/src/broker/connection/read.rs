@@ -50,8 +50,7 @@ impl Connection {
             };
             let matched = self.match_response(frame);
             if let Ok(response) = &matched {
-                self.counters.received += 1;
-                self.counters.round_trip.record_micros(now.saturating_since(response.request.queued_at));
+                self.count_response(now, &response.request, response.frame.len);
                 if let Some(observer) = &self.settings.observer {
                     let round_trip = now.saturating_since(response.request.written_at);
                     let size = LENGTH_BYTES + response.frame.len;
@@ -67,6 +66,7 @@ impl Connection {
                 }
                 Ok(response) => {
                     self.has_response = true;
+                    self.handle_telemetry_response(response.request.api);
                     return Some(response);
                 }
                 Err(error) => {

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use ottla_protocol::vocabulary::NodeId;
+use ottla_protocol::{api::ApiKey, vocabulary::NodeId};
 
 use super::{Connection, State};
 use crate::{
     broker::inflight::InFlight,
     machine::Instant,
-    stats::{BrokerStatistics, Window},
+    stats::{BrokerStatistics, Purpose, Window},
 };
 
 /// The counters of a connection, by API.
@@ -33,6 +33,8 @@ pub(super) struct ConnectionCounters {
     pub(super) to_write: Window,
     pub(super) round_trip: Window,
     pub(super) throttle: Window,
+    pub(super) data_latency: Window,
+    pub(super) fetch_size: Window,
 }
 
 impl Default for ConnectionCounters {
@@ -56,6 +58,8 @@ impl Default for ConnectionCounters {
             to_write: Window::default(),
             round_trip: Window::default(),
             throttle: Window::default(),
+            data_latency: Window::default(),
+            fetch_size: Window::default(),
         }
     }
 }
@@ -85,8 +89,24 @@ impl Connection {
         }
     }
 
-    /// Returns the connection's statistics; `reset` restarts the windows.
-    pub fn statistics(&mut self, now: Instant, reset: bool) -> BrokerStatistics {
+    /// Counts a response of this size.
+    pub(super) fn count_response(&mut self, now: Instant, request: &InFlight, size: usize) {
+        let counters = &mut *self.counters;
+        let latency = now.saturating_since(request.queued_at);
+        counters.received += 1;
+        counters.round_trip.record_micros(latency);
+        match request.api {
+            ApiKey::Produce => counters.data_latency.record_micros(latency),
+            ApiKey::Fetch | ApiKey::ShareFetch => {
+                counters.data_latency.record_micros(latency);
+                counters.fetch_size.record(size as u64);
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the connection's statistics; windows restart as the purpose demands.
+    pub fn statistics(&mut self, now: Instant, purpose: Purpose) -> BrokerStatistics {
         let age = |since: Instant| i64::try_from(now.saturating_since(since).as_micros()).unwrap_or(i64::MAX);
         let written = self.in_flight.written();
         let messages = |requests: &mut dyn Iterator<Item = &InFlight>| {
@@ -117,9 +137,11 @@ impl Connection {
             requests: counters.requests.clone(),
             connects: counters.connects,
             disconnects: counters.disconnects,
-            outbuf_latency: counters.to_write.snapshot(reset),
-            rtt: counters.round_trip.snapshot(reset),
-            throttle: counters.throttle.snapshot(reset),
+            outbuf_latency: counters.to_write.snapshot(purpose),
+            rtt: counters.round_trip.snapshot(purpose),
+            throttle: counters.throttle.snapshot(purpose),
+            data_latency: counters.data_latency.snapshot(purpose),
+            fetch_size: counters.fetch_size.snapshot(purpose),
             name,
             ..BrokerStatistics::default()
         }

@@ -1,8 +1,10 @@
 //! Timeouts of connection setup, of requests, and of idle connections.
 
+use ottla_protocol::api::ApiKey;
+
 use super::{Connection, ConnectionOutput, State};
 use crate::{
-    broker::inflight::Overdue,
+    broker::{inflight::Overdue, versions::is_telemetry},
     error::{Error, ErrorKind},
     machine::{Instant, earliest},
 };
@@ -82,6 +84,17 @@ impl Connection {
                 let idle_or_sending = earliest(idle_or_sending, authentication);
                 earliest(self.in_flight.earliest_deadline(), idle_or_sending)
             }
+        }
+    }
+
+    /// Restores the time of the last activity after a response about client metrics, which does not keep an idle
+    /// connection open.
+    pub(super) fn handle_telemetry_response(&mut self, api: ApiKey) {
+        if is_telemetry(api)
+            && self.in_flight.is_empty()
+            && let Some(at) = self.active_before_telemetry.take()
+        {
+            self.last_activity = at;
         }
     }
 

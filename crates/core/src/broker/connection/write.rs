@@ -6,7 +6,10 @@ use ottla_protocol::{api::ApiKey, header::RequestHeader};
 
 use super::{Connection, authenticate::Authentication};
 use crate::{
-    broker::inflight::{InFlight, Payload, RequestTag},
+    broker::{
+        inflight::{InFlight, Payload, RequestTag},
+        versions::is_telemetry,
+    },
     error::{Error, ErrorKind},
     machine::Instant,
     observer::Exchange,
@@ -120,7 +123,14 @@ impl Connection {
         expects_response: bool,
         timeout: Duration,
     ) {
-        self.was_used |= api != ApiKey::ApiVersions && tag != RequestTag::Sasl;
+        if is_telemetry(api) {
+            if self.in_flight.is_empty() {
+                self.active_before_telemetry = Some(self.last_activity);
+            }
+        } else {
+            self.active_before_telemetry = None;
+            self.was_used |= api != ApiKey::ApiVersions && tag != RequestTag::Sasl;
+        }
         if let Authentication::Done(session) = &mut self.authentication {
             session.was_used = true;
         }

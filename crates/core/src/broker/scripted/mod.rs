@@ -6,6 +6,7 @@ mod collecting;
 mod connecting;
 mod misbehaving;
 mod reauthenticating;
+mod telemetry;
 mod throttling;
 mod timing_out;
 mod topics;
@@ -58,7 +59,7 @@ use crate::{
         topic_settings::TopicSettings,
     },
     rng::Rng,
-    stats::CollectorStatistics,
+    stats::{CollectorStatistics, Purpose},
     sync::Mutex,
     wake::{Wake, WakeHandle},
 };
@@ -370,9 +371,9 @@ impl Script {
 
     fn collector(&mut self) -> CollectorStatistics {
         let mut statistics = crate::stats::Statistics::default();
-        let mut broker = self.core.connection.statistics(self.now, false);
+        let mut broker = self.core.connection.statistics(self.now, Purpose::Query);
         if let Some(sender) = &mut self.core.sender {
-            sender.add_statistics(&mut statistics, &mut broker, NodeId::from_wire(1), false);
+            sender.add_statistics(&mut statistics, &mut broker, NodeId::from_wire(1), Purpose::Query);
         }
         broker.collector
     }

@@ -93,7 +93,7 @@ fn the_longest_of_several_throttle_times_counts_and_each_is_counted() {
     script.assert_silent();
     script.run_until(at(400));
     assert_eq!(script.request().written_at, at(400));
-    let throttle = script.core.connection.statistics(at(400), false).throttle;
+    let throttle = script.core.connection.statistics(at(400), crate::stats::Purpose::Query).throttle;
     assert_eq!((throttle.count(), throttle.sum()), (2, 400));
 }
 

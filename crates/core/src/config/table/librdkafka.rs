@@ -122,7 +122,7 @@ pub(super) const ROWS: &[Property] = &[
         .doc(
             "The debug contexts, comma-separated. They log at level 7 in the C library, and at level debug of the \
              `log` facade in Rust. In the C library every context also logs the start and the end of the client; contexts \
-             of unimplemented features (`security`, `assignor`, `telemetry`) log nothing else.",
+             of unimplemented features (`security`, `assignor`) log nothing else.",
         ),
     Property::global("socket.timeout.ms").integer(10, 300000, "60000").doc(
         "How long to wait for the response to a request, other than Produce, before the connection is closed and the \
@@ -669,8 +669,7 @@ pub(super) const ROWS: &[Property] = &[
         ),
     Property::global("enable.metrics.push")
         .boolean("true")
-        .accepted("pushing client metrics is unimplemented")
-        .doc("Send client metrics to brokers that request them (KIP-714)."),
+        .doc("Send client metrics to brokers that request them (KIP-714, [docs/telemetry.md](docs/telemetry.md))."),
     Property::topic("request.required.acks")
         .producer()
         .named_integer(-1, 1, &[("all", -1)], "-1")

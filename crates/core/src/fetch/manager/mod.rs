@@ -48,7 +48,7 @@ use super::{
 use crate::{
     cluster::{
         metadata::Metadata,
-        part::{FetchRequest, Interest, MetadataChanges, Need, Part, RequestOwner, Urgency},
+        part::{FetchRequest, Interest, MetadataChanges, Need, Part, RequestOwner, SnapshotTime, Urgency},
         route::{Route, RoutedRequest},
     },
     config::IsolationLevel,
@@ -253,8 +253,11 @@ impl Part for FetchManager {
         self.lookups.requested_topics(&mut topics.used);
     }
 
-    fn add_statistics(&self, _now: Instant, _began: Instant, statistics: &mut Statistics) {
-        self.shared.add_statistics(statistics);
+    fn add_statistics(&mut self, at: SnapshotTime, statistics: &mut Statistics) {
+        self.shared.add_statistics(at.now, at.purpose, statistics);
+        if let (Some(committed), Some(consumer)) = (&mut self.committed, &mut statistics.consumer) {
+            consumer.commit_latency = committed.commit_latency.snapshot(at.purpose);
+        }
     }
 
     fn close(&mut self) {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{
+    cluster::part::SnapshotTime,
     fetch::{partition::StoredOffset, position::Offset},
     group::{
         GroupProtocol,
@@ -10,7 +11,7 @@ use crate::{
             Answers, GroupShared, GroupSink, GroupView, RebalanceEvent, RebalanceKind, RebalanceProtocol,
         },
     },
-    stats::Statistics,
+    stats::{Purpose, Statistics},
     sync::Mutex,
 };
 
@@ -303,23 +304,25 @@ fn lost_membership_is_kept_for_offsets_until_the_consumer_unsubscribes() {
 #[test]
 fn statistics_count_assignments_and_revocations() {
     let (mut script, application) = Script::asked(Assignor::Range);
-    let figures = |script: &Script| {
+    let figures = |script: &mut Script| {
         let mut statistics = Statistics::default();
-        script.group.add_statistics(script.now, START, &mut statistics);
+        let at = SnapshotTime { now: script.now, began: START, purpose: Purpose::Query };
+        script.group.add_statistics(at, &mut statistics);
         let group = statistics.group.expect("there is a group");
         (group.join_state, group.rebalance_cnt, group.assignment_size)
     };
-    assert_eq!(figures(&script), ("wait-assign-call", 1, 2));
+    assert_eq!(figures(&mut script), ("wait-assign-call", 1, 2));
     script.answer_last(&application);
-    assert_eq!(figures(&script), ("steady", 1, 2));
+    assert_eq!(figures(&mut script), ("steady", 1, 2));
     script.beat(ErrorCode::REBALANCE_IN_PROGRESS);
-    assert_eq!(figures(&script), ("wait-unassign-call", 2, 0));
+    assert_eq!(figures(&mut script), ("wait-unassign-call", 2, 0));
     script.unassign_all();
-    assert_eq!(figures(&script), ("wait-join", 2, 0));
+    assert_eq!(figures(&mut script), ("wait-join", 2, 0));
     let (done, _waiting) = completion();
     script.command(GroupCommand::Unsubscribe(done));
     let mut statistics = Statistics::default();
-    script.group.add_statistics(script.now, START, &mut statistics);
+    let at = SnapshotTime { now: script.now, began: START, purpose: Purpose::Query };
+    script.group.add_statistics(at, &mut statistics);
     assert_eq!(statistics.group.expect("there is a group").rebalance_reason, "the consumer unsubscribed");
 }
 

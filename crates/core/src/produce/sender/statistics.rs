@@ -10,7 +10,7 @@ use crate::{
         collector::{Linger, SendReason},
         request::ProduceBatch,
     },
-    stats::{BrokerStatistics, CollectorStatistics, Statistics, Window},
+    stats::{BrokerStatistics, CollectorStatistics, Purpose, Statistics, Window},
 };
 
 /// Counters of a sender, per request and per batch.
@@ -44,17 +44,18 @@ impl Sender {
         self.counters.collector.count_send(reason, batches.len(), messages, bytes);
     }
 
-    /// Adds the sender's statistics to a snapshot; `reset` restarts the windows.
+    /// Adds the sender's statistics to a snapshot; windows restart as the purpose demands. Topics and partitions are left
+    /// out of a push.
     pub fn add_statistics(
         &mut self,
         statistics: &mut Statistics,
         broker: &mut BrokerStatistics,
         node: Option<NodeId>,
-        reset: bool,
+        purpose: Purpose,
     ) {
         let counters = &mut *self.counters;
-        broker.int_latency = counters.collector.wait.clone();
-        broker.collector = counters.collector.snapshot(reset);
+        broker.collector = counters.collector.snapshot(purpose);
+        broker.int_latency = broker.collector.wait.clone();
         broker.collector.waiting = self.collector.len() as i64;
         if self.shared.settings.linger == Linger::Auto {
             let pace = self.collector.pace();
@@ -62,10 +63,13 @@ impl Sender {
             broker.collector.spacing = i64::try_from(pace.distance().as_micros()).unwrap_or(i64::MAX);
         }
         broker.tx_retries = counters.retries;
+        if purpose == Purpose::Push {
+            return;
+        }
         for (topic, (sizes, counts)) in &mut counters.topics {
             let entry = statistics.topic(topic);
-            entry.batchsize.add(&sizes.snapshot(reset));
-            entry.batchcnt.add(&counts.snapshot(reset));
+            entry.batchsize.add(&sizes.snapshot(purpose));
+            entry.batchcnt.add(&counts.snapshot(purpose));
         }
         // In the order of topics, so that each is looked up once.
         let mut partitions = self.slots.by_partition().peekable();

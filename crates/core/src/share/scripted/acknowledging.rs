@@ -18,7 +18,7 @@ fn broker_is_asked_for_records_once_per_poll() {
     script.respond_with(Vec::new());
     script.assert_idle();
     // A thread that waits in a poll asks until there are records.
-    script.shared.begin_blocking();
+    script.shared.begin_blocking(script.now);
     assert_eq!(script.fetch().share_session_epoch, 2);
     script.respond_with(Vec::new());
     assert_eq!(script.fetch().share_session_epoch, 3);

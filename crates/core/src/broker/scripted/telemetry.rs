@@ -1,0 +1,149 @@
+//! Requests for client metrics use connections, and do not keep them.
+
+use ottla_protocol::generated::{
+    api_versions::{ApiVersionsResponse, response::ApiKey as ApiRow},
+    push_telemetry::{PushTelemetryRequest, PushTelemetryResponse},
+};
+
+use super::*;
+use crate::message::ClusterRequest;
+
+const MAX_IDLE: Duration = millis(10_000);
+
+/// A client with `connections.max.idle.ms` whose connection to a broker without other requests is ready.
+struct Idle {
+    now: Instant,
+    core: BrokerCore,
+    is_connected: bool,
+    answered: usize,
+}
+
+impl Idle {
+    fn new() -> Self {
+        let settings = ConnectionSettings { max_idle: Some(MAX_IDLE), ..ConnectionSettings::default() };
+        let parts = BrokerParts {
+            connection: Arc::new(settings),
+            producer: None,
+            consumer: None,
+            share: None,
+            buffers: BufferPool::default(),
+        };
+        let wake = WakeHandle::noop();
+        let core =
+            BrokerCore::new(&parts, "broker".into(), 9092, NodeId::from_wire(1), wake, Rng::from_seed(2));
+        Self { now: at(1), core, is_connected: false, answered: 0 }
+    }
+
+    fn send(&mut self, message: ToBroker) -> Vec<ToCluster> {
+        self.core.handle_message(self.now, message);
+        self.settle()
+    }
+
+    fn push(&mut self) -> Vec<ToCluster> {
+        let request = PushTelemetryRequest::default();
+        self.send(ToBroker::Request(ClusterRequest {
+            token: 1,
+            api: ApiKey::PushTelemetry,
+            versions: 0..=0,
+            timeout: millis(60_000),
+            encode: Box::new(move |version, out| request.encode(version, out)),
+        }))
+    }
+
+    fn settle(&mut self) -> Vec<ToCluster> {
+        let mut reports = Vec::new();
+        loop {
+            let written = self.take_written();
+            self.respond(&written);
+            let Some(output) = self.core.poll_output() else {
+                if self.core.unsent_bytes() == 0 {
+                    return reports;
+                }
+                continue;
+            };
+            match output {
+                BrokerOutput::Resolve { .. } => {
+                    let address = "127.0.0.1:9092".parse().unwrap();
+                    self.core.handle_resolved(self.now, Ok(vec![address]));
+                }
+                BrokerOutput::Connect(_) => {
+                    self.is_connected = true;
+                    self.core.handle_connected(self.now);
+                }
+                BrokerOutput::CloseSocket => self.is_connected = false,
+                BrokerOutput::ToCluster(message) => reports.push(message),
+                BrokerOutput::Done => {}
+            }
+        }
+    }
+
+    fn take_written(&mut self) -> Vec<u8> {
+        let mut slices = [IoSlice::new(&[]); 4];
+        let filled = self.core.unsent(&mut slices);
+        let written: Vec<u8> = slices[..filled].iter().flat_map(|slice| slice.iter().copied()).collect();
+        if !written.is_empty() {
+            self.core.handle_written(self.now, written.len());
+        }
+        written
+    }
+
+    fn respond(&mut self, mut written: &[u8]) {
+        while let Some((length, rest)) = written.split_first_chunk::<4>() {
+            let (frame, rest) = rest.split_at(u32::from_be_bytes(*length) as usize);
+            written = rest;
+            let header = RequestHeader::decode(&mut Reader::new(frame)).unwrap();
+            let api = ApiKey::from_i16(header.api_key).unwrap();
+            let mut body = Vec::new();
+            let header_out = ResponseHeader { correlation_id: header.correlation_id };
+            header_out.encode(api, header.api_version, &mut body);
+            if api == ApiKey::ApiVersions {
+                let row =
+                    |api: ApiKey, max_version| ApiRow { api_key: api as i16, min_version: 0, max_version };
+                let api_keys = vec![
+                    row(ApiKey::ApiVersions, 3),
+                    row(ApiKey::GetTelemetrySubscriptions, 0),
+                    row(ApiKey::PushTelemetry, 0),
+                ];
+                let response = ApiVersionsResponse { api_keys, ..ApiVersionsResponse::default() };
+                response.encode(header.api_version, &mut body).unwrap();
+            } else {
+                self.answered += 1;
+                PushTelemetryResponse::default().encode(header.api_version, &mut body).unwrap();
+            }
+            let mut bytes = (body.len() as u32).to_be_bytes().to_vec();
+            bytes.extend(body);
+            self.core.read_space()[..bytes.len()].copy_from_slice(&bytes);
+            self.core.handle_read(self.now, bytes.len());
+        }
+    }
+
+    fn run_until(&mut self, until: Instant) {
+        while let Some(next) = self.core.poll_timeout().filter(|next| *next <= until) {
+            self.now = self.now.max(next);
+            self.core.handle_timeout(self.now);
+            self.settle();
+        }
+        self.now = until;
+    }
+}
+
+#[test]
+fn telemetry_does_not_keep_a_connection() {
+    let mut idle = Idle::new();
+    let reports = idle.send(ToBroker::Connection(ConnectionMessage::Connect));
+    let offers =
+        |message: &ToCluster| matches!(message, ToCluster::Connection(ConnectionReport::OffersTelemetry));
+    assert!(reports.iter().any(offers), "{reports:?}");
+    for second in 1..10 {
+        idle.run_until(at(second * 1_000));
+        idle.push();
+        assert_eq!((idle.is_connected, idle.answered), (true, second as usize));
+    }
+    idle.run_until(at(10_500));
+    assert!(!idle.is_connected, "pushes are no activity");
+
+    // A push to a broker that is not connected fails, and opens no connection.
+    let reports = idle.push();
+    let failed = |message: &ToCluster| matches!(message, ToCluster::Response { result: Err(_), .. });
+    assert!(reports.iter().any(failed) && !idle.is_connected, "{reports:?}");
+}

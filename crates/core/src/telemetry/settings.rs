@@ -1,0 +1,67 @@
+//! The settings of client telemetry.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use crate::{config::EffectiveConfig, machine::Instant};
+
+/// The settings of client telemetry.
+#[derive(Clone, Debug)]
+pub struct TelemetrySettings {
+    /// The attributes of the client that brokers don't know: `client_rack`, `group_id` and so on.
+    pub labels: Vec<(&'static str, String)>,
+    /// `client.software.name` and `client.software.version`.
+    pub scope: (String, String),
+    /// `socket.timeout.ms`.
+    pub request_timeout: Duration,
+    /// The system's time.
+    pub wall_clock: WallClock,
+}
+
+/// Converts the machines' time into the time of the wall clock.
+#[derive(Clone)]
+pub struct WallClock(Arc<dyn Fn(Instant) -> u64 + Send + Sync>);
+
+impl WallClock {
+    /// Creates a clock from a function that returns nanoseconds since 1970.
+    pub fn new(unix_nanos: impl Fn(Instant) -> u64 + Send + Sync + 'static) -> Self {
+        Self(Arc::new(unix_nanos))
+    }
+
+    /// Returns the nanoseconds since 1970.
+    pub fn unix_nanos(&self, at: Instant) -> u64 {
+        (self.0)(at)
+    }
+}
+
+impl fmt::Debug for WallClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WallClock")
+    }
+}
+
+/// The attributes by Java's names, with the property of each.
+const LABELS: [(&str, &str); 4] = [
+    ("client_rack", "client.rack"),
+    ("group_id", "group.id"),
+    ("group_instance_id", "group.instance.id"),
+    ("transactional_id", "transactional.id"),
+];
+
+impl TelemetrySettings {
+    /// Reads the settings from the configuration; `None` if `enable.metrics.push` is false.
+    pub fn new(config: &EffectiveConfig<'_>, wall_clock: WallClock) -> Option<Self> {
+        config.boolean("enable.metrics.push").then(|| Self {
+            labels: LABELS
+                .iter()
+                .map(|(label, property)| (*label, config.text(property).to_owned()))
+                .filter(|(_, value)| !value.is_empty())
+                .collect(),
+            scope: (
+                config.text("client.software.name").to_owned(),
+                config.text("client.software.version").to_owned(),
+            ),
+            request_timeout: config.millis("socket.timeout.ms"),
+            wall_clock,
+        })
+    }
+}
