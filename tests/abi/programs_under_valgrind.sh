@@ -7,7 +7,7 @@ if ! command -v valgrind > /dev/null; then
   echo "NOT CHECKED: valgrind is not installed (on Debian: apt-get install valgrind)"
   exit 0
 fi
-brokers=1 embedded_brokers --partitions 4
+brokers=1 embedded_brokers --partitions 4 --super-user ANONYMOUS
 export LD_LIBRARY_PATH=$OTTLA_PREFIX/lib
 flags=(-std=gnu90 -g -I "$OTTLA_PREFIX/include" -L "$OTTLA_PREFIX/lib")
 # interceptors.c loads it from the folder of the program.

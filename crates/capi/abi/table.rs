@@ -114,7 +114,6 @@ pub fn unimplemented() -> String {
         }
         let mut parameters = Vec::new();
         let mut errstr = false;
-        let is_call = ["*rkqu", "*options", "*rk,"].iter().all(|one| function.prototype.contains(one));
         for parameter in function.parameters() {
             let last = parameter
                 .rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_')
@@ -134,10 +133,8 @@ pub fn unimplemented() -> String {
             } else {
                 "i32"
             };
-            let (is_void, all) = (function.return_type() == "void", &function.prototype);
             let used = match last {
-                "errstr" | "errstr_size" if all.contains("errstr_size") => last.to_owned(),
-                "rk" | "options" | "rkqu" if is_void && is_call => last.to_owned(),
+                "errstr" | "errstr_size" if function.prototype.contains("errstr_size") => last.to_owned(),
                 _ => format!("_a{}", parameters.len()),
             };
             parameters.push(format!("{used}: {kind}"));
@@ -148,7 +145,6 @@ pub fn unimplemented() -> String {
             String::new()
         };
         let (result, body) = match function.return_type() {
-            "void" if is_call => ("", format!("unimplemented_event(\"{name}\", rk, options, rkqu);")),
             "void" => ("", format!("let _ = \"{name}\";")),
             "rd_kafka_resp_err_t" => (" -> RespErr", format!("{said}NOT_IMPLEMENTED")),
             "rd_kafka_error_t *" => (" -> *mut c_void", format!("{said}unimplemented_error(\"{name}\")")),
@@ -160,7 +156,7 @@ pub fn unimplemented() -> String {
             "uint16_t" => (" -> u16", "0".to_owned()),
             "int16_t" => (" -> i16", "-1".to_owned()),
             "int" | "int32_t" => (" -> i32", format!("{said}unimplemented_minus_one()")),
-            // Enumerations of the admin calls, whose zero is "unknown".
+            // Enumerations, whose zero is "unknown".
             _ => (" -> i32", "0".to_owned()),
         };
         let default = match result {

@@ -3,15 +3,11 @@
 
 use std::ffi::{c_char, c_void};
 
-use crate::{
-    admin,
-    ffi::{
-        argument::{Argument, Ref},
-        boundary::put_text,
-        codes::{RespErr, code},
-        error::{ErrorObject, fail},
-        export,
-    },
+use crate::ffi::{
+    boundary::put_text,
+    codes::{RespErr, code},
+    error::{ErrorObject, fail},
+    export,
 };
 
 const NOT_IMPLEMENTED: RespErr = code::_NOT_IMPLEMENTED;
@@ -31,19 +27,6 @@ fn unimplemented_error(name: &str) -> *mut c_void {
 
 fn unimplemented_minus_one() -> i32 {
     fail(NOT_IMPLEMENTED)
-}
-
-/// A request whose result would be an event gets an event that says so.
-fn unimplemented_event(name: &str, rk: *mut c_void, options: *mut c_void, queue: *mut c_void) {
-    // SAFETY: the interface says that these are a client, options and a queue, or NULL.
-    let (rk, options, queue) = unsafe {
-        (
-            Ref::from_c(rk.cast_const().cast()),
-            Ref::from_c(options.cast_const().cast()),
-            Ref::from_c(queue.cast_const().cast()),
-        )
-    };
-    admin::call::unimplemented(name, sentence(name), rk, options, queue);
 }
 
 include!(concat!(env!("OUT_DIR"), "/unimplemented.rs"));

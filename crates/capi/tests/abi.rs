@@ -16,7 +16,7 @@ use std::{
 };
 
 use ottla_embedded_broker::{
-    ClusterOptions, EmbeddedCluster, Fault, FaultAction, SaslListener, SaslMechanism,
+    Authorizer, ClusterOptions, EmbeddedCluster, Fault, FaultAction, SaslListener, SaslMechanism,
 };
 use ottla_protocol::api::ApiKey;
 
@@ -242,7 +242,9 @@ fn the_admin_example_creates_describes_and_deletes() {
 
 #[test]
 fn programs_in_c_pass() {
-    let (folder, cluster) = (folder("programs"), cluster(4));
+    let authorizer = Some(Authorizer::default().super_user("User:ANONYMOUS"));
+    let options = ClusterOptions { brokers: 1, partitions: 4, authorizer, ..ClusterOptions::default() };
+    let (folder, cluster) = (folder("programs"), EmbeddedCluster::start(options).unwrap());
     run(Command::new(env::var("CC").unwrap_or_else(|_| "cc".into()))
         .args(["-std=gnu90", "-Wall", "-Wextra", "-pedantic", "-Werror", "-shared", "-fPIC", "-o"])
         .arg(folder.join("plugin.so"))

@@ -8,8 +8,9 @@ use clap::{Parser, Subcommand};
 
 use crate::client_options::ClientOptions;
 use crate::commands::{
-    broker, consume, consumer_perf_test, doctor, groups, metadata, offsets, produce, producer_perf_test,
-    properties, rdkafka_performance, topics, transactions,
+    acls, broker, configs, consume, consumer_perf_test, delegation_tokens, doctor, elect_leaders, features,
+    groups, log_dirs, metadata, offsets, produce, producer_perf_test, properties, quorum, quotas,
+    rdkafka_performance, reassign, topics, transactions, users,
 };
 
 /// Apache Kafka from the command line: produce, consume, measure, inspect, and run an embedded cluster
@@ -53,6 +54,16 @@ enum Command {
     Offsets(offsets::OffsetsOptions),
     Groups(groups::GroupsOptions),
     Transactions(transactions::TransactionsOptions),
+    Configs(configs::ConfigsOptions),
+    Acls(acls::AclsOptions),
+    Users(users::UsersOptions),
+    Quotas(quotas::QuotasOptions),
+    Reassign(reassign::ReassignOptions),
+    ElectLeaders(elect_leaders::ElectLeadersOptions),
+    LogDirs(log_dirs::LogDirsOptions),
+    Features(features::FeaturesOptions),
+    Quorum(quorum::QuorumOptions),
+    DelegationTokens(delegation_tokens::DelegationTokensOptions),
     Metadata(metadata::MetadataOptions),
     Doctor(doctor::DoctorOptions),
     Broker(broker::BrokerOptions),
@@ -91,6 +102,16 @@ pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
         Command::Offsets(options) => offsets::run(&options, &client),
         Command::Groups(options) => groups::run(&options, &client),
         Command::Transactions(options) => transactions::run(&options, &client),
+        Command::Configs(options) => configs::run(&options, &client),
+        Command::Acls(options) => acls::run(&options, &client),
+        Command::Users(options) => users::run(&options, &client),
+        Command::Quotas(options) => quotas::run(&options, &client),
+        Command::Reassign(options) => reassign::run(&options, &client),
+        Command::ElectLeaders(options) => elect_leaders::run(&options, &client),
+        Command::LogDirs(options) => log_dirs::run(&options, &client),
+        Command::Features(options) => features::run(&options, &client),
+        Command::Quorum(options) => quorum::run(&options, &client),
+        Command::DelegationTokens(options) => delegation_tokens::run(&options, &client),
         Command::Metadata(options) => metadata::run(&options, &client),
         Command::Doctor(options) => doctor::run(&options, &client),
         Command::Broker(options) => client.refuse("broker").and_then(|()| broker::run(&options)),

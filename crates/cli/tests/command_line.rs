@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
+mod administration;
 mod support;
 
 use support::{Folder, Running, call, cluster, ottla, ottla_with_input};

@@ -244,7 +244,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod admin;
+pub mod admin;
 mod config;
 mod consumer;
 mod logging;

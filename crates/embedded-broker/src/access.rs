@@ -124,6 +124,18 @@ impl Cluster {
         }
     }
 
+    /// Error: a fault, or the client may not do something with the cluster.
+    pub(crate) fn check_cluster_request(
+        &self,
+        request: &Request,
+        operation: AclOperation,
+    ) -> Result<(), ErrorCode> {
+        match request.injected_error() {
+            ErrorCode::NONE => self.check_cluster_access(request, operation),
+            injected => Err(injected),
+        }
+    }
+
     /// Error: the client may not write idempotently.
     pub(crate) fn check_idempotent_write(&self, request: &Request) -> Result<(), ErrorCode> {
         let Some(authorizer) = &self.options.authorizer else { return Ok(()) };

@@ -7,6 +7,7 @@ use std::{collections::BTreeMap, collections::VecDeque, time::Duration};
 use ottla_protocol::{api::ApiKey, error_code::ErrorCode, time::Instant};
 
 use crate::{
+    administration::Administration,
     api::{
         fetch::FetchSessions, group_configs::GroupConfigs, produce::PendingAdmission,
         share_sessions::ShareSessions,
@@ -18,6 +19,7 @@ use crate::{
     groups::Groups,
     options::{BrokerId, ClusterOptions},
     random::Random,
+    scram_users::ScramChanges,
     share_groups::ShareGroups,
     telemetry::{ClientTelemetry, Clients, Telemetry},
     timers::Timers,
@@ -42,6 +44,8 @@ pub struct Cluster {
     pub(crate) transactions: Transactions,
     pub(crate) share_groups: ShareGroups,
     pub(crate) group_configs: GroupConfigs,
+    pub(crate) scram_changes: ScramChanges,
+    pub(crate) administration: Administration,
     pub(crate) faults: Faults,
     pub(crate) timers: Timers<Timer>,
     pub(crate) next_producer_id: i64,
@@ -219,6 +223,8 @@ pub(crate) enum Timer {
     Marker(Round, Option<Participant>),
     /// A transaction may have reached its timeout.
     TransactionTimeout(String),
+    /// A reassignment of a partition's replicas is complete.
+    Reassignment(TopicIndex, i32),
     /// A share group must check its members.
     ShareGroup(String),
     /// A share group must check its locks of a partition.
@@ -257,6 +263,8 @@ impl Cluster {
             transactions: Transactions::default(),
             share_groups: ShareGroups::default(),
             group_configs: GroupConfigs::new(),
+            scram_changes: ScramChanges::new(),
+            administration: Administration::default(),
             faults: Faults::default(),
             timers: Timers::new(),
             next_producer_id: 1000,
@@ -447,6 +455,7 @@ impl Cluster {
                 Timer::Group(group) => self.group_timeout(&group),
                 Timer::Marker(round, participant) => self.marker_timeout(round, participant),
                 Timer::TransactionTimeout(id) => self.transaction_timeout(&id),
+                Timer::Reassignment(topic, partition) => self.finish_reassignment(topic, partition),
                 Timer::ShareGroup(group) => self.share_group_timeout(&group),
                 Timer::ShareLocks(group, topic, partition) => {
                     self.share_locks_timeout(&group, topic, partition)

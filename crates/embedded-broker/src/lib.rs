@@ -12,6 +12,7 @@
 
 mod access;
 mod acls;
+mod administration;
 mod api;
 mod appending;
 mod batch;
@@ -36,6 +37,7 @@ mod random;
 mod releases;
 mod retention;
 mod sasl;
+mod scram_users;
 mod self_signed;
 mod server;
 mod share_groups;

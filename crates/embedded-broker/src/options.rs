@@ -41,6 +41,10 @@ pub struct ClusterOptions {
     pub listeners: Vec<Listener>,
     /// The access rules (`authorizer.class.name`); without them every client may do everything.
     pub authorizer: Option<Authorizer>,
+    /// The number of log directories of each broker (`log.dirs`).
+    pub log_dirs: usize,
+    /// The time that a reassignment of replicas takes.
+    pub reassignment_duration: Duration,
     /// The cluster ID; the default is derived from the seed.
     pub cluster_id: Option<String>,
     /// The number of partitions of topics created without one (`num.partitions`).
@@ -218,6 +222,8 @@ impl Default for ClusterOptions {
             sasl: None,
             listeners: Vec::new(),
             authorizer: None,
+            log_dirs: 1,
+            reassignment_duration: Duration::ZERO,
             cluster_id: None,
             partitions: 4,
             replication_factor: 3,

@@ -211,25 +211,32 @@ impl Cluster {
         Err((ErrorCode::INVALID_PARTITIONS, message))
     }
 
+    /// Error: the replicas are none, or not distinct brokers of the cluster.
+    pub(crate) fn check_replicas(&self, replicas: &[BrokerId]) -> Result<(), Refusal> {
+        let refuse = |message: String| Err((ErrorCode::INVALID_REPLICA_ASSIGNMENT, message));
+        if replicas.is_empty() {
+            return refuse("The manual partition assignment includes an empty replica list.".to_owned());
+        }
+        for (i, id) in replicas.iter().enumerate() {
+            if !self.brokers.contains_key(id) {
+                return refuse(format!(
+                    "The manual partition assignment includes broker {id}, but no such broker is registered."
+                ));
+            }
+            if replicas[..i].contains(id) {
+                return refuse(format!(
+                    "The manual partition assignment includes the broker {id} more than once."
+                ));
+            }
+        }
+        Ok(())
+    }
+
     fn check_assignment(&self, assignment: &[Vec<BrokerId>]) -> Result<(), Refusal> {
         let refuse = |message: String| Err((ErrorCode::INVALID_REPLICA_ASSIGNMENT, message));
         self.check_room(assignment.len())?;
         for replicas in assignment {
-            if replicas.is_empty() {
-                return refuse("The manual partition assignment includes an empty replica list.".to_owned());
-            }
-            for (i, id) in replicas.iter().enumerate() {
-                if !self.brokers.contains_key(id) {
-                    return refuse(format!(
-                        "The manual partition assignment includes broker {id}, but no such broker is registered."
-                    ));
-                }
-                if replicas[..i].contains(id) {
-                    return refuse(format!(
-                        "The manual partition assignment includes the broker {id} more than once."
-                    ));
-                }
-            }
+            self.check_replicas(replicas)?;
             if !replicas.iter().any(|id| self.brokers[id].alive) {
                 return refuse(
                     "None of the brokers specified in the manual partition assignment is up.".to_owned(),

@@ -9,9 +9,10 @@ use ottla_embedded_broker::{
 use ottla_protocol::{
     error_code::ErrorCode,
     generated::{
-        alter_configs, consumer_group_describe, consumer_group_heartbeat, create_acls, create_partitions,
-        create_topics, delete_acls, delete_groups, delete_records, delete_topics, describe_acls,
-        describe_cluster, describe_configs, describe_groups, find_coordinator, heartbeat,
+        alter_configs, alter_user_scram_credentials, consumer_group_describe, consumer_group_heartbeat,
+        create_acls, create_partitions, create_topics, delete_acls, delete_groups, delete_records,
+        delete_topics, describe_acls, describe_cluster, describe_configs, describe_groups,
+        describe_user_scram_credentials, elect_leaders, find_coordinator, heartbeat,
         incremental_alter_configs, init_producer_id, join_group, leave_group, list_groups, list_offsets,
         list_partition_reassignments, metadata, offset_commit, offset_delete, offset_fetch,
         offset_for_leader_epoch, sync_group,
@@ -150,6 +151,12 @@ fn configs_and_acls(world: &mut World, c: ConnectionId) -> Vec<(&'static str, Er
         validate_only: true,
     };
     codes.push(("IncrementalAlterConfigs", world.call(c, 1, &request).responses[0].error_code));
+    let request = describe_user_scram_credentials::DescribeUserScramCredentialsRequest::default();
+    codes.push(("DescribeUserScramCredentials", world.call(c, 0, &request).error_code));
+    let codes_of_users = alter_users(world, c, &[], &[("alice", 4096)]);
+    codes.push(("AlterUserScramCredentials", codes_of_users[0].1));
+    let request = elect_leaders::ElectLeadersRequest::default();
+    codes.push(("ElectLeaders", world.call(c, 2, &request).error_code));
     codes.push(("DescribeAcls", world.call(c, 3, &describe_all()).error_code));
     let request = create_acls::CreateAclsRequest { creations: vec![creation("u", 3)] };
     codes.push(("CreateAcls", world.call(c, 3, &request).results[0].error_code));
@@ -209,9 +216,14 @@ fn refusal(api: &str) -> ErrorCode {
         | "ConsumerGroupDescribe"
         | "DeleteGroups"
         | "OffsetDelete" => ErrorCode::GROUP_AUTHORIZATION_FAILED,
-        "InitProducerId" | "DescribeAcls" | "CreateAcls" | "DeleteAcls" | "ListPartitionReassignments" => {
-            ErrorCode::CLUSTER_AUTHORIZATION_FAILED
-        }
+        "InitProducerId"
+        | "DescribeAcls"
+        | "CreateAcls"
+        | "DeleteAcls"
+        | "ListPartitionReassignments"
+        | "DescribeUserScramCredentials"
+        | "AlterUserScramCredentials"
+        | "ElectLeaders" => ErrorCode::CLUSTER_AUTHORIZATION_FAILED,
         _ => ErrorCode::TOPIC_AUTHORIZATION_FAILED,
     }
 }
@@ -280,11 +292,18 @@ fn each_operation_on_a_group_or_the_cluster_permits_its_apis() {
     assert_eq!(on_group(O::Read), read);
     let on_cluster = |operation| permitted(&[allow(operation, ResourceType::Cluster, "kafka-cluster")]);
     assert_eq!(on_cluster(O::Create), ["CreateTopics"]);
-    assert_eq!(on_cluster(O::Describe), ["DescribeAcls", "ListPartitionReassignments"]);
-    assert_eq!(
-        on_cluster(O::Alter),
-        ["DescribeAcls", "CreateAcls", "DeleteAcls", "ListPartitionReassignments"]
-    );
+    let described = ["DescribeUserScramCredentials", "DescribeAcls", "ListPartitionReassignments"];
+    assert_eq!(on_cluster(O::Describe), described);
+    let altered = [
+        "DescribeUserScramCredentials",
+        "AlterUserScramCredentials",
+        "ElectLeaders",
+        "DescribeAcls",
+        "CreateAcls",
+        "DeleteAcls",
+        "ListPartitionReassignments",
+    ];
+    assert_eq!(on_cluster(O::Alter), altered);
     assert_eq!(on_cluster(O::IdempotentWrite), ["InitProducerId"]);
 }
 
@@ -295,7 +314,7 @@ fn client_with_all_rights_is_refused_nothing() {
         allow(AclOperation::All, ResourceType::Group, "*"),
         allow(AclOperation::All, ResourceType::Cluster, "kafka-cluster"),
     ];
-    assert_eq!(permitted(&rules).len(), 29);
+    assert_eq!(permitted(&rules).len(), 32);
     let (mut world, connection) = world(Authorizer::default().super_user(USER));
     for (api, code) in every_api(&mut world, connection) {
         assert_ne!(code, refusal(api), "{api} of a super user");
@@ -416,4 +435,53 @@ fn cluster_without_an_authorizer_has_no_rules() {
     assert_eq!(world.call(connection, 3, &describe_all()).error_code, ErrorCode::SECURITY_DISABLED);
     let request = create_acls::CreateAclsRequest { creations: vec![creation("t", 3)] };
     assert_eq!(world.call(connection, 3, &request).results[0].error_code, ErrorCode::SECURITY_DISABLED);
+}
+
+/// Deletes and sets credentials of SCRAM-SHA-256. Returns the result of each user.
+fn alter_users(
+    world: &mut World,
+    c: ConnectionId,
+    deleted: &[&str],
+    set: &[(&str, i32)],
+) -> Vec<(String, ErrorCode)> {
+    use alter_user_scram_credentials::{AlterUserScramCredentialsRequest, request};
+    let deletion = |user: &&str| request::Deletion { name: (*user).to_owned(), mechanism: 1 };
+    let upsertion = |(user, iterations): &(&str, i32)| request::Upsertion {
+        name: (*user).to_owned(),
+        mechanism: 1,
+        iterations: *iterations,
+        salt: vec![1],
+        salted_password: vec![2; 32],
+    };
+    let request = AlterUserScramCredentialsRequest {
+        deletions: deleted.iter().map(deletion).collect(),
+        upsertions: set.iter().map(upsertion).collect(),
+    };
+    let results = world.call(c, 0, &request).results.into_iter();
+    results.map(|result| (result.user, result.error_code)).collect()
+}
+
+#[test]
+fn scram_users_have_results_of_their_own() {
+    let (mut world, c) = world(Authorizer::default().super_user(USER));
+    let altered = alter_users(&mut world, c, &["b", "d"], &[("a", 4096), ("b", 4096), ("c", 100)]);
+    let codes: Vec<_> = altered.iter().map(|(user, code)| (user.as_str(), *code)).collect();
+    let expected = [
+        ("a", ErrorCode::NONE),
+        ("b", ErrorCode::DUPLICATE_RESOURCE),
+        ("c", ErrorCode::UNACCEPTABLE_CREDENTIAL),
+        ("d", ErrorCode::RESOURCE_NOT_FOUND),
+    ];
+    assert_eq!(codes, expected);
+    let user = |name: &str| describe_user_scram_credentials::request::User { name: name.to_owned() };
+    let request = describe_user_scram_credentials::DescribeUserScramCredentialsRequest {
+        users: Some(vec![user("a"), user("b"), user("e"), user("e")]),
+    };
+    let described = world.call(c, 0, &request).results;
+    let codes: Vec<_> = described.iter().map(|one| (one.user.as_str(), one.error_code)).collect();
+    let expected =
+        [("a", ErrorCode::NONE), ("b", ErrorCode::RESOURCE_NOT_FOUND), ("e", ErrorCode::DUPLICATE_RESOURCE)];
+    assert_eq!(codes, expected);
+    assert_eq!(described[0].credential_infos[0].iterations, 4096);
+    assert_eq!(alter_users(&mut world, c, &["a"], &[]), [("a".to_owned(), ErrorCode::NONE)]);
 }

@@ -15,10 +15,12 @@ use ottla_protocol::{
         delete_topics::{self, DeleteTopicsRequest},
         describe_configs::{self, DescribeConfigsRequest},
         describe_topic_partitions::{self, DescribeTopicPartitionsRequest},
+        elect_leaders::{self, ElectLeadersRequest},
         find_coordinator::FindCoordinatorRequest,
         incremental_alter_configs::{self, IncrementalAlterConfigsRequest},
         metadata::{self, MetadataRequest},
         offset_for_leader_epoch::{self, OffsetForLeaderEpochRequest},
+        update_features::{self, UpdateFeaturesRequest},
     },
     uuid::Uuid,
 };
@@ -309,4 +311,50 @@ fn coordinators_are_found_singly_and_in_batches() {
     let other =
         world.call(connection, 3, &FindCoordinatorRequest { key: "g".to_owned(), ..Default::default() });
     assert_ne!(other.node_id, one.node_id, "a broker that is down coordinates nothing");
+}
+
+#[test]
+fn elections_that_are_not_needed_are_left_out_of_the_whole_cluster() {
+    let mut world = World::with_topic();
+    world.cluster.control().move_leader("t", 1, Some(BrokerId(3)));
+    let connection = world.open(1);
+    let mut elect = |version, topic_partitions| {
+        let request = ElectLeadersRequest { topic_partitions, ..Default::default() };
+        let response = world.call(connection, version, &request);
+        let topics = response.replica_election_results.into_iter();
+        let results = topics.flat_map(|topic| topic.partition_result);
+        results.map(|one| (one.partition_id, one.error_code)).collect::<Vec<_>>()
+    };
+    let partitions = elect_leaders::request::TopicPartition { topic: "t".into(), partitions: vec![0, 7] };
+    let codes = [(0, ErrorCode::ELECTION_NOT_NEEDED), (7, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)];
+    assert_eq!(elect(0, Some(vec![partitions])), codes);
+    assert_eq!(elect(2, None), [(1, ErrorCode::NONE)]);
+    assert_eq!(elect(2, None), []);
+}
+
+#[test]
+fn feature_updates_succeed_together_or_not_at_all() {
+    let mut world = World::with_topic();
+    let connection = world.open(1);
+    let mut update = |version, changes: &[(&str, i16, i8)]| {
+        let update =
+            |(feature, level, upgrade_type): &(&str, i16, i8)| update_features::request::FeatureUpdate {
+                feature: (*feature).to_owned(),
+                max_version_level: *level,
+                upgrade_type: if version == 0 { 1 } else { *upgrade_type },
+                allow_downgrade: version == 0 && *upgrade_type > 1,
+            };
+        let feature_updates = changes.iter().map(update).collect();
+        let request = UpdateFeaturesRequest { feature_updates, ..Default::default() };
+        let response = world.call(connection, version, &request);
+        let results = response.results.iter().map(|one| one.error_code).collect::<Vec<_>>();
+        (response.error_code, results, world.cluster.control().options().transaction_version)
+    };
+    let invalid = ErrorCode::INVALID_UPDATE_VERSION;
+    let (down, unknown) = (("transaction.version", 1, 2), ("no.such.feature", 1, 1));
+    assert_eq!(update(1, &[down, unknown]), (ErrorCode::NONE, vec![ErrorCode::NONE, invalid], 2));
+    assert_eq!(update(2, &[down, unknown]), (invalid, vec![], 2));
+    assert_eq!(update(2, &[("transaction.version", 1, 1)]), (invalid, vec![], 2));
+    assert_eq!(update(2, &[down]), (ErrorCode::NONE, vec![], 1));
+    assert_eq!(update(0, &[("transaction.version", 0, 2)]), (ErrorCode::NONE, vec![ErrorCode::NONE], 0));
 }

@@ -2008,15 +2008,15 @@ const rd_kafka_DeleteGroups_result_t *rd_kafka_event_DeleteGroups_result(rd_kafk
 RD_EXPORT
 const rd_kafka_DeleteConsumerGroupOffsets_result_t *rd_kafka_event_DeleteConsumerGroupOffsets_result(rd_kafka_event_t *rkev);
 
-/** The result of CreateAcls that an event carries, or NULL if it is another kind of event. Unimplemented. */
+/** The result of CreateAcls that an event carries, or NULL if it is another kind of event. */
 RD_EXPORT
 const rd_kafka_CreateAcls_result_t *rd_kafka_event_CreateAcls_result(rd_kafka_event_t *rkev);
 
-/** The result of DescribeAcls that an event carries, or NULL if it is another kind of event. Unimplemented. */
+/** The result of DescribeAcls that an event carries, or NULL if it is another kind of event. */
 RD_EXPORT
 const rd_kafka_DescribeAcls_result_t *rd_kafka_event_DescribeAcls_result(rd_kafka_event_t *rkev);
 
-/** The result of DeleteAcls that an event carries, or NULL if it is another kind of event. Unimplemented. */
+/** The result of DeleteAcls that an event carries, or NULL if it is another kind of event. */
 RD_EXPORT
 const rd_kafka_DeleteAcls_result_t *rd_kafka_event_DeleteAcls_result(rd_kafka_event_t *rkev);
 
@@ -2032,15 +2032,15 @@ const rd_kafka_AlterConsumerGroupOffsets_result_t *rd_kafka_event_AlterConsumerG
 RD_EXPORT
 const rd_kafka_ListOffsets_result_t *rd_kafka_event_ListOffsets_result(rd_kafka_event_t *rkev);
 
-/** The result of DescribeUserScramCredentials that an event carries, or NULL if it is another kind of event. Unimplemented. */
+/** The result of DescribeUserScramCredentials that an event carries, or NULL if it is another kind of event. */
 RD_EXPORT
 const rd_kafka_DescribeUserScramCredentials_result_t *rd_kafka_event_DescribeUserScramCredentials_result(rd_kafka_event_t *rkev);
 
-/** The result of AlterUserScramCredentials that an event carries, or NULL if it is another kind of event. Unimplemented. */
+/** The result of AlterUserScramCredentials that an event carries, or NULL if it is another kind of event. */
 RD_EXPORT
 const rd_kafka_AlterUserScramCredentials_result_t *rd_kafka_event_AlterUserScramCredentials_result(rd_kafka_event_t *rkev);
 
-/** The result of ElectLeaders that an event carries, or NULL if it is another kind of event. Unimplemented. */
+/** The result of ElectLeaders that an event carries, or NULL if it is another kind of event. */
 RD_EXPORT
 const rd_kafka_ElectLeaders_result_t *rd_kafka_event_ElectLeaders_result(rd_kafka_event_t *rkev);
 
@@ -2132,11 +2132,11 @@ const char *rd_kafka_group_result_name(const rd_kafka_group_result_t *groupres);
 RD_EXPORT
 const rd_kafka_topic_partition_list_t *rd_kafka_group_result_partitions(const rd_kafka_group_result_t *groupres);
 
-/** The partition in the result of topic_partition; they live as long as the event. Unimplemented. */
+/** Returns the topic and partition of a result; they live as long as the event. */
 RD_EXPORT
 const rd_kafka_topic_partition_t *rd_kafka_topic_partition_result_partition(const rd_kafka_topic_partition_result_t *partition_result);
 
-/** The error in the result of topic_partition; they live as long as the event. Unimplemented. */
+/** Returns the error of a result, never NULL: the code is RD_KAFKA_RESP_ERR_NO_ERROR after a success. It lives as long as the event. */
 RD_EXPORT
 const rd_kafka_error_t *rd_kafka_topic_partition_result_error(const rd_kafka_topic_partition_result_t *partition_result);
 
@@ -2296,7 +2296,7 @@ int rd_kafka_ConfigEntry_is_synonym(const rd_kafka_ConfigEntry_t *entry);
 RD_EXPORT
 const rd_kafka_ConfigEntry_t **rd_kafka_ConfigEntry_synonyms(const rd_kafka_ConfigEntry_t *entry, size_t *cntp);
 
-/** The name of the resource pattern type. Unimplemented. */
+/** Returns the name of a pattern type, such as "PREFIXED", or "UNSUPPORTED" for another number. */
 RD_EXPORT
 const char *rd_kafka_ResourcePatternType_name(rd_kafka_ResourcePatternType_t resource_pattern_type);
 
@@ -2664,175 +2664,175 @@ const rd_kafka_ListOffsetsResultInfo_t **rd_kafka_ListOffsets_result_infos(const
 RD_EXPORT
 void rd_kafka_ListOffsets(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *topic_partitions, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The mechanism of the scram credential info. Unimplemented. */
+/** Returns the mechanism of a credential. */
 RD_EXPORT
 rd_kafka_ScramMechanism_t rd_kafka_ScramCredentialInfo_mechanism(const rd_kafka_ScramCredentialInfo_t *scram_credential_info);
 
-/** The iterations of the scram credential info. Unimplemented. */
+/** Returns the number of iterations of a credential. */
 RD_EXPORT
 int32_t rd_kafka_ScramCredentialInfo_iterations(const rd_kafka_ScramCredentialInfo_t *scram_credential_info);
 
-/** The user of the user scram credentials description. Unimplemented. */
+/** Returns the name of a described user. */
 RD_EXPORT
 const char *rd_kafka_UserScramCredentialsDescription_user(const rd_kafka_UserScramCredentialsDescription_t *description);
 
-/** The error of the user scram credentials description. Unimplemented. */
+/** Returns the error of a described user, never NULL: the code is RD_KAFKA_RESP_ERR_NO_ERROR after a success. It lives as long as the event. */
 RD_EXPORT
 const rd_kafka_error_t *rd_kafka_UserScramCredentialsDescription_error(const rd_kafka_UserScramCredentialsDescription_t *description);
 
-/** The scramcredentialinfo count of the user scram credentials description. Unimplemented. */
+/** Returns the number of credentials of a described user. */
 RD_EXPORT
 size_t rd_kafka_UserScramCredentialsDescription_scramcredentialinfo_count(const rd_kafka_UserScramCredentialsDescription_t *description);
 
-/** The scramcredentialinfo of the user scram credentials description. Unimplemented. */
+/** Returns the credential at this index, or NULL if there are fewer. It lives as long as the event. */
 RD_EXPORT
 const rd_kafka_ScramCredentialInfo_t *rd_kafka_UserScramCredentialsDescription_scramcredentialinfo(const rd_kafka_UserScramCredentialsDescription_t *description, size_t idx);
 
-/** The descriptions in the result of DescribeUserScramCredentials; they live as long as the event. Unimplemented. */
+/** Returns the described users, in the order of the request; they live as long as the event. */
 RD_EXPORT
 const rd_kafka_UserScramCredentialsDescription_t **rd_kafka_DescribeUserScramCredentials_result_descriptions(const rd_kafka_DescribeUserScramCredentials_result_t *result, size_t *cntp);
 
-/** Asks for describe user scram credentials; the result comes as an event to rkqu. Unimplemented. */
+/** Describes the SCRAM credentials of these users, or of all if users is NULL or user_cnt is 0. The event RD_KAFKA_EVENT_DESCRIBEUSERSCRAMCREDENTIALS_RESULT on rkqu has the result. Names must not be empty or repeated. */
 RD_EXPORT
 void rd_kafka_DescribeUserScramCredentials(rd_kafka_t *rk, const char **users, size_t user_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** A new user scram credential upsertion. Unimplemented. */
+/** Creates the alteration that sets a credential of a user. The salt is random if salt_size is 0. The library derives the salted password when the alteration is sent. NULL if username is NULL. */
 RD_EXPORT
 rd_kafka_UserScramCredentialAlteration_t *rd_kafka_UserScramCredentialUpsertion_new(const char *username, rd_kafka_ScramMechanism_t mechanism, int32_t iterations, const unsigned char *password, size_t password_size, const unsigned char *salt, size_t salt_size);
 
-/** A new user scram credential deletion. Unimplemented. */
+/** Creates the alteration that deletes a credential of a user. NULL if username is NULL. */
 RD_EXPORT
 rd_kafka_UserScramCredentialAlteration_t *rd_kafka_UserScramCredentialDeletion_new(const char *username, rd_kafka_ScramMechanism_t mechanism);
 
-/** Frees the user scram credential alteration. Unimplemented. */
+/** Frees an alteration. */
 RD_EXPORT
 void rd_kafka_UserScramCredentialAlteration_destroy(rd_kafka_UserScramCredentialAlteration_t *alteration);
 
-/** Frees each user scram credential alteration of an array; the array itself stays the caller's. Unimplemented. */
+/** Frees each alteration of an array; the array itself stays the caller's. */
 RD_EXPORT
 void rd_kafka_UserScramCredentialAlteration_destroy_array(rd_kafka_UserScramCredentialAlteration_t **alterations, size_t alteration_cnt);
 
-/** The response user in the result of AlterUserScramCredentials; they live as long as the event. Unimplemented. */
+/** Returns the user of a response. */
 RD_EXPORT
 const char *rd_kafka_AlterUserScramCredentials_result_response_user(const rd_kafka_AlterUserScramCredentials_result_response_t *response);
 
-/** The response error in the result of AlterUserScramCredentials; they live as long as the event. Unimplemented. */
+/** Returns the error of a response, never NULL: the code is RD_KAFKA_RESP_ERR_NO_ERROR after a success. It lives as long as the event. */
 RD_EXPORT
 const rd_kafka_error_t *rd_kafka_AlterUserScramCredentials_result_response_error(const rd_kafka_AlterUserScramCredentials_result_response_t *response);
 
-/** The responses in the result of AlterUserScramCredentials; they live as long as the event. Unimplemented. */
+/** Returns a response for each user of the request; they live as long as the event. */
 RD_EXPORT
 const rd_kafka_AlterUserScramCredentials_result_response_t **rd_kafka_AlterUserScramCredentials_result_responses(const rd_kafka_AlterUserScramCredentials_result_t *result, size_t *cntp);
 
-/** Asks for alter user scram credentials; the result comes as an event to rkqu. Unimplemented. */
+/** Sets and deletes SCRAM credentials. The event RD_KAFKA_EVENT_ALTERUSERSCRAMCREDENTIALS_RESULT on rkqu has a response for each user. */
 RD_EXPORT
 void rd_kafka_AlterUserScramCredentials(rd_kafka_t *rk, rd_kafka_UserScramCredentialAlteration_t **alterations, size_t alteration_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The error in the result of acl; they live as long as the event. Unimplemented. */
+/** Returns the error of a rule that was to be created, or NULL if it was created or existed already. It lives as long as the event. */
 RD_EXPORT
 const rd_kafka_error_t *rd_kafka_acl_result_error(const rd_kafka_acl_result_t *aclres);
 
-/** The name of the acl operation. Unimplemented. */
+/** Returns the name of an operation, such as "IDEMPOTENT_WRITE", or "UNSUPPORTED" for another number. */
 RD_EXPORT
 const char *rd_kafka_AclOperation_name(rd_kafka_AclOperation_t acl_operation);
 
-/** The name of the acl permission type. Unimplemented. */
+/** Returns the name of an effect, such as "ALLOW", or "UNSUPPORTED" for another number. */
 RD_EXPORT
 const char *rd_kafka_AclPermissionType_name(rd_kafka_AclPermissionType_t acl_permission_type);
 
-/** A new acl binding. Unimplemented. */
+/** Creates a rule for rd_kafka_CreateAcls. Returns NULL and writes the reason to errstr if a text is NULL, or if a number is one that only filters may have. */
 RD_EXPORT
 rd_kafka_AclBinding_t *rd_kafka_AclBinding_new(rd_kafka_ResourceType_t restype, const char *name, rd_kafka_ResourcePatternType_t resource_pattern_type, const char *principal, const char *host, rd_kafka_AclOperation_t operation, rd_kafka_AclPermissionType_t permission_type, char *errstr, size_t errstr_size);
 
-/** A new acl binding filter. Unimplemented. */
+/** Creates a filter of rules. A text that is NULL matches all. Returns NULL and writes the reason to errstr if a number is unknown. */
 RD_EXPORT
 rd_kafka_AclBindingFilter_t *rd_kafka_AclBindingFilter_new(rd_kafka_ResourceType_t restype, const char *name, rd_kafka_ResourcePatternType_t resource_pattern_type, const char *principal, const char *host, rd_kafka_AclOperation_t operation, rd_kafka_AclPermissionType_t permission_type, char *errstr, size_t errstr_size);
 
-/** The restype of the acl binding. Unimplemented. */
+/** Returns the resource type of a rule or filter. RD_KAFKA_RESOURCE_BROKER stands for the cluster; types that this enumeration lacks are RD_KAFKA_RESOURCE_UNKNOWN. */
 RD_EXPORT
 rd_kafka_ResourceType_t rd_kafka_AclBinding_restype(const rd_kafka_AclBinding_t *acl);
 
-/** The name of the acl binding. Unimplemented. */
+/** Returns the resource name of a rule or filter, or NULL. It lives as long as the rule. */
 RD_EXPORT
 const char *rd_kafka_AclBinding_name(const rd_kafka_AclBinding_t *acl);
 
-/** The principal of the acl binding. Unimplemented. */
+/** Returns the principal of a rule or filter, or NULL. It lives as long as the rule. */
 RD_EXPORT
 const char *rd_kafka_AclBinding_principal(const rd_kafka_AclBinding_t *acl);
 
-/** The host of the acl binding. Unimplemented. */
+/** Returns the host of a rule or filter, or NULL. It lives as long as the rule. */
 RD_EXPORT
 const char *rd_kafka_AclBinding_host(const rd_kafka_AclBinding_t *acl);
 
-/** The operation of the acl binding. Unimplemented. */
+/** Returns the operation of a rule or filter. Operations that the enumeration lacks are RD_KAFKA_ACL_OPERATION_UNKNOWN. */
 RD_EXPORT
 rd_kafka_AclOperation_t rd_kafka_AclBinding_operation(const rd_kafka_AclBinding_t *acl);
 
-/** The permission type of the acl binding. Unimplemented. */
+/** Returns the effect of a rule or filter. */
 RD_EXPORT
 rd_kafka_AclPermissionType_t rd_kafka_AclBinding_permission_type(const rd_kafka_AclBinding_t *acl);
 
-/** The resource pattern type of the acl binding. Unimplemented. */
+/** Returns the pattern type of a rule or filter. */
 RD_EXPORT
 rd_kafka_ResourcePatternType_t rd_kafka_AclBinding_resource_pattern_type(const rd_kafka_AclBinding_t *acl);
 
-/** The error of the acl binding. Unimplemented. */
+/** Returns the error of a rule that was to be deleted, or NULL. It lives as long as the rule. */
 RD_EXPORT
 const rd_kafka_error_t *rd_kafka_AclBinding_error(const rd_kafka_AclBinding_t *acl);
 
-/** Frees the acl binding. Unimplemented. */
+/** Frees a rule or filter of the application. */
 RD_EXPORT
 void rd_kafka_AclBinding_destroy(rd_kafka_AclBinding_t *acl_binding);
 
-/** Frees each acl binding of an array; the array itself stays the caller's. Unimplemented. */
+/** Frees each rule or filter of an array; the array itself stays the caller's. */
 RD_EXPORT
 void rd_kafka_AclBinding_destroy_array(rd_kafka_AclBinding_t **acl_bindings, size_t acl_bindings_cnt);
 
-/** The acls in the result of CreateAcls; they live as long as the event. Unimplemented. */
+/** Returns the results of the rules, in the order of the request; they live as long as the event. */
 RD_EXPORT
 const rd_kafka_acl_result_t **rd_kafka_CreateAcls_result_acls(const rd_kafka_CreateAcls_result_t *result, size_t *cntp);
 
-/** Asks for create acls; the result comes as an event to rkqu. Unimplemented. */
+/** Creates rules of the brokers' authorizer. The event RD_KAFKA_EVENT_CREATEACLS_RESULT on rkqu has a result for each rule. */
 RD_EXPORT
 void rd_kafka_CreateAcls(rd_kafka_t *rk, rd_kafka_AclBinding_t **new_acls, size_t new_acls_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The acls in the result of DescribeAcls; they live as long as the event. Unimplemented. */
+/** Returns the rules that matched; they live as long as the event. */
 RD_EXPORT
 const rd_kafka_AclBinding_t **rd_kafka_DescribeAcls_result_acls(const rd_kafka_DescribeAcls_result_t *result, size_t *cntp);
 
-/** Asks for describe acls; the result comes as an event to rkqu. Unimplemented. */
+/** Describes the rules that match a filter. The event RD_KAFKA_EVENT_DESCRIBEACLS_RESULT on rkqu has the result. */
 RD_EXPORT
 void rd_kafka_DescribeAcls(rd_kafka_t *rk, rd_kafka_AclBindingFilter_t *acl_filter, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The responses in the result of DeleteAcls; they live as long as the event. Unimplemented. */
+/** Returns a response for each filter, in the order of the request; they live as long as the event. */
 RD_EXPORT
 const rd_kafka_DeleteAcls_result_response_t **rd_kafka_DeleteAcls_result_responses(const rd_kafka_DeleteAcls_result_t *result, size_t *cntp);
 
-/** The response error in the result of DeleteAcls; they live as long as the event. Unimplemented. */
+/** Returns the error of a filter, or NULL. It lives as long as the event. */
 RD_EXPORT
 const rd_kafka_error_t *rd_kafka_DeleteAcls_result_response_error(const rd_kafka_DeleteAcls_result_response_t *result_response);
 
-/** The response matching acls in the result of DeleteAcls; they live as long as the event. Unimplemented. */
+/** Returns the rules that a filter matched, each with rd_kafka_AclBinding_error; they live as long as the event. */
 RD_EXPORT
 const rd_kafka_AclBinding_t **rd_kafka_DeleteAcls_result_response_matching_acls(const rd_kafka_DeleteAcls_result_response_t *result_response, size_t *matching_acls_cntp);
 
-/** Asks for delete acls; the result comes as an event to rkqu. Unimplemented. */
+/** Deletes the rules that match filters. The event RD_KAFKA_EVENT_DELETEACLS_RESULT on rkqu has a response for each filter. */
 RD_EXPORT
 void rd_kafka_DeleteAcls(rd_kafka_t *rk, rd_kafka_AclBindingFilter_t **del_acls, size_t del_acls_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** A new elect leaders. Unimplemented. */
+/** Creates the arguments of rd_kafka_ElectLeaders; the list is copied, and NULL stands for all partitions. */
 RD_EXPORT
 rd_kafka_ElectLeaders_t *rd_kafka_ElectLeaders_new(rd_kafka_ElectionType_t election_type, rd_kafka_topic_partition_list_t *partitions);
 
-/** Frees the elect leaders. Unimplemented. */
+/** Frees the arguments of rd_kafka_ElectLeaders. */
 RD_EXPORT
 void rd_kafka_ElectLeaders_destroy(rd_kafka_ElectLeaders_t *elect_leaders);
 
-/** Asks for elect leaders; the result comes as an event to rkqu. Unimplemented. */
+/** Elects leaders of partitions. The event RD_KAFKA_EVENT_ELECTLEADERS_RESULT on rkqu has a result for each partition; an election that is not needed is the error RD_KAFKA_RESP_ERR_ELECTION_NOT_NEEDED, or left out if all partitions were requested. */
 RD_EXPORT
 void rd_kafka_ElectLeaders(rd_kafka_t *rk, rd_kafka_ElectLeaders_t *elect_leaders, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The partitions in the result of ElectLeaders; they live as long as the event. Unimplemented. */
+/** Returns the results of the partitions; they live as long as the event. */
 RD_EXPORT
 const rd_kafka_topic_partition_result_t **rd_kafka_ElectLeaders_result_partitions(const rd_kafka_ElectLeaders_result_t *result, size_t *cntp);
 

@@ -13,7 +13,7 @@ use std::{
 use ottla::Admin;
 use ottla_core::error::{Error, ErrorKind};
 
-use super::{names, options::AdminOptions};
+use super::options::AdminOptions;
 use crate::{
     client::{
         event::{Event, Failure, ResultBody},
@@ -27,7 +27,6 @@ use crate::{
         codes::{RespErr, code},
         error::code_of,
         task,
-        types::event_type,
     },
 };
 
@@ -189,21 +188,6 @@ pub(super) fn objects<'a, T: Handle>(
         return Err(Failure::misuse(format!("{count} {what}, but not where they are")));
     }
     array.get(count).ok_or_else(|| Failure::misuse(format!("one of the {what} is NULL or none")))
-}
-
-/// Completes an unimplemented call with an event of its kind.
-pub(crate) fn unimplemented(
-    name: &str,
-    text: String,
-    rk: Ref<Client>,
-    options: Ref<AdminOptions>,
-    queue: Ref<Queue>,
-) {
-    let kind = names::kind_of_call(name.trim_start_matches("rd_kafka_")).unwrap_or(event_type::ERROR);
-    let ask = |_: &Admin, _: &ottla::AdminOptions| -> Result<std::future::Ready<Outcome>, Failure> {
-        Err(Failure::new(code::_NOT_IMPLEMENTED, text))
-    };
-    call(rk, options, queue, kind, ask);
 }
 
 /// A text of an error, or of none.

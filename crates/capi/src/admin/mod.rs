@@ -5,13 +5,16 @@
 //!  topics ─── create, delete, more partitions;  offsets ── list offsets;  records ── delete them
 //!  cluster ── describe the cluster and its topics;  configs ── describe and change configurations
 //!  groups ─── list and describe;  group_offsets ── delete groups, committed offsets;  group_list ── the older list
+//!  acls ───── access control lists;  users ── SCRAM credentials;  elections ── leaders
 //! ```
 //!
 //! A call copies its arguments before it returns. The objects that an event shows live as long as the event.
 
-pub(crate) mod call;
+mod acls;
+mod call;
 mod cluster;
 mod configs;
+mod elections;
 mod group_list;
 mod group_offsets;
 mod groups;
@@ -21,4 +24,5 @@ mod options;
 mod records;
 mod results;
 mod topics;
+mod users;
 pub(crate) mod uuid;

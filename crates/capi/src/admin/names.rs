@@ -33,9 +33,3 @@ const KINDS: [(c_int, &CStr); 23] = [
 pub(crate) fn of_result(kind: c_int) -> Option<&'static CStr> {
     KINDS.iter().find(|(known, _)| *known == kind).map(|(_, name)| *name)
 }
-
-/// Returns the event that a call ends with.
-pub(super) fn kind_of_call(call: &str) -> Option<c_int> {
-    let is_its = |result: &str| result.strip_suffix("Result") == Some(call);
-    KINDS.iter().find(|(_, result)| result.to_str().is_ok_and(is_its)).map(|(kind, _)| *kind)
-}

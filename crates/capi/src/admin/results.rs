@@ -2,7 +2,7 @@
 
 use std::ptr;
 
-use super::{cluster, configs, group_offsets, groups, offsets, records, topics};
+use super::{acls, cluster, configs, elections, group_offsets, groups, offsets, records, topics, users};
 use crate::{
     client::event::Event,
     ffi::{argument::Ref, export, or_null},
@@ -36,4 +36,10 @@ results! {
     rd_kafka_event_ListConsumerGroupOffsets_result: group_offsets::OFFSETS_LISTED,
     rd_kafka_event_AlterConsumerGroupOffsets_result: group_offsets::OFFSETS_ALTERED,
     rd_kafka_event_DeleteConsumerGroupOffsets_result: group_offsets::OFFSETS_DELETED,
+    rd_kafka_event_CreateAcls_result: acls::CREATED,
+    rd_kafka_event_DescribeAcls_result: acls::DESCRIBED,
+    rd_kafka_event_DeleteAcls_result: acls::DELETED,
+    rd_kafka_event_DescribeUserScramCredentials_result: users::DESCRIBED,
+    rd_kafka_event_AlterUserScramCredentials_result: users::ALTERED,
+    rd_kafka_event_ElectLeaders_result: elections::ELECTED,
 }

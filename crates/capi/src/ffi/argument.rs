@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | [`Ref`], [`RefMut`] | a handle or NULL | the object, if its tag says that it is a live one of this type |
 //! | [`Part`], [`PartMut`] | an object without a tag or NULL | the object |
-//! | [`Handles`], [`Texts`], [`Numbers`] | an array, whose size is the next argument | its elements |
+//! | [`Handles`], [`Texts`], [`Numbers`], [`Bytes`] | an array, whose size is the next argument | its elements |
 //! | [`Text`] | a text or NULL | the text |
 //! | [`Place`], [`Buffer`] | where a result or a text goes, or NULL | a function that writes it |
 //! | [`Given`], [`GivenHandles`] | handles that the application gives up, or NULL | the object, or a function that frees it |
@@ -353,6 +353,32 @@ impl Argument for Numbers<'_> {
 
     #[inline(always)]
     unsafe fn from_c(pointer: *const c_int) -> Self {
+        Self { pointer, call: PhantomData }
+    }
+}
+
+/// Bytes that C passed, or NULL; their number is another argument. As for [`Ref`], only `export!` makes one.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct Bytes<'a> {
+    pointer: *const u8,
+    call: PhantomData<&'a u8>,
+}
+
+impl<'a> Bytes<'a> {
+    /// Returns the bytes; `None` for NULL, or if no memory is that large.
+    pub(crate) fn get(self, count: usize) -> Option<&'a [u8]> {
+        let is_there = !is_no_address(self.pointer) && count <= isize::MAX as usize;
+        // SAFETY: `from_c` got as many bytes as C says, which stay until the call returns.
+        is_there.then(|| unsafe { std::slice::from_raw_parts(self.pointer, count) })
+    }
+}
+
+impl Argument for Bytes<'_> {
+    type C = *const u8;
+
+    #[inline(always)]
+    unsafe fn from_c(pointer: *const u8) -> Self {
         Self { pointer, call: PhantomData }
     }
 }

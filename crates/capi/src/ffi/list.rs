@@ -20,7 +20,7 @@ use crate::ffi::{
 
 /// The list under a shorter name.
 pub type List = rd_kafka_topic_partition_list_t;
-type Element = rd_kafka_topic_partition_t;
+pub(crate) type Element = rd_kafka_topic_partition_t;
 
 /// The value of a list's `cnt` and of a single element's `err` once they are destroyed: applications see these structures,
 /// which have no room for a tag.

@@ -509,10 +509,6 @@ static void calls_that_make_no_sense(rd_kafka_t *rk, rd_kafka_queue_t *queue) {
         rd_kafka_TopicCollection_destroy(collection);
         CHECK(rd_kafka_TopicCollection_of_topic_names(NULL, 3) == NULL);
 
-        /* An unimplemented call ends with an event of its own kind. */
-        rd_kafka_DescribeUserScramCredentials(rk, NULL, 0, options, queue);
-        rd_kafka_event_destroy(
-            next_event(queue, RD_KAFKA_EVENT_DESCRIBEUSERSCRAMCREDENTIALS_RESULT, RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED));
         rd_kafka_AdminOptions_destroy(options);
 
         CHECK(rd_kafka_event_CreateTopics_result(NULL) == NULL);

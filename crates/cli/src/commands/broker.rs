@@ -4,7 +4,7 @@ use std::{fmt::Write as _, io::Write as _, net::IpAddr, path::PathBuf, time::Dur
 
 use clap::Args;
 use ottla_embedded_broker::{
-    ClientTelemetry, ClusterOptions, EmbeddedCluster, Listener, ListenerId, TelemetryPush,
+    Authorizer, ClientTelemetry, ClusterOptions, EmbeddedCluster, Listener, ListenerId, TelemetryPush,
 };
 
 use super::{
@@ -26,7 +26,7 @@ use crate::{
 /// retention.ms and retention.bytes (if a topic sets them; retention deletes single record batches instead of
 /// segments), and cleanup.policy, which enables or disables that retention. A compacted topic refuses records without
 /// keys, but nothing is compacted. All other configurations are accepted and listed but have no effect; a warning names
-/// them. Access rules have no option here: programs set them with `ClusterOptions::authorizer`. Quotas are unimplemented.
+/// them. Quotas are stored and not enforced.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  \
     ottla broker --brokers 3 --port 9092\n  \
@@ -103,6 +103,11 @@ pub struct BrokerOptions {
     /// With --sasl: clients must authenticate again within this number of milliseconds (connections.max.reauth.ms)
     #[arg(long, value_name = "MS", requires = "sasl", value_parser = clap::value_parser!(u64).range(100..=86_400_000))]
     pub(super) sasl_max_session: Option<u64>,
+
+    /// Check access with rules (`ottla acls`). This user may do everything, and all other users whatever no rule is about; can
+    /// be repeated. Clients that do not authenticate are ANONYMOUS
+    #[arg(long, value_name = "NAME")]
+    super_user: Vec<String>,
 
     /// The cluster's ID [default: a random one]
     #[arg(long, value_name = "ID")]
@@ -212,6 +217,14 @@ pub fn run(options: &BrokerOptions) -> Outcome {
     Ok(())
 }
 
+/// Returns an authorizer without rules.
+fn authorizer(super_users: &[String]) -> Authorizer {
+    let add = |authorizer: Authorizer, user: &String| authorizer.super_user(&format!("User:{user}"));
+    let mut authorizer = super_users.iter().fold(Authorizer::default(), add);
+    authorizer.allow_everyone_if_no_acl_found = true;
+    authorizer
+}
+
 fn start(
     options: &BrokerOptions,
     listeners: &[ListenerOption],
@@ -231,6 +244,7 @@ fn start(
         tls: first.tls,
         sasl: first.sasl,
         listeners: listeners.collect(),
+        authorizer: (!options.super_user.is_empty()).then(|| authorizer(&options.super_user)),
         host: options.host.clone(),
         advertised_host: options.advertised_host.clone(),
         advertised_port: options.advertised_port,

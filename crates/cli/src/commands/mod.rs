@@ -1,20 +1,31 @@
 //! The subcommands, one file each: its options, and what it does.
 
+pub mod acls;
+mod admin_command;
 pub mod broker;
+pub mod configs;
 pub mod consume;
 mod consume_group;
 pub mod consumer_perf_test;
+pub mod delegation_tokens;
 pub mod doctor;
+pub mod elect_leaders;
+pub mod features;
 pub mod groups;
 mod listeners;
+pub mod log_dirs;
 pub mod metadata;
 pub mod offsets;
 pub mod produce;
 pub mod producer_perf_test;
 pub mod properties;
+pub mod quorum;
+pub mod quotas;
 pub mod rdkafka_performance;
+pub mod reassign;
 mod sasl;
 mod self_signed;
 mod table;
 pub mod topics;
 pub mod transactions;
+pub mod users;

@@ -1,126 +1,318 @@
-//! `ottla topics`: lists, creates, deletes and describes topics.
+//! `ottla topics`: lists, creates, alters, deletes and describes topics, with the meaning of Kafka's kafka-topics.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
-use ottla::{Admin, ErrorKind, NewTopic};
+use clap::Args;
+use ottla::{
+    Admin, AdminOptions, ConfigResource, ErrorCode, ErrorKind, NewPartitions, NewTopic, TopicDescription,
+};
+use serde_json::{Value, json};
 
-use crate::client_options::ClientOptions;
-use crate::events::EventWatch;
+use super::admin_command::{Common, finish, pair, subcommands};
 use crate::failure::{EXIT_CODES, Failure, Outcome};
 
 /// The timeout of a request after the first broker has responded.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// List, create, delete and describe topics
+subcommands! {
+    /// List, create, alter, delete and describe topics
+    #[command(after_help = format!("Examples:\n  \
+        ottla topics -b localhost:9092 list\n  \
+        ottla topics -b localhost:9092 create demo --partitions 6 --replication-factor 3 --config retention.ms=3600000\n  \
+        ottla topics -b localhost:9092 alter demo --partitions 12\n  \
+        ottla topics -b localhost:9092 describe --under-replicated\n  \
+        ottla topics -b localhost:9092 delete demo --dry-run\n  \
+        ottla topics describe demo -b localhost:9092\n\n{EXIT_CODES}"))]
+    TopicsOptions {
+        List(ListOptions),
+        Create(CreateOptions),
+        Alter(AlterOptions),
+        Delete(DeleteOptions),
+        Describe(DescribeOptions),
+    }
+}
+
+/// Print the names of all topics
 #[derive(Args, Debug)]
-#[command(after_help = format!("Examples:\n  \
-    ottla topics -b localhost:9092 list\n  \
-    ottla topics -b localhost:9092 create demo --partitions 6 --replication-factor 3 --config retention.ms=3600000\n  \
-    ottla topics -b localhost:9092 delete demo\n  \
-    ottla topics describe demo -b localhost:9092\n\n{EXIT_CODES}"))]
-pub struct TopicsOptions {
+struct ListOptions {
     #[command(flatten)]
-    client: ClientOptions,
-
-    #[command(subcommand)]
-    action: Action,
+    common: Common,
 }
 
-#[derive(Subcommand, Debug)]
-enum Action {
-    /// Print the names of all topics
-    List {
-        #[command(flatten)]
-        client: ClientOptions,
-    },
-    /// Create topics
-    Create {
-        #[command(flatten)]
-        client: ClientOptions,
-        /// Names of the topics
-        #[arg(required = true, value_name = "TOPIC")]
-        topics: Vec<String>,
-        /// The number of partitions [default: num.partitions of the brokers]
-        #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(i32).range(1..=100_000))]
-        partitions: Option<i32>,
-        /// The number of replicas [default: default.replication.factor of the brokers]
-        #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(i16).range(1..))]
-        replication_factor: Option<i16>,
-        /// Set a property of the topics; can be repeated
-        #[arg(long, value_name = "NAME=VALUE")]
-        config: Vec<String>,
-    },
-    /// Delete topics
-    Delete {
-        #[command(flatten)]
-        client: ClientOptions,
-        /// Names of the topics
-        #[arg(required = true, value_name = "TOPIC")]
-        topics: Vec<String>,
-    },
-    /// Print partitions, leaders and replicas
-    Describe {
-        #[command(flatten)]
-        client: ClientOptions,
-        /// Names of the topics [default: all topics]
-        #[arg(value_name = "TOPIC")]
-        topics: Vec<String>,
-    },
-}
-
-impl Action {
-    fn client(&self) -> &ClientOptions {
-        match self {
-            Action::List { client }
-            | Action::Create { client, .. }
-            | Action::Delete { client, .. }
-            | Action::Describe { client, .. } => client,
+impl ListOptions {
+    fn run(&self, admin: &Admin) -> Outcome {
+        let names = topic_names(admin)?;
+        let mut out = io::stdout().lock();
+        if self.common.json {
+            writeln!(out, "{}", Value::from(names))?;
+            return Ok(());
         }
+        names.iter().try_for_each(|name| writeln!(out, "{name}"))?;
+        Ok(())
     }
 }
 
-/// Runs the command; `outer` are the options before its name.
-pub fn run(options: &TopicsOptions, outer: &ClientOptions) -> Outcome {
-    let client = options.action.client().after(&options.client.after(outer));
-    if client.wants_list() {
-        return super::properties::list(&mut io::stdout().lock());
-    }
-    let new_topics = match &options.action {
-        Action::Create { topics, partitions, replication_factor, config, .. } => {
-            let mut new_topics = Vec::new();
-            for name in topics {
-                let mut topic =
-                    NewTopic::new(name, partitions.unwrap_or(-1), replication_factor.unwrap_or(-1));
-                for pair in config {
-                    let (name, value) = pair.split_once('=').ok_or_else(|| {
-                        Failure::Usage(format!("--config {pair}: \"=\" is missing; write NAME=VALUE"))
-                    })?;
-                    topic = topic.config(name, value);
-                }
-                new_topics.push(topic);
+/// Create topics
+#[derive(Args, Debug)]
+struct CreateOptions {
+    #[command(flatten)]
+    common: Common,
+
+    /// Names of the topics
+    #[arg(required = true, value_name = "TOPIC")]
+    topics: Vec<String>,
+
+    /// The number of partitions [default: num.partitions of the brokers]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(i32).range(1..=100_000))]
+    partitions: Option<i32>,
+
+    /// The number of replicas [default: default.replication.factor of the brokers]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(i16).range(1..))]
+    replication_factor: Option<i16>,
+
+    /// The brokers of each partition's replicas, the preferred leader first, such as 1:2,2:3 for two partitions
+    #[arg(long, value_name = "ID:ID,...", conflicts_with_all = ["partitions", "replication_factor"], value_parser = assignment)]
+    replica_assignment: Option<Assignment>,
+
+    /// Set a property of the topics; can be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    config: Vec<(String, String)>,
+
+    /// A topic that exists is no error
+    #[arg(long)]
+    if_not_exists: bool,
+
+    /// Only let the brokers check the request
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// The brokers of each partition's replicas.
+#[derive(Clone, Debug)]
+struct Assignment(Vec<Vec<i32>>);
+
+fn assignment(text: &str) -> Result<Assignment, String> {
+    let id = |id: &str| id.trim().parse::<i32>().map_err(|_| format!("\"{id}\" is no ID of a broker"));
+    let replicas = |partition: &str| partition.split(':').map(id).collect::<Result<Vec<_>, _>>();
+    text.split(',').map(replicas).collect::<Result<Vec<_>, _>>().map(Assignment)
+}
+
+impl CreateOptions {
+    fn run(&self, admin: &Admin) -> Outcome {
+        let new = |name: &String| {
+            let (partitions, replicas) =
+                (self.partitions.unwrap_or(-1), self.replication_factor.unwrap_or(-1));
+            let mut topic = NewTopic::new(name, partitions, replicas);
+            for (partition, replicas) in (0..).zip(self.replica_assignment.iter().flat_map(|all| &all.0)) {
+                topic = topic.assign(partition, replicas);
             }
-            new_topics
+            self.config.iter().fold(topic, |topic, (name, value)| topic.config(name, value))
+        };
+        let topics: Vec<NewTopic> = self.topics.iter().map(new).collect();
+        let options = AdminOptions::new(TIMEOUT).validate_only(self.dry_run);
+        let mut results = admin.create_topics(&topics, options)?;
+        if self.if_not_exists {
+            results.retain(|(_, result)| !is_error(result, ErrorCode::TOPIC_ALREADY_EXISTS));
         }
-        _ => Vec::new(),
-    };
-    let (admin, _watch) = EventWatch::connect_admin(&client)?;
-    match &options.action {
-        Action::List { .. } => {
-            let mut out = io::stdout().lock();
-            for name in topic_names(&admin)? {
-                writeln!(out, "{name}")?;
-            }
-            Ok(())
-        }
-        Action::Create { .. } => report(admin.create_topics(&new_topics, TIMEOUT)?, "created"),
-        Action::Delete { topics, .. } => {
-            let names: Vec<_> = topics.iter().map(String::as_str).collect();
-            report(admin.delete_topics(&names, TIMEOUT)?, "deleted")
-        }
-        Action::Describe { topics, .. } => describe(&admin, topics),
+        report(&self.common, results, if self.dry_run { "would be created:" } else { "created" })
     }
+}
+
+fn is_error(result: &ottla::Result<()>, code: ErrorCode) -> bool {
+    result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Broker(code))
+}
+
+/// Increase the number of partitions. Records with a key are then written to other partitions than before
+#[derive(Args, Debug)]
+struct AlterOptions {
+    #[command(flatten)]
+    common: Common,
+
+    /// Names of the topics
+    #[arg(required = true, value_name = "TOPIC")]
+    topics: Vec<String>,
+
+    /// The number of partitions afterwards
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(i32).range(1..=100_000))]
+    partitions: i32,
+
+    /// Only let the brokers check the request
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl AlterOptions {
+    fn run(&self, admin: &Admin) -> Outcome {
+        let topics: Vec<_> =
+            self.topics.iter().map(|topic| NewPartitions::new(topic, self.partitions)).collect();
+        let options = AdminOptions::new(TIMEOUT).validate_only(self.dry_run);
+        let results = admin.create_partitions(&topics, options)?;
+        report(&self.common, results, if self.dry_run { "would be changed:" } else { "changed" })
+    }
+}
+
+/// Delete topics
+#[derive(Args, Debug)]
+struct DeleteOptions {
+    #[command(flatten)]
+    common: Common,
+
+    /// Names of the topics
+    #[arg(required = true, value_name = "TOPIC")]
+    topics: Vec<String>,
+
+    /// A topic that does not exist is no error
+    #[arg(long)]
+    if_exists: bool,
+
+    /// Only print the topics that would be deleted
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl DeleteOptions {
+    fn run(&self, admin: &Admin) -> Outcome {
+        let names: Vec<_> = self.topics.iter().map(String::as_str).collect();
+        let is_missing = |error: &ottla::Error| {
+            let code = ErrorKind::Broker(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
+            error.kind() == ErrorKind::UnknownTopic || error.kind() == code
+        };
+        let results: Vec<_> = if self.dry_run {
+            let described = admin.describe_topics(&names, TIMEOUT)?.into_iter();
+            described.map(|topic| (topic.name, topic.error.map_or(Ok(()), Err))).collect()
+        } else {
+            admin.delete_topics(&names, TIMEOUT)?
+        };
+        let is_counted =
+            |result: &ottla::Result<()>| !self.if_exists || !result.as_ref().is_err_and(&is_missing);
+        let results = results.into_iter().filter(|(_, result)| is_counted(result)).collect();
+        report(&self.common, results, if self.dry_run { "would be deleted:" } else { "deleted" })
+    }
+}
+
+/// Print partitions, leaders and replicas
+#[derive(Args, Debug)]
+struct DescribeOptions {
+    #[command(flatten)]
+    common: Common,
+
+    /// Names of the topics [default: all topics]
+    #[arg(value_name = "TOPIC")]
+    topics: Vec<String>,
+
+    /// Only partitions with a replica that is not in sync
+    #[arg(long)]
+    under_replicated: bool,
+
+    /// Only partitions without a leader
+    #[arg(long)]
+    unavailable: bool,
+
+    /// Only partitions with fewer in-sync replicas than min.insync.replicas
+    #[arg(long)]
+    under_min_isr: bool,
+
+    /// Only partitions with exactly min.insync.replicas in-sync replicas
+    #[arg(long)]
+    at_min_isr: bool,
+}
+
+impl DescribeOptions {
+    fn run(&self, admin: &Admin) -> Outcome {
+        let names: Vec<_> = self.topics.iter().map(String::as_str).collect();
+        let which = if names.is_empty() { None } else { Some(names.as_slice()) };
+        let mut cluster = admin.metadata(which, TIMEOUT)?;
+        cluster.topics.sort_by(|left, right| left.name.cmp(&right.name));
+        let (mut topics, mut failures) = (Vec::new(), Vec::new());
+        for topic in cluster.topics {
+            match topic.error {
+                Some(error) => failures.push(error.to_string()),
+                None => topics.push(topic),
+            }
+        }
+        let is_filtered = self.under_replicated || self.unavailable || self.under_min_isr || self.at_min_isr;
+        if is_filtered {
+            let least = self.min_in_sync(admin, &topics)?;
+            for topic in &mut topics {
+                let least = least.get(&topic.name).copied().unwrap_or(1);
+                topic.partitions.retain(|partition| {
+                    let in_sync = partition.in_sync_replicas.len();
+                    self.under_replicated && in_sync < partition.replicas.len()
+                        || self.unavailable && partition.leader.is_none()
+                        || self.under_min_isr && in_sync < least
+                        || self.at_min_isr && in_sync == least
+                });
+            }
+            topics.retain(|topic| !topic.partitions.is_empty());
+        }
+        let mut out = io::stdout().lock();
+        if self.common.json {
+            writeln!(out, "{}", Value::Array(topics.iter().map(as_json).collect()))?;
+        } else {
+            topics.iter().try_for_each(|topic| print(&mut out, topic, !is_filtered))?;
+        }
+        finish(failures)
+    }
+
+    /// Returns `min.insync.replicas` of the topics, if an option needs it.
+    fn min_in_sync(&self, admin: &Admin, topics: &[TopicDescription]) -> Outcome<BTreeMap<String, usize>> {
+        if !self.under_min_isr && !self.at_min_isr || topics.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let resources: Vec<_> = topics.iter().map(|topic| ConfigResource::topic(&topic.name)).collect();
+        let mut all = BTreeMap::new();
+        for (resource, entries) in admin.describe_configs(&resources, TIMEOUT)? {
+            let value = entries?.into_iter().find(|entry| entry.name == "min.insync.replicas");
+            let least = value.and_then(|entry| entry.value?.parse().ok());
+            all.insert(resource.name, least.unwrap_or(1));
+        }
+        Ok(all)
+    }
+}
+
+fn as_json(topic: &TopicDescription) -> Value {
+    let partitions = topic.partitions.iter().map(|partition| {
+        json!({
+            "partition": partition.id,
+            "leader": partition.leader,
+            "replicas": partition.replicas,
+            "in_sync_replicas": partition.in_sync_replicas,
+            "offline_replicas": partition.offline_replicas,
+        })
+    });
+    json!({
+        "topic": topic.name,
+        "topic_id": topic.id,
+        "is_internal": topic.is_internal,
+        "partitions": partitions.collect::<Vec<_>>(),
+    })
+}
+
+fn print(out: &mut impl Write, topic: &TopicDescription, with_heading: bool) -> Outcome {
+    if with_heading {
+        let replicas = topic.partitions.first().map_or(0, |partition| partition.replicas.len());
+        writeln!(
+            out,
+            "Topic: {}\tTopicId: {}\tPartitionCount: {}\tReplicationFactor: {replicas}",
+            topic.name,
+            topic.id.as_deref().unwrap_or("none"),
+            topic.partitions.len(),
+        )?;
+    }
+    for partition in &topic.partitions {
+        writeln!(
+            out,
+            "\tTopic: {}\tPartition: {}\tLeader: {}\tReplicas: {}\tIsr: {}",
+            topic.name,
+            partition.id,
+            partition.leader.map_or("none".to_string(), |leader| leader.to_string()),
+            join(&partition.replicas),
+            join(&partition.in_sync_replicas),
+        )?;
+    }
+    Ok(())
 }
 
 /// Returns the names of all topics, sorted.
@@ -146,53 +338,18 @@ pub fn partition_count(admin: &Admin, topic: &str) -> Outcome<i32> {
 }
 
 /// Prints a line for each topic that succeeded; fails with the errors of the others.
-fn report(results: Vec<(String, ottla::Result<()>)>, done: &str) -> Outcome {
+fn report(common: &Common, results: Vec<(String, ottla::Result<()>)>, done: &str) -> Outcome {
+    // The errors name their topics themselves.
     let mut failures = Vec::new();
+    let mut succeeded = Vec::new();
     for (topic, result) in results {
         match result {
-            Ok(()) => writeln!(io::stdout(), "{done} topic {topic}")?,
+            Ok(()) => succeeded.push((topic, Ok(()))),
             Err(error) => failures.push(error.to_string()),
         }
     }
-    match failures.is_empty() {
-        true => Ok(()),
-        false => Err(Failure::Failed(failures.join("\n"))),
-    }
-}
-
-fn describe(admin: &Admin, topics: &[String]) -> Outcome {
-    let names: Vec<_> = topics.iter().map(String::as_str).collect();
-    let which = if names.is_empty() { None } else { Some(names.as_slice()) };
-    let mut cluster = admin.metadata(which, TIMEOUT)?;
-    cluster.topics.sort_by(|left, right| left.name.cmp(&right.name));
-    let mut out = io::stdout().lock();
-    let mut failure = None;
-    for topic in cluster.topics {
-        if let Some(error) = topic.error {
-            failure = Some(error);
-            continue;
-        }
-        let replicas = topic.partitions.first().map_or(0, |partition| partition.replicas.len());
-        writeln!(
-            out,
-            "Topic: {}\tTopicId: {}\tPartitionCount: {}\tReplicationFactor: {replicas}",
-            topic.name,
-            topic.id.as_deref().unwrap_or("none"),
-            topic.partitions.len(),
-        )?;
-        for partition in topic.partitions {
-            writeln!(
-                out,
-                "\tTopic: {}\tPartition: {}\tLeader: {}\tReplicas: {}\tIsr: {}",
-                topic.name,
-                partition.id,
-                partition.leader.map_or("none".to_string(), |leader| leader.to_string()),
-                join(&partition.replicas),
-                join(&partition.in_sync_replicas),
-            )?;
-        }
-    }
-    failure.map_or(Ok(()), |error| Err(error.into()))
+    common.report("topic", done, succeeded)?;
+    finish(failures)
 }
 
 /// Joins numbers with commas.

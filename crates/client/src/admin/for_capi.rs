@@ -10,7 +10,9 @@ use ottla_core::{
         },
         describe::{ClusterDescription, WhichTopics, describe_operations},
         groups::describe::{GroupDescription, describe_group_or_dead},
+        item_results::ItemResults,
         topics::{NewPartitions, NewTopic, TopicResults, create_partitions, create_topics, delete_topics},
+        users::{ScramAlteration, alter_users},
     },
     error::{Error, ErrorKind, Result},
     fetch::offsets::{ListedOffset, OffsetQuery, OffsetSpec},
@@ -171,5 +173,16 @@ impl Admin {
             replace_configs(changes, options.validate_only, options.timeout, done).done(options.how())
         };
         self.start("replace_configs", options.timeout, Ok(call))
+    }
+
+    /// Changes SCRAM credentials. The broker refuses a user and mechanism that are named twice.
+    pub fn alter_scram_users_unchecked(
+        &self,
+        alterations: &[ScramAlteration],
+        options: AdminOptions,
+    ) -> AdminFuture<ItemResults<String, ()>> {
+        self.ask("alter_scram_users", options, Ok(alterations.to_vec()), |alterations, done| {
+            alter_users(alterations, options.timeout, done)
+        })
     }
 }

@@ -1,7 +1,11 @@
 //! Calls about groups.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
+use super::{
+    Admin, AdminFuture, AdminOptions,
+    calls::{check_name, check_names, distinct, invalid},
+};
 use ottla_core::{
     admin::{
         AdminCall,
@@ -13,13 +17,9 @@ use ottla_core::{
         },
     },
     completion::Completion,
-    error::{Error, ErrorKind, Result},
+    error::Result,
     fetch::committed::GroupOffset,
 };
-use ottla_protocol::vocabulary::TopicPartition;
-
-use super::{Admin, AdminFuture, AdminOptions};
-use crate::topic_name::check_partition;
 
 /// The groups of a call, each with its result, in the order of the call.
 pub type GroupResults<T> = Vec<(String, Result<T>)>;
@@ -242,47 +242,11 @@ impl Admin {
 }
 
 fn check_groups(groups: &[&str]) -> Result<()> {
-    let mut seen = BTreeSet::new();
-    if groups.is_empty() {
-        return Err(invalid("no groups; name at least one"));
-    }
-    for group in groups {
-        check_group_id(group)?;
-        if !seen.insert(group) {
-            let detail = format!("group \"{group}\" is named twice; name each group once per call");
-            return Err(invalid(detail));
-        }
-    }
-    Ok(())
+    check_names("group", groups.iter().copied())
 }
 
 fn check_group_id(group: &str) -> Result<()> {
-    if group.is_empty() {
-        return Err(invalid("the group ID is empty"));
-    }
-    if group.len() > MAX_GROUP_ID {
-        let detail = format!("the group ID has {} bytes; brokers take at most {MAX_GROUP_ID}", group.len());
-        return Err(invalid(detail));
-    }
-    Ok(())
-}
-
-/// The length of a string in the oldest versions of the protocol.
-const MAX_GROUP_ID: usize = 32_767;
-
-/// Returns the partitions, of which there is at least one, and none twice.
-fn distinct<'a>(partitions: impl Iterator<Item = (&'a str, i32)>) -> Result<Vec<TopicPartition>> {
-    let mut seen = BTreeSet::new();
-    let mut all = Vec::new();
-    for (topic, partition) in partitions {
-        check_partition(topic, partition)?;
-        if !seen.insert((topic, partition)) {
-            let detail = "the partition is named twice; name each partition once per call";
-            return Err(invalid(detail).with_partition(topic, partition));
-        }
-        all.push(TopicPartition::new(topic, partition));
-    }
-    if all.is_empty() { Err(invalid("no partitions; name at least one")) } else { Ok(all) }
+    check_name("group ID", group)
 }
 
 fn check_offset(offset: &GroupOffset) -> Result<()> {
@@ -291,8 +255,4 @@ fn check_offset(offset: &GroupOffset) -> Result<()> {
     }
     let detail = format!("offset {}; committed offsets are at least 0", offset.offset);
     Err(invalid(detail).with_partition(&*offset.topic, offset.partition))
-}
-
-fn invalid(detail: impl Into<String>) -> Error {
-    Error::new(ErrorKind::InvalidArgument, detail)
 }

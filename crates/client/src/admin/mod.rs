@@ -1,10 +1,24 @@
-//! The admin client: thin over `ottla_core::admin`, which has the behaviour.
+//! The admin client, and the types of its calls.
 //!
-//! [`Admin`] itself is here; its calls are in a file per subject: [`topics`], [`configs`], [`groups`], [`offsets`],
-//! [`transactions`]. Each call is a
-//! method that blocks, and one with `_async` behind its name that returns an [`AdminFuture`].
+//! [`Admin`] has the calls: each is a method that blocks, and one with `_async` behind its name that returns an
+//! [`AdminFuture`].
+//!
+//! | subject | calls |
+//! |---|---|
+//! | topics | [`create_topics`](Admin::create_topics), [`delete_topics`](Admin::delete_topics), [`create_partitions`](Admin::create_partitions), [`list_topics`](Admin::list_topics), [`describe_topics`](Admin::describe_topics), [`list_offsets`](Admin::list_offsets), [`delete_records`](Admin::delete_records) |
+//! | configurations | [`describe_configs`](Admin::describe_configs), [`incremental_alter_configs`](Admin::incremental_alter_configs), [`alter_configs`](Admin::alter_configs) |
+//! | groups | [`list_groups`](Admin::list_groups), [`describe_groups`](Admin::describe_groups), [`delete_groups`](Admin::delete_groups), [`remove_members`](Admin::remove_members), [`list_group_offsets`](Admin::list_group_offsets), [`alter_group_offsets`](Admin::alter_group_offsets), [`delete_group_offsets`](Admin::delete_group_offsets) |
+//! | transactions | [`list_transactions`](Admin::list_transactions), [`describe_transactions`](Admin::describe_transactions), [`describe_producers`](Admin::describe_producers), [`abort_transaction`](Admin::abort_transaction) |
+//! | access | [`create_acls`](Admin::create_acls), [`describe_acls`](Admin::describe_acls), [`delete_acls`](Admin::delete_acls), [`describe_scram_users`](Admin::describe_scram_users), [`alter_scram_users`](Admin::alter_scram_users), [`create_delegation_token`](Admin::create_delegation_token), [`renew_delegation_token`](Admin::renew_delegation_token), [`expire_delegation_token`](Admin::expire_delegation_token), [`describe_delegation_tokens`](Admin::describe_delegation_tokens) |
+//! | limits | [`describe_client_quotas`](Admin::describe_client_quotas), [`alter_client_quotas`](Admin::alter_client_quotas) |
+//! | replicas | [`elect_leaders`](Admin::elect_leaders), [`alter_reassignments`](Admin::alter_reassignments), [`list_reassignments`](Admin::list_reassignments), [`describe_log_dirs`](Admin::describe_log_dirs), [`alter_replica_log_dirs`](Admin::alter_replica_log_dirs) |
+//! | the cluster | [`describe_cluster`](Admin::describe_cluster), [`describe_features`](Admin::describe_features), [`update_features`](Admin::update_features), [`describe_quorum`](Admin::describe_quorum), [`add_raft_voter`](Admin::add_raft_voter), [`remove_raft_voter`](Admin::remove_raft_voter), [`unregister_broker`](Admin::unregister_broker) |
 
+mod acls;
+mod calls;
+mod cluster;
 mod configs;
+mod delegation_tokens;
 #[cfg(feature = "capi")]
 #[doc(hidden)]
 mod for_capi;
@@ -12,8 +26,11 @@ mod future;
 mod groups;
 mod offsets;
 mod options;
+mod partitions;
+mod quotas;
 mod topics;
 mod transactions;
+mod users;
 
 use std::{sync::Arc, time::Duration};
 
@@ -29,13 +46,30 @@ use ottla_core::{
 
 pub(crate) use self::offsets::offset_query;
 pub use self::{
-    configs::AlterConfigsResults, future::AdminFuture, groups::GroupResults, offsets::RecordsToDelete,
-    options::AdminOptions, transactions::TransactionResults,
+    configs::AlterConfigsResults,
+    future::AdminFuture,
+    groups::GroupResults,
+    offsets::RecordsToDelete,
+    options::AdminOptions,
+    transactions::TransactionResults,
+    users::{scram_password, scram_password_with_salt},
 };
 use crate::{config::Config, logging::Logger, producer::config_error, sasl::OauthToken, start};
+pub use ottla_core::admin::{
+    acls::{AclBinding, AclFilter, AclOperation, AclPermission, AclResourceType, DeletedAcls, PatternType},
+    delegation_tokens::{DelegationToken, NewDelegationToken, Principal, decode_hmac},
+    elections::{Election, ElectionResults, ElectionType},
+    features::{FeatureUpdate, FeatureUpgrade, Features},
+    item_results::ItemResults,
+    log_dirs::{LogDir, LogDirs, ReplicaInLogDir},
+    quorum::{QuorumDescription, QuorumNode, QuorumReplica, Voter, VoterListener},
+    quotas::{QuotaChanges, QuotaEntity, QuotaFilter, QuotaMatch, Quotas},
+    reassignments::{OngoingReassignment, Reassignments},
+    users::{ScramAlteration, ScramCredential, ScramMechanism, ScramUsers},
+};
+pub use ottla_protocol::uuid::Uuid;
 
-/// Describes and changes a cluster: its topics, configurations, records, groups and transactions. Cheap to clone; all clones share the
-/// connections.
+/// Describes and changes a cluster. Cheap to clone; all clones share the connections. [The module](self) lists the calls.
 ///
 /// Every call has two forms with the same arguments: one that blocks for at most the timeout, and one with `_async` behind
 /// its name. That one sends the request at once and returns a future, which needs no particular runtime:

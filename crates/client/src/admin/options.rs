@@ -36,6 +36,8 @@ pub struct AdminOptions {
     pub authorized_operations: bool,
     /// Lists committed offsets only when no open transaction may change them (KIP-447). Needs brokers of Kafka 2.5 or later.
     pub require_stable_offsets: bool,
+    /// Refuses a reassignment of replicas to a different number of brokers. Needs brokers of Kafka 4.1 or later.
+    pub same_replication_factor: bool,
 }
 
 impl AdminOptions {
@@ -49,6 +51,7 @@ impl AdminOptions {
             read_committed: false,
             authorized_operations: false,
             require_stable_offsets: false,
+            same_replication_factor: false,
         }
     }
 
@@ -91,6 +94,13 @@ impl AdminOptions {
     #[must_use]
     pub const fn require_stable_offsets(mut self, required: bool) -> Self {
         self.require_stable_offsets = required;
+        self
+    }
+
+    /// Sets [`AdminOptions::same_replication_factor`].
+    #[must_use]
+    pub const fn same_replication_factor(mut self, required: bool) -> Self {
+        self.same_replication_factor = required;
         self
     }
 

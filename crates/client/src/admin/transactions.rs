@@ -1,6 +1,6 @@
 //! Calls about transactions.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use ottla_core::{
     admin::transactions::{
@@ -9,17 +9,14 @@ use ottla_core::{
         list::{TransactionFilter, TransactionListings, list_transactions},
         producers::{ActiveProducer, describe_producers},
     },
-    error::{Error, ErrorKind, Result},
+    error::Result,
 };
 
-use super::{Admin, AdminFuture, AdminOptions};
+use super::{Admin, AdminFuture, AdminOptions, calls::check_names};
 use crate::topic_name::check_partition;
 
 /// The transactional IDs of a call, each with its result, in the order of the call.
 pub type TransactionResults<T> = Vec<(String, Result<T>)>;
-
-/// The length of a string in the oldest versions of the protocol.
-const MAX_TRANSACTIONAL_ID: usize = 32_767;
 
 impl Admin {
     /// Lists the transactional IDs of all brokers. A broker that fails is in [`TransactionListings::failed`]. Needs brokers of
@@ -74,7 +71,7 @@ impl Admin {
     ) -> AdminFuture<TransactionResults<TransactionDescription>> {
         const NAME: &str = "describe_transactions";
         let options = options.into();
-        if let Err(error) = check_ids(transactional_ids) {
+        if let Err(error) = check_names("transactional ID", transactional_ids.iter().copied()) {
             return AdminFuture::failed(NAME, error);
         }
         let calls = transactional_ids.iter().map(|id| {
@@ -137,27 +134,4 @@ impl Admin {
             .map(|()| move |done| abort_transaction(transaction, options.timeout, done).done(options.how()));
         self.start("abort_transaction", options.timeout, call).and_then(|result| result)
     }
-}
-
-fn check_ids(ids: &[&str]) -> Result<()> {
-    let invalid = |detail: String| Err(Error::new(ErrorKind::InvalidArgument, detail));
-    let mut seen = BTreeSet::new();
-    if ids.is_empty() {
-        return invalid("no transactional IDs; name at least one".to_owned());
-    }
-    for id in ids {
-        if id.is_empty() {
-            return invalid("the transactional ID is empty".to_owned());
-        }
-        if id.len() > MAX_TRANSACTIONAL_ID {
-            let size = id.len();
-            return invalid(format!(
-                "the transactional ID has {size} bytes; brokers take at most {MAX_TRANSACTIONAL_ID}"
-            ));
-        }
-        if !seen.insert(id) {
-            return invalid(format!("transactional ID \"{id}\" is named twice; name each one once per call"));
-        }
-    }
-    Ok(())
 }

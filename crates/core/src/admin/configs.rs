@@ -1,4 +1,4 @@
-//! The configuration of topics, brokers and groups: describes it, changes single properties, or replaces it as a whole.
+//! The configuration of topics, brokers, groups and client metrics: describes it, changes single properties, or replaces it as a whole.
 
 use std::time::Duration;
 
@@ -40,7 +40,23 @@ impl ConfigResource {
         Self { kind: ResourceKind::BROKER, name: id.to_string() }
     }
 
-    /// Returns the consumer group of this name.
+    /// Returns the loggers of the broker of this ID.
+    pub fn broker_logger(id: i32) -> Self {
+        Self { kind: ResourceKind::BROKER_LOGGER, name: id.to_string() }
+    }
+
+    /// Returns the subscription to client metrics of this name.
+    pub fn client_metrics(name: impl Into<String>) -> Self {
+        Self { kind: ResourceKind::CLIENT_METRICS, name: name.into() }
+    }
+
+    /// Returns the ID of the broker that alone knows the configuration; `None` if all brokers know it.
+    pub fn of_broker(&self) -> Option<i32> {
+        let is_of_broker = matches!(self.kind, ResourceKind::BROKER | ResourceKind::BROKER_LOGGER);
+        if is_of_broker { self.name.parse().ok() } else { None }
+    }
+
+    /// Returns the group of this name.
     pub fn group(name: impl Into<String>) -> Self {
         Self { kind: ResourceKind::GROUP, name: name.into() }
     }
@@ -55,7 +71,11 @@ impl ResourceKind {
     pub const TOPIC: Self = Self(2);
     /// A broker.
     pub const BROKER: Self = Self(4);
-    /// A consumer group.
+    /// The levels of a broker's loggers.
+    pub const BROKER_LOGGER: Self = Self(8);
+    /// A subscription to client metrics (KIP-714).
+    pub const CLIENT_METRICS: Self = Self(16);
+    /// A group.
     pub const GROUP: Self = Self(32);
 }
 
@@ -243,8 +263,7 @@ impl Operation for ConfigCall {
 
     /// Returns the route: only a broker itself responds for its own configuration.
     fn route(&self) -> Route {
-        let brokers = self.changes.iter().filter(|(resource, _)| resource.kind == ResourceKind::BROKER);
-        let node = brokers.filter_map(|(resource, _)| resource.name.parse().ok()).next();
+        let node = self.changes.iter().find_map(|(resource, _)| resource.of_broker());
         node.map_or(Route::Any, Route::Node)
     }
 

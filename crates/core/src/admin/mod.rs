@@ -7,17 +7,36 @@
 //! ```
 //!
 //! A call is an operation: it encodes its request, evaluates the response, and may be retried if the response for a
-//! topic shows that the controller moved or that the broker was busy. [`topics`] has the operations on topics,
-//! [`describe`] those that only read, [`configs`] those on configurations, [`records`] those that a partition's leader
-//! serves, [`groups`] those on groups, [`transactions`] those on transactions.
+//! topic shows that the controller moved or that the broker was busy. Most operations are a function that creates the
+//! request and one that reads the response:
+//!
+//! | form | operations |
+//! |---|---|
+//! | [`one_result`]: one request, one result | describe ACLs, users, quotas, quorum, features; unregister a broker; tokens |
+//! | [`item_results`]: a result for each item; some are requested again | ACLs, users, quotas, elections, reassignments |
+//! | [`every_broker`]: one request per broker | groups, transactions, log directories |
+//! | [`Operation`]: everything else | topics, configurations, records, groups |
 
+pub mod acls;
+pub mod config_resources;
 pub mod configs;
+pub mod delegation_tokens;
 pub mod describe;
+pub mod elections;
 mod every_broker;
+pub mod features;
 pub mod groups;
+pub mod item_results;
+pub mod log_dirs;
+mod numbered;
+mod one_result;
+pub mod quorum;
+pub mod quotas;
+pub mod reassignments;
 pub mod records;
 pub mod topics;
 pub mod transactions;
+pub mod users;
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -27,7 +46,11 @@ use std::{
     time::Duration,
 };
 
-use ottla_protocol::{api::ApiKey, error_code::ErrorCode, vocabulary::NodeId};
+use ottla_protocol::{
+    api::ApiKey,
+    error_code::ErrorCode,
+    vocabulary::{NodeId, TopicPartition},
+};
 
 use self::every_broker::{BrokerOperation, EveryBroker, Timing};
 use crate::{
@@ -143,6 +166,8 @@ pub(crate) enum Verdict {
     Next,
     /// Some parts have to be retried because of this error.
     Again(Error),
+    /// The call fails with this error, even if it is a retriable one.
+    Failed(Error),
 }
 
 impl AdminCall {
@@ -258,6 +283,10 @@ impl AdminCalls {
             }
             Ok(Verdict::Next) => {
                 call.state = State::Due;
+                return false;
+            }
+            Ok(Verdict::Failed(error)) => {
+                self.finish(number, Some(error));
                 return false;
             }
             Ok(Verdict::Again(error)) => error,
@@ -412,6 +441,25 @@ impl Part for AdminCalls {
     }
 }
 
+/// Returns a duration as the protocol's number of milliseconds.
+fn millis(duration: Duration) -> i32 {
+    i32::try_from(duration.as_millis()).unwrap_or(i32::MAX)
+}
+
+/// Error: the broker reports a code.
+fn check(code: ErrorCode, message: Option<&str>) -> Result<(), Error> {
+    if code == ErrorCode::NONE { Ok(()) } else { Err(Error::broker(code, message)) }
+}
+
+/// Returns partitions by topic, in their order.
+fn by_topic<'a>(partitions: impl IntoIterator<Item = &'a TopicPartition>) -> BTreeMap<&'a str, Vec<i32>> {
+    let mut topics = BTreeMap::<&str, Vec<i32>>::new();
+    for key in partitions {
+        topics.entry(&key.topic).or_default().push(key.partition);
+    }
+    topics
+}
+
 /// Returns the error for a response that cannot be decoded.
 pub(crate) fn undecodable(error: &ottla_protocol::primitive::DecodeError) -> Error {
     Error::new(ErrorKind::BadResponse, error.to_string())
@@ -435,3 +483,7 @@ impl fmt::Debug for Running {
 
 #[cfg(test)]
 mod scripted;
+#[cfg(test)]
+mod scripted_cluster;
+#[cfg(test)]
+mod scripted_items;

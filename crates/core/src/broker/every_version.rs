@@ -3,6 +3,8 @@
 //! The encoder omits a field that a version does not have if the protocol marks it as ignorable. Any other field that
 //! is set is an error there: the caller has to omit it, or to require newer versions.
 
+mod administration;
+
 use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc, time::Duration};
 
 use ottla_protocol::{
@@ -211,6 +213,28 @@ fn recoded(api: ApiKey, version: i16, bytes: &[u8]) -> Vec<u8> {
         DescribeProducers describe_producers::DescribeProducersRequest,
         DescribeTransactions describe_transactions::DescribeTransactionsRequest,
         ListTransactions list_transactions::ListTransactionsRequest,
+        DescribeAcls describe_acls::DescribeAclsRequest,
+        CreateAcls create_acls::CreateAclsRequest,
+        DeleteAcls delete_acls::DeleteAclsRequest,
+        AlterReplicaLogDirs alter_replica_log_dirs::AlterReplicaLogDirsRequest,
+        DescribeLogDirs describe_log_dirs::DescribeLogDirsRequest,
+        CreateDelegationToken create_delegation_token::CreateDelegationTokenRequest,
+        RenewDelegationToken renew_delegation_token::RenewDelegationTokenRequest,
+        ExpireDelegationToken expire_delegation_token::ExpireDelegationTokenRequest,
+        DescribeDelegationToken describe_delegation_token::DescribeDelegationTokenRequest,
+        ElectLeaders elect_leaders::ElectLeadersRequest,
+        AlterPartitionReassignments alter_partition_reassignments::AlterPartitionReassignmentsRequest,
+        ListPartitionReassignments list_partition_reassignments::ListPartitionReassignmentsRequest,
+        DescribeClientQuotas describe_client_quotas::DescribeClientQuotasRequest,
+        AlterClientQuotas alter_client_quotas::AlterClientQuotasRequest,
+        DescribeUserScramCredentials describe_user_scram_credentials::DescribeUserScramCredentialsRequest,
+        AlterUserScramCredentials alter_user_scram_credentials::AlterUserScramCredentialsRequest,
+        DescribeQuorum describe_quorum::DescribeQuorumRequest,
+        UpdateFeatures update_features::UpdateFeaturesRequest,
+        UnregisterBroker unregister_broker::UnregisterBrokerRequest,
+        ListConfigResources list_config_resources::ListConfigResourcesRequest,
+        AddRaftVoter add_raft_voter::AddRaftVoterRequest,
+        RemoveRaftVoter remove_raft_voter::RemoveRaftVoterRequest,
     }
     out
 }
@@ -244,17 +268,7 @@ fn cases(api: ApiKey) -> Vec<Case> {
                 .chain(group_admin_cases(api))
                 .collect()
         }
-        ApiKey::ApiVersions => vec![Case {
-            what: "the first request of a connection",
-            versions: api.versions(),
-            encode: Box::new(|version, out| {
-                let request = api_versions::ApiVersionsRequest {
-                    client_software_name: "ottla".into(),
-                    client_software_version: "1".into(),
-                };
-                request.encode(version, out)
-            }),
-        }],
+        ApiKey::ApiVersions => api_versions_cases(),
         ApiKey::SaslHandshake => vec![Case {
             what: "the mechanism",
             versions: api.versions(),
@@ -382,8 +396,29 @@ fn admin_cases(api: ApiKey) -> Vec<Case> {
         | ApiKey::DescribeProducers
         | ApiKey::DescribeTransactions
         | ApiKey::ListTransactions => transaction_admin_cases(api),
-        _ => group_admin_cases(api),
+        _ => match administration::cases(api) {
+            cases if cases.is_empty() => group_admin_cases(api),
+            cases => cases,
+        },
     }
+}
+
+fn api_versions_cases() -> Vec<Case> {
+    let api = ApiKey::ApiVersions;
+    [Case {
+        what: "the first request of a connection",
+        versions: api.versions(),
+        encode: Box::new(|version, out| {
+            let request = api_versions::ApiVersionsRequest {
+                client_software_name: "ottla".into(),
+                client_software_version: "1".into(),
+            };
+            request.encode(version, out)
+        }),
+    }]
+    .into_iter()
+    .chain(administration::cases(api))
+    .collect()
 }
 
 /// Returns the requests of an API that administrative calls about transactions send.

@@ -16,7 +16,7 @@ use super::{SERVED, advertised_versions};
 use crate::{cluster::Cluster, connection::Request};
 
 /// The feature that selects the protocol of transactions (KIP-890).
-const TRANSACTION_VERSION: &str = "transaction.version";
+pub(crate) const TRANSACTION_VERSION: &str = "transaction.version";
 /// The first version of EndTxn that exists only with this feature.
 const EPOCH_BUMPS: i16 = 5;
 

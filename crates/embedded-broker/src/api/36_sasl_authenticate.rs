@@ -46,7 +46,8 @@ impl Cluster {
         let failed = |text: String| (ErrorCode::SASL_AUTHENTICATION_FAILED, text);
         let (now, unix_ms) = (self.now, self.unix_ms());
         let illegal = || (ErrorCode::ILLEGAL_SASL_STATE, "there was no SaslHandshake request".to_owned());
-        let Some(listener) = self.sasl_for(id).cloned() else { return Err(illegal()) };
+        let listener = self.sasl_for(id).cloned().ok_or_else(illegal)?;
+        let listener = self.scram_listener(listener);
         let connection = self.connection_mut(id).ok_or_else(illegal)?;
         let SaslState::Running { server, before, .. } = &mut connection.sasl else { return Err(illegal()) };
         match server.handle(&listener, message, unix_ms).map_err(failed)? {

@@ -37,6 +37,8 @@ pub(crate) mod consumer_group_heartbeat;
 pub(crate) mod create_partitions;
 #[path = "19_create_topics.rs"]
 pub(crate) mod create_topics;
+#[path = "38_create_delegation_token.rs"]
+mod delegation_tokens;
 #[path = "42_delete_groups.rs"]
 pub(crate) mod delete_groups;
 #[path = "21_delete_records.rs"]
@@ -59,6 +61,8 @@ pub(crate) mod describe_share_group_offsets;
 pub(crate) mod describe_topic_partitions;
 #[path = "65_describe_transactions.rs"]
 pub(crate) mod describe_transactions;
+#[path = "43_elect_leaders.rs"]
+mod elections;
 #[path = "26_end_txn.rs"]
 pub(crate) mod end_txn;
 #[path = "01_fetch.rs"]
@@ -85,10 +89,10 @@ pub(crate) mod list_config_resources;
 pub(crate) mod list_groups;
 #[path = "02_list_offsets.rs"]
 pub(crate) mod list_offsets;
-#[path = "46_list_partition_reassignments.rs"]
-pub(crate) mod list_partition_reassignments;
 #[path = "66_list_transactions.rs"]
 pub(crate) mod list_transactions;
+#[path = "35_describe_log_dirs.rs"]
+mod log_dirs;
 #[path = "03_metadata.rs"]
 pub(crate) mod metadata;
 #[path = "08_offset_commit.rs"]
@@ -103,10 +107,18 @@ pub(crate) mod offset_for_leader_epoch;
 pub(crate) mod produce;
 #[path = "72_push_telemetry.rs"]
 pub(crate) mod push_telemetry;
+#[path = "55_describe_quorum.rs"]
+mod quorum;
+#[path = "48_describe_client_quotas.rs"]
+mod quotas;
+#[path = "45_alter_partition_reassignments.rs"]
+mod reassignments;
 #[path = "36_sasl_authenticate.rs"]
 pub(crate) mod sasl_authenticate;
 #[path = "17_sasl_handshake.rs"]
 pub(crate) mod sasl_handshake;
+#[path = "50_describe_user_scram_credentials.rs"]
+mod scram_credentials;
 #[path = "79_share_acknowledge.rs"]
 pub(crate) mod share_acknowledge;
 #[path = "78_share_fetch.rs"]
@@ -155,14 +167,29 @@ pub(crate) const SERVED: &[(ApiKey, i16, i16)] = &[
     (ApiKey::DeleteAcls, 1, 3),
     (ApiKey::DescribeConfigs, 1, 4),
     (ApiKey::AlterConfigs, 0, 2),
+    (ApiKey::AlterReplicaLogDirs, 1, 2),
+    (ApiKey::DescribeLogDirs, 1, 5),
     (ApiKey::SaslAuthenticate, 0, 2),
     (ApiKey::CreatePartitions, 0, 3),
+    (ApiKey::CreateDelegationToken, 1, 3),
+    (ApiKey::RenewDelegationToken, 1, 2),
+    (ApiKey::ExpireDelegationToken, 1, 2),
+    (ApiKey::DescribeDelegationToken, 1, 3),
     (ApiKey::DeleteGroups, 0, 2),
+    (ApiKey::ElectLeaders, 0, 2),
     (ApiKey::IncrementalAlterConfigs, 0, 1),
+    (ApiKey::AlterPartitionReassignments, 0, 1),
     (ApiKey::ListPartitionReassignments, 0, 0),
     (ApiKey::OffsetDelete, 0, 0),
+    (ApiKey::DescribeClientQuotas, 0, 1),
+    (ApiKey::AlterClientQuotas, 0, 1),
+    (ApiKey::DescribeUserScramCredentials, 0, 0),
+    (ApiKey::AlterUserScramCredentials, 0, 0),
+    (ApiKey::DescribeQuorum, 0, 2),
+    (ApiKey::UpdateFeatures, 0, 2),
     (ApiKey::DescribeCluster, 0, 2),
     (ApiKey::DescribeProducers, 0, 0),
+    (ApiKey::UnregisterBroker, 0, 0),
     (ApiKey::DescribeTransactions, 0, 0),
     (ApiKey::ListTransactions, 0, 2),
     (ApiKey::ConsumerGroupHeartbeat, 0, 1),
@@ -250,9 +277,6 @@ impl Cluster {
             ApiKey::IncrementalAlterConfigs => {
                 self.respond(request, body, Self::incremental_alter_configs)?
             }
-            ApiKey::ListPartitionReassignments => {
-                self.respond(request, body, Self::list_partition_reassignments)?
-            }
             ApiKey::DescribeCluster => self.respond(request, body, Self::describe_cluster)?,
             ApiKey::ConsumerGroupHeartbeat => self.respond(request, body, Self::consumer_group_heartbeat)?,
             ApiKey::ConsumerGroupDescribe => self.respond(request, body, Self::consumer_group_describe)?,
@@ -299,6 +323,41 @@ impl Cluster {
             ApiKey::DescribeProducers => self.respond(request, body, Self::describe_producers),
             ApiKey::DescribeTransactions => self.respond(request, body, Self::describe_transactions),
             ApiKey::ListTransactions => self.respond(request, body, Self::list_transactions),
+            _ => self.dispatch_of_administration(request, body),
+        }
+    }
+
+    /// Dispatches a request of the APIs that administer users, quotas, replicas and the cluster as a whole.
+    fn dispatch_of_administration(
+        &mut self,
+        request: Request,
+        body: &mut Reader<'_>,
+    ) -> Result<(), DecodeError> {
+        match request.api {
+            ApiKey::AlterReplicaLogDirs => self.respond(request, body, Self::alter_replica_log_dirs),
+            ApiKey::DescribeLogDirs => self.respond(request, body, Self::describe_log_dirs),
+            ApiKey::CreateDelegationToken => self.respond(request, body, Self::create_delegation_token),
+            ApiKey::RenewDelegationToken => self.respond(request, body, Self::renew_delegation_token),
+            ApiKey::ExpireDelegationToken => self.respond(request, body, Self::expire_delegation_token),
+            ApiKey::DescribeDelegationToken => self.respond(request, body, Self::describe_delegation_token),
+            ApiKey::ElectLeaders => self.respond(request, body, Self::elect_leaders),
+            ApiKey::AlterPartitionReassignments => {
+                self.respond(request, body, Self::alter_partition_reassignments)
+            }
+            ApiKey::ListPartitionReassignments => {
+                self.respond(request, body, Self::list_partition_reassignments)
+            }
+            ApiKey::DescribeClientQuotas => self.respond(request, body, Self::describe_client_quotas),
+            ApiKey::AlterClientQuotas => self.respond(request, body, Self::alter_client_quotas),
+            ApiKey::DescribeQuorum => self.respond(request, body, Self::describe_quorum),
+            ApiKey::UpdateFeatures => self.respond(request, body, Self::update_features),
+            ApiKey::UnregisterBroker => self.respond(request, body, Self::unregister_broker),
+            ApiKey::DescribeUserScramCredentials => {
+                self.respond(request, body, Self::describe_user_scram_credentials)
+            }
+            ApiKey::AlterUserScramCredentials => {
+                self.respond(request, body, Self::alter_user_scram_credentials)
+            }
             _ => {
                 self.close(request.connection, "the client sent a request of an API that is not served");
                 Ok(())

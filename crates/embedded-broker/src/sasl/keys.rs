@@ -4,7 +4,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256, Sha512};
 
 /// The hash function of a SCRAM mechanism.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ScramHash {
     /// SHA-256.
     Sha256,
@@ -58,8 +58,13 @@ impl Keys {
             ScramHash::Sha256 => pbkdf2::pbkdf2_hmac::<Sha256>(password, &salt, iterations, &mut salted),
             ScramHash::Sha512 => pbkdf2::pbkdf2_hmac::<Sha512>(password, &salt, iterations, &mut salted),
         }
-        let stored_key = hash.digest(&hash.hmac(&salted, b"Client Key"));
-        Self { salt, iterations, stored_key, server_key: hash.hmac(&salted, b"Server Key") }
+        Self::of_salted_password(hash, &salted, salt, iterations)
+    }
+
+    /// Returns the keys of a salted password.
+    pub fn of_salted_password(hash: ScramHash, salted: &[u8], salt: Vec<u8>, iterations: u32) -> Self {
+        let stored_key = hash.digest(&hash.hmac(salted, b"Client Key"));
+        Self { salt, iterations, stored_key, server_key: hash.hmac(salted, b"Server Key") }
     }
 }
 

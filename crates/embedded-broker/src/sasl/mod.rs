@@ -21,10 +21,11 @@ use ottla_protocol::time::Instant;
 
 use self::{
     jwks::Jwks,
-    keys::{Keys, is_equal},
+    keys::is_equal,
     scram::ScramServer,
     unsecured::{Claims, bearer},
 };
+pub(crate) use keys::Keys;
 pub use keys::ScramHash;
 
 /// Kafka's answer to a token that it does not accept.
@@ -79,28 +80,20 @@ pub struct SaslListener {
 #[derive(Clone)]
 struct User {
     principal: String,
-    password: String,
-    sha256: Keys,
-    sha512: Keys,
+    /// The password of PLAIN; `None` for users that only have SCRAM credentials.
+    password: Option<String>,
+    keys: BTreeMap<ScramHash, Keys>,
 }
 
 impl User {
     fn new(principal: &str, password: &str, iterations: u32) -> Self {
         // A salt per user; in a cluster for tests it may be known.
         let salt = |hash: ScramHash| format!("{}{principal}", hash.size()).into_bytes();
-        let keys = |hash: ScramHash| Keys::new(hash, password.as_bytes(), salt(hash), iterations);
+        let keys = |hash: ScramHash| (hash, Keys::new(hash, password.as_bytes(), salt(hash), iterations));
         Self {
             principal: principal.to_owned(),
-            password: password.to_owned(),
-            sha256: keys(ScramHash::Sha256),
-            sha512: keys(ScramHash::Sha512),
-        }
-    }
-
-    const fn keys(&self, hash: ScramHash) -> &Keys {
-        match hash {
-            ScramHash::Sha256 => &self.sha256,
-            ScramHash::Sha512 => &self.sha512,
+            password: Some(password.to_owned()),
+            keys: [ScramHash::Sha256, ScramHash::Sha512].map(keys).into(),
         }
     }
 }
@@ -172,6 +165,31 @@ impl SaslListener {
         self.users.remove(name);
     }
 
+    /// Adds a delegation token.
+    pub(crate) fn add_token(&mut self, id: &str, hmac: &[u8], owner: &str) {
+        let token = User { principal: owner.to_owned(), ..User::new(id, &base64::encode(hmac), 4096) };
+        self.tokens.insert(id.to_owned(), token);
+    }
+
+    /// Replaces the keys of a user, or removes them.
+    pub(crate) fn set_keys(&mut self, name: &str, hash: ScramHash, keys: Option<&Keys>) {
+        let new = || User { principal: name.to_owned(), password: None, keys: BTreeMap::new() };
+        let user = self.users.entry(name.to_owned()).or_insert_with(new);
+        match keys {
+            Some(keys) => drop(user.keys.insert(hash, keys.clone())),
+            None => drop(user.keys.remove(&hash)),
+        }
+    }
+
+    /// Returns the credentials of the listener's SCRAM mechanisms: user, hash and iterations.
+    pub(crate) fn credentials(&self) -> impl Iterator<Item = (&str, ScramHash, u32)> {
+        self.users.iter().flat_map(|(name, user)| {
+            let keys =
+                user.keys.iter().filter(|(hash, _)| self.mechanisms.contains(&SaslMechanism::Scram(**hash)));
+            keys.map(move |(hash, keys)| (name.as_str(), *hash, keys.iterations))
+        })
+    }
+
     /// Returns the names of the mechanisms.
     pub(crate) fn names(&self) -> Vec<String> {
         self.mechanisms.iter().map(|mechanism| mechanism.name().to_owned()).collect()
@@ -195,7 +213,8 @@ impl SaslListener {
             return Err("Invalid SASL/PLAIN response: expected 3 tokens".to_owned());
         };
         let known = self.users.get(user);
-        let is_right = known.is_some_and(|known| is_equal(known.password.as_bytes(), password.as_bytes()));
+        let known = known.and_then(|known| known.password.as_ref());
+        let is_right = known.is_some_and(|known| is_equal(known.as_bytes(), password.as_bytes()));
         if !is_right || user.is_empty() {
             return Err("Authentication failed: Invalid username or password".to_owned());
         }
@@ -287,7 +306,9 @@ impl Server {
                 let hash = server.hash;
                 let find = |name: &str, is_token: bool| {
                     let users = if is_token { &listener.tokens } else { &listener.users };
-                    users.get(name).map(|user| (user.principal.clone(), user.keys(hash).clone()))
+                    users
+                        .get(name)
+                        .and_then(|user| Some((user.principal.clone(), user.keys.get(&hash)?.clone())))
                 };
                 server.handle(message, find).map_err(|()| {
                     format!(

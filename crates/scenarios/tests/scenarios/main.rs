@@ -1,11 +1,13 @@
 //! Scenarios of the client's behaviour, one file per subject. The crate's documentation says how they run.
 
+mod access;
 mod admin;
 mod assignors;
 mod back_pressure;
 mod bad_input;
 mod bad_subscriptions;
 mod brokers;
+mod cluster_admin;
 mod committed_offsets;
 mod consume;
 mod consumer_groups;

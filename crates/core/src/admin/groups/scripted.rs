@@ -1,6 +1,6 @@
 //! Calls about groups, with scripted brokers.
 
-use std::time::Duration;
+use std::{ops::RangeInclusive, time::Duration};
 
 use ottla_protocol::{
     api::ApiKey,
@@ -62,6 +62,7 @@ pub(in crate::admin) struct Sent {
     owner: AdminRequest,
     pub(in crate::admin) route: Route,
     api: ApiKey,
+    pub(in crate::admin) versions: RangeInclusive<i16>,
     pub(in crate::admin) body: Vec<u8>,
 }
 
@@ -102,7 +103,7 @@ impl Script {
             let Need::Request { route, request, owner: RequestOwner::Admin(owner) } = need else { continue };
             let mut body = Vec::new();
             (request.encode)(version, &mut body).expect("it can be encoded");
-            sent.push(Sent { owner, route, api: request.api, body });
+            sent.push(Sent { owner, route, api: request.api, versions: request.versions, body });
         }
         sent
     }

@@ -1,0 +1,283 @@
+//! The administrative commands: access rules, users, quotas, configurations, replicas, features, the quorum and tokens.
+
+use ottla_embedded_broker::{
+    Authorizer, BrokerId, ClusterOptions, EmbeddedCluster, SaslListener, SaslMechanism, Tail,
+};
+use serde_json::{Value, json};
+
+use super::support::{Folder, Output, ottla, ottla_with_input};
+
+struct Started {
+    _cluster: EmbeddedCluster,
+    servers: String,
+}
+
+impl Started {
+    fn new(options: ClusterOptions) -> Self {
+        let cluster = EmbeddedCluster::start(options).unwrap();
+        cluster.control(|control| control.create_topic("orders", 2, 2)).unwrap();
+        Self { servers: cluster.bootstrap_servers(), _cluster: cluster }
+    }
+
+    /// Runs a command; the name comes first.
+    fn run(&self, arguments: &[&str]) -> Output {
+        ottla(&[&arguments[..1], &["-b", &self.servers], &arguments[1..]].concat())
+    }
+
+    /// Returns the lines of a command that succeeds.
+    fn lines(&self, arguments: &[&str]) -> Vec<String> {
+        let output = self.run(arguments);
+        assert_eq!(output.code, 0, "{arguments:?}: {}", output.err);
+        output.out.lines().map(str::to_owned).collect()
+    }
+
+    /// Returns the rows of a command that succeeds.
+    fn rows(&self, arguments: &[&str]) -> Vec<Value> {
+        let text = self.lines(&[arguments, &["--json"]].concat()).concat();
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// Returns the errors of a command that fails with this exit code.
+    fn fails(&self, code: i32, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert_eq!(output.code, code, "{arguments:?}: {} {}", output.out, output.err);
+        output.err
+    }
+}
+
+fn default() -> Started {
+    Started::new(ClusterOptions::default())
+}
+
+#[test]
+fn acls_are_added_listed_and_removed() {
+    let authorizer = Some(Authorizer::default().super_user("User:ANONYMOUS"));
+    let cluster = Started::new(ClusterOptions { authorizer, ..ClusterOptions::default() });
+    let producer = ["acls", "add", "--allow-principal", "User:alice", "--producer", "--topic", "orders"];
+    let previewed = cluster.rows(&[&producer[..], &["--dry-run"]].concat());
+    assert_eq!((previewed.len(), &previewed[0]["status"]), (3, &json!("would be added")));
+    assert!(cluster.rows(&["acls", "list"]).is_empty());
+    cluster.lines(&producer);
+    let deny =
+        ["acls", "add", "--deny-principal", "User:eve", "--group", "b", "--prefixed", "--host", "10.0.0.1"];
+    cluster.lines(&deny);
+    let rows = cluster.rows(&["acls", "list", "--topic", "orders"]);
+    let operations: Vec<_> = rows.iter().map(|row| row["operation"].as_str().unwrap()).collect();
+    assert_eq!(operations, ["WRITE", "CREATE", "DESCRIBE"]);
+    let rows = cluster.rows(&["acls", "list", "--group", "billing", "--pattern", "match"]);
+    assert_eq!((&rows[0]["host"], &rows[0]["permission"]), (&json!("10.0.0.1"), &json!("DENY")));
+    assert!(cluster.fails(2, &["acls", "remove"]).contains("--all"));
+    assert!(cluster.fails(2, &["acls", "add", "--allow-principal", "User:a"]).contains("--topic"));
+    assert!(cluster.fails(2, &["acls", "list", "--operation", "fly"]).contains("CREATE"));
+    let nameless = ["acls", "add", "--allow-principal", "alice", "--topic", "orders"];
+    assert!(cluster.fails(1, &nameless).contains("Could not parse principal"));
+    let remove = ["acls", "remove", "--principal", "User:alice"];
+    assert_eq!(cluster.rows(&[&remove[..], &["--dry-run"]].concat()).len(), 3);
+    assert_eq!(cluster.rows(&remove)[0]["status"], "removed");
+    assert_eq!(cluster.rows(&["acls", "list"]).len(), 1);
+    assert!(default().fails(1, &["acls", "list"]).contains("SECURITY_DISABLED"));
+}
+
+#[test]
+fn users_get_passwords_from_standard_input_or_a_file() {
+    let cluster = default();
+    let folder = Folder::new("users");
+    let file = folder.file("password", "secret\n");
+    let b = ["users", "-b", &cluster.servers, "set-password", "alice"];
+    let set = |more: &[&str], input: &[u8]| ottla_with_input(&[&b[..], more].concat(), input);
+    assert_eq!(set(&[], b"secret\n").out, "changed user alice\n");
+    assert_eq!(
+        set(&["--mechanism", "scram-sha-256", "--iterations", "4096", "--password-file", &file], b"").code,
+        0
+    );
+    assert_eq!(set(&[], b"").code, 2, "there is no password");
+    let few = set(&["--iterations", "100"], b"secret");
+    assert!(few.code == 1 && few.err.contains("Too few iterations"), "{}", few.err);
+    let rows = cluster.rows(&["users", "list", "alice"]);
+    let found: Vec<_> = rows.iter().map(|row| (&row["mechanism"], &row["iterations"])).collect();
+    assert_eq!(found, [(&json!("SCRAM-SHA-256"), &json!(4096)), (&json!("SCRAM-SHA-512"), &json!(8192))]);
+    let delete = ["users", "delete", "alice", "--mechanism", "SCRAM-SHA-256"];
+    let previewed = cluster.lines(&[&delete[..], &["--dry-run"]].concat());
+    assert_eq!(previewed, ["would be deleted: credential of user alice (SCRAM-SHA-256)"]);
+    cluster.lines(&delete);
+    assert!(cluster.fails(1, &delete).contains("no credentials of this mechanism"));
+    assert!(cluster.fails(1, &["users", "list", "bob"]).contains("bob"));
+}
+
+#[test]
+fn quotas_are_set_listed_and_removed() {
+    let cluster = default();
+    let set = ["quotas", "set", "--user", "alice", "--default-client-id", "producer_byte_rate=1024"];
+    let previewed = cluster.lines(&[&set[..], &["--dry-run"]].concat());
+    assert_eq!(previewed, ["would have set quotas of clients client-id=<default> user=alice"]);
+    assert!(cluster.rows(&["quotas", "list"]).is_empty());
+    cluster.lines(&set);
+    let rows = cluster.rows(&["quotas", "list", "--user", "alice"]);
+    assert_eq!(
+        rows,
+        [
+            json!({"clients": "client-id=<default> user=alice", "quota": "producer_byte_rate", "value": 1024.0})
+        ]
+    );
+    assert!(cluster.rows(&["quotas", "list", "--user", "alice", "--strict"]).is_empty());
+    assert!(cluster.fails(2, &["quotas", "set", "x=1"]).contains("--user"));
+    assert!(cluster.fails(2, &["quotas", "set", "--user", "a", "x=many"]).contains("number"));
+    assert!(cluster.fails(1, &["quotas", "set", "--user", "a", "x=1"]).contains("x"));
+    cluster.lines(&["quotas", "remove", "--user", "alice", "--default-client-id"]);
+    assert!(cluster.rows(&["quotas", "list"]).is_empty());
+}
+
+#[test]
+fn configurations_are_described_set_and_deleted() {
+    let cluster = default();
+    let set = ["configs", "set", "--topic", "orders", "retention.ms=1000"];
+    let previewed = cluster.lines(&[&set[..], &["--dry-run"]].concat());
+    assert_eq!(previewed, ["would be changed: configuration of topic orders"]);
+    cluster.lines(&set);
+    cluster.lines(&["configs", "set", "--topic", "orders", "--append", "cleanup.policy=compact"]);
+    let rows = cluster.rows(&["configs", "describe", "--topic", "orders", "--broker", "1", "--broker", "2"]);
+    let found: Vec<_> = rows.iter().map(|row| (&row["resource"], &row["name"], &row["value"])).collect();
+    let of_topic = json!("topic orders");
+    let expected =
+        [("cleanup.policy", "delete,compact"), ("retention.ms", "1000")].map(|(n, v)| (json!(n), json!(v)));
+    assert_eq!(found, expected.iter().map(|(name, value)| (&of_topic, name, value)).collect::<Vec<_>>());
+    let all = cluster
+        .rows(&["configs", "describe", "--all", "--topic", "orders", "--broker", "1", "--broker", "2"]);
+    for resource in ["topic orders", "broker 1", "broker 2"] {
+        assert!(all.iter().any(|row| row["resource"] == resource), "{resource}");
+    }
+    cluster.lines(&["configs", "delete", "--topic", "orders", "retention.ms"]);
+    assert_eq!(cluster.rows(&["configs", "describe", "--topic", "orders"]).len(), 1);
+    let listed = cluster.rows(&["configs", "list", "--kind", "topic"]);
+    assert_eq!(listed, [json!({"kind": "topic", "name": "orders"})]);
+    assert!(cluster.fails(2, &["configs", "describe"]).contains("--topic"));
+    assert!(cluster.fails(1, &["configs", "set", "--topic", "orders", "no.such=1"]).contains("no.such"));
+}
+
+#[test]
+fn replicas_are_reassigned_by_a_plan() {
+    let cluster = default();
+    let folder = Folder::new("plan");
+    let plan = cluster.lines(&["reassign", "generate", "orders", "--brokers", "2,3"]).concat();
+    let file = folder.file("plan.json", &plan);
+    let previewed = cluster.rows(&["reassign", "execute", &file, "--dry-run"]);
+    assert_eq!((&previewed[0]["replicas"], &previewed[0]["new_replicas"]), (&json!("1,2"), &json!("2,3")));
+    let executed = cluster.run(&["reassign", "execute", &file, "--wait"]);
+    assert!(executed.code == 0 && executed.err.contains("2 of 2 partitions reassigned"), "{}", executed.err);
+    assert!(executed.err.contains("\"replicas\":[1,2]"), "the plan that undoes it: {}", executed.err);
+    let verified = cluster.rows(&["reassign", "verify", &file]);
+    assert!(verified.iter().all(|row| row["status"] == "complete"), "{verified:?}");
+    assert!(cluster.rows(&["reassign", "list"]).is_empty());
+    assert!(cluster.fails(2, &["reassign", "execute", "no-such-file"]).contains("no-such-file"));
+    let alone = ["reassign", "generate", "orders", "--brokers", "1"];
+    assert!(cluster.fails(2, &alone).contains("2 replicas"));
+}
+
+#[test]
+fn reassignments_in_progress_are_waited_for_and_cancelled() {
+    let reassignment_duration = std::time::Duration::from_secs(600);
+    let cluster = Started::new(ClusterOptions { reassignment_duration, ..ClusterOptions::default() });
+    let folder = Folder::new("cancel");
+    let plan = r#"{"partitions": [{"topic": "orders", "partition": 0, "replicas": [3, 1]}]}"#;
+    let file = folder.file("plan.json", plan);
+    let wait = ["reassign", "execute", &file, "--wait", "--wait-timeout", "0.6"];
+    assert!(cluster.fails(1, &wait).contains("1 reassignments are not complete"));
+    let rows = cluster.rows(&["reassign", "list"]);
+    assert_eq!((&rows[0]["adding"], &rows[0]["removing"]), (&json!("3"), &json!("2")));
+    assert_eq!(cluster.rows(&["reassign", "verify", &file])[0]["status"], "in progress");
+    let previewed = cluster.lines(&["reassign", "cancel", "--all", "--dry-run"]);
+    assert_eq!(previewed, ["would be cancelled: reassignment of orders [0]"]);
+    cluster.lines(&["reassign", "cancel", "orders"]);
+    assert!(cluster.rows(&["reassign", "list"]).is_empty());
+    assert!(cluster.fails(1, &["reassign", "verify", &file]).contains("has replicas 1,2"));
+}
+
+#[test]
+fn leaders_are_elected() {
+    let cluster = default();
+    let control = |tail| {
+        cluster._cluster.control(|control| control.kill_broker(BrokerId(1), tail));
+        cluster._cluster.control(|control| control.restart_broker(BrokerId(1)));
+    };
+    control(Tail::Kept);
+    let previewed = cluster.lines(&["elect-leaders", "--all", "--dry-run"]);
+    assert_eq!(previewed, ["would be elected: leader of orders [0]"]);
+    let rows = cluster.rows(&["elect-leaders", "orders"]);
+    let statuses: Vec<_> = rows.iter().map(|row| row["status"].as_str().unwrap()).collect();
+    assert_eq!(statuses, ["elected", "not needed"]);
+    assert!(cluster.rows(&["elect-leaders", "--all"]).is_empty());
+    assert!(cluster.fails(1, &["elect-leaders", "orders:9"]).contains("orders [9]"));
+    assert_eq!(cluster.run(&["elect-leaders"]).code, 2);
+}
+
+#[test]
+fn log_dirs_are_described_and_replicas_are_moved() {
+    let cluster = Started::new(ClusterOptions { log_dirs: 2, ..ClusterOptions::default() });
+    let dirs = cluster.rows(&["log-dirs", "describe"]);
+    assert_eq!((dirs.len(), &dirs[0]["replicas"]), (6, &json!(1)));
+    let path = dirs[1]["log_dir"].as_str().unwrap();
+    let to = ["log-dirs", "move", "--broker", "1", "--to", path, "orders"];
+    let previewed = cluster.lines(&[&to[..], &["--dry-run"]].concat());
+    assert_eq!(previewed, ["would be moved: replica orders [0]"]);
+    cluster.lines(&to);
+    let rows = cluster.rows(&["log-dirs", "describe", "--broker", "1", "--replicas"]);
+    assert_eq!((&rows[0]["log_dir"], &rows[0]["partition"]), (&json!(path), &json!(0)));
+    let nowhere = ["log-dirs", "move", "--broker", "1", "--to", "/nowhere", "orders"];
+    assert!(cluster.fails(1, &nowhere).contains(path));
+}
+
+#[test]
+fn features_are_listed_and_changed() {
+    let cluster = default();
+    let level = || cluster.rows(&["features", "list"])[0]["finalized"].clone();
+    assert_eq!(level(), 2);
+    cluster.lines(&["features", "downgrade", "transaction.version=1", "--dry-run"]);
+    assert_eq!(level(), 2);
+    assert!(cluster.fails(1, &["features", "upgrade", "transaction.version=1"]).contains("downgrade"));
+    cluster.lines(&["features", "downgrade", "transaction.version=1"]);
+    assert_eq!(level(), 1);
+    assert_eq!(cluster.run(&["features", "upgrade", "transaction.version=-1"]).code, 2);
+}
+
+#[test]
+fn quorum_is_described_and_brokers_are_unregistered() {
+    let cluster = default();
+    let status = cluster.rows(&["quorum", "status"]);
+    assert_eq!((&status[0]["leader"], &status[0]["observers"]), (&json!(1), &json!("2,3")));
+    let rows = cluster.rows(&["quorum", "replication"]);
+    assert_eq!((rows.len(), &rows[0]["status"]), (3, &json!("Leader")));
+    assert!(cluster.fails(1, &["quorum", "unregister-broker", "3"]).contains("is up"));
+    cluster._cluster.control(|control| control.kill_broker(BrokerId(3), Tail::Kept));
+    cluster.lines(&["quorum", "unregister-broker", "3", "--dry-run"]);
+    cluster.lines(&["quorum", "unregister-broker", "3"]);
+    assert!(cluster.fails(1, &["quorum", "unregister-broker", "3"]).contains("not currently registered"));
+    let remove = ["quorum", "remove-controller", "1", "--directory-id", "8vKJ3sBpT1yMnOeVgZbE0w"];
+    assert!(cluster.lines(&[&remove[..], &["--dry-run"]].concat())[0].contains("it votes now"));
+    assert!(cluster.fails(1, &remove).contains("RemoveRaftVoter"), "the embedded broker can't do it");
+    assert_eq!(cluster.run(&["quorum", "remove-controller", "1", "--directory-id", "x"]).code, 2);
+}
+
+#[test]
+fn tokens_are_created_renewed_and_expired() {
+    let listener = SaslListener::new(&SaslMechanism::ALL).user("alice", "alice-secret");
+    let cluster = Started::new(ClusterOptions { sasl: Some(listener), ..ClusterOptions::default() });
+    let folder = Folder::new("tokens");
+    let properties = "security.protocol=sasl_plaintext\nsasl.mechanism=PLAIN\nsasl.username=alice\nsasl.password=alice-secret\n";
+    let file = folder.file("alice.properties", properties);
+    let tokens = |arguments: &[&str], input: &[u8]| {
+        let fixed = ["delegation-tokens", "-b", &cluster.servers, "-F", &file];
+        let output = ottla_with_input(&[&fixed[..], arguments, &["--json"]].concat(), input);
+        assert_eq!(output.code, 0, "{}", output.err);
+        serde_json::from_str::<Vec<Value>>(&output.out).unwrap()
+    };
+    let created = tokens(&["create", "--renewer", "User:bob", "--show-hmac"], b"");
+    let hmac = created[0]["hmac"].as_str().unwrap().as_bytes();
+    assert_eq!((&created[0]["owner"], &created[0]["renewers"]), (&json!("User:alice"), &json!("User:bob")));
+    let listed = tokens(&["list"], b"");
+    assert!(listed[0]["hmac"].is_null() && listed[0]["token_id"] == created[0]["token_id"], "{listed:?}");
+    assert!(tokens(&["renew", "--hours", "1"], hmac)[0]["expiry_timestamp"].is_i64());
+    let previewed = tokens(&["expire", "--dry-run"], hmac);
+    assert_eq!(previewed[0]["item"], created[0]["token_id"]);
+    tokens(&["expire"], hmac);
+    assert!(tokens(&["list"], b"").is_empty());
+}
