@@ -195,9 +195,14 @@ impl Connection {
 
     /// Sends a message of SASL without a header, and waits for the response.
     pub fn exchange_raw(&mut self, message: &[u8]) -> Result<Vec<u8>, Broken> {
-        let length = (message.len() as u32).to_be_bytes();
-        self.write(Secret::concat(&[&length, message]).expose())?;
+        self.send_raw(message)?;
         self.read_frame()
+    }
+
+    /// Sends a message of SASL without a header, to which there is no response.
+    pub fn send_raw(&mut self, message: &[u8]) -> Result<(), Broken> {
+        let length = (message.len() as u32).to_be_bytes();
+        self.write(Secret::concat(&[&length, message]).expose())
     }
 
     /// Sets the end of the time for the following requests.

@@ -74,6 +74,10 @@ pub fn authenticate(
         Err(error) => return Err(failed(&error)),
     };
     let lifetime_ms = loop {
+        if exchange.ends_without_response() {
+            connection.send_raw(message.expose()).map_err(|broken| doctor.explain(broken))?;
+            break 0;
+        }
         let answer = send(connection, &exchange, &message).map_err(|broken| match broken {
             // Brokers before 1.0 close the connection instead of responding.
             Broken::Closed(_) if exchange.is_raw => {
@@ -173,6 +177,7 @@ fn no_sasl(doctor: &Doctor) -> Finding {
 
 fn failed(error: &ottla::Error) -> Finding {
     Finding::failed(Problem::AuthenticationFailed, error.context().detail.clone())
+        .advise("the broker's log at this time says more")
 }
 
 fn wrong_credentials(mechanism: Mechanism, text: &str) -> Finding {

@@ -99,6 +99,11 @@ impl Exchange {
         }
     }
 
+    /// Returns true if the broker does not respond to the message that was made last.
+    pub const fn ends_without_response(&self) -> bool {
+        self.is_raw && matches!(self.state, State::Gssapi { is_last: true, .. })
+    }
+
     /// Checks the response to SaslHandshake. `is_again` is true in a re-authentication.
     pub fn check_handshake(&self, code: ErrorCode, offered: &[String], is_again: bool) -> Result<(), Error> {
         let offered = offered.iter().take(50).map(|name| quoted(name)).collect::<Vec<_>>().join(",");

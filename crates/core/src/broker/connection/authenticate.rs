@@ -21,6 +21,9 @@
 //!   (`requests_wait_for_the_answer_to_a_token`).
 //! - The answer with the lifetime of a session takes its time: a session that is counted from its arrival ends too late
 //!   (`session_is_counted_from_the_last_message`).
+//! - Brokers do not respond to the last message of Kerberos if it has no Kafka header, as those before 1.0 and after
+//!   SaslHandshake version 0; Kafka 0.9 has no SaslHandshake at all, and no other mechanism
+//!   (`kerberos_of_kafka_0_9_begins_without_a_handshake`).
 //! - A request in flight, such as JoinGroup, may delay the response to SaslHandshake by minutes
 //!   (`authentication_has_time_for_the_requests_before_it`).
 
@@ -151,6 +154,11 @@ impl Connection {
         let has_messages = self.versions.pick_any(ApiKey::SaslAuthenticate).is_some();
         let highest = i16::from(has_messages);
         let Some(version) = self.versions.pick(ApiKey::SaslHandshake, 0..=highest) else {
+            if self.versions.is_guessed() && sasl.settings().mechanism == Mechanism::Gssapi {
+                let exchange = Exchange::new(Arc::clone(sasl), &self.host, true);
+                self.authentication = Authentication::Running(Box::new(exchange));
+                return self.begin_exchange(now).unwrap_or_else(|error| self.fail(now, error));
+            }
             let detail = "the broker does not support SaslHandshake, which brokers from 0.10 on do; check \
                           security.protocol, and broker.version.fallback if it is set";
             return self.fail(now, Error::new(ErrorKind::Authentication, detail));
@@ -290,8 +298,14 @@ impl Connection {
             let mut bytes = Vec::with_capacity(4 + message.len());
             bytes.extend_from_slice(&length);
             bytes.extend_from_slice(message.expose());
+            let has_response = !exchange.ends_without_response();
             let (id, payload) = (self.next_correlation_id(), Payload::Bytes(bytes));
-            return self.push(now, ApiKey::SaslAuthenticate, 0, RequestTag::Sasl, payload, id, true, timeout);
+            let tag = RequestTag::Sasl;
+            self.push(now, ApiKey::SaslAuthenticate, 0, tag, payload, id, has_response, timeout);
+            if !has_response {
+                self.finish_authentication(now, now, 0);
+            }
+            return;
         }
         let version = self.versions.pick_any(ApiKey::SaslAuthenticate).unwrap_or(0);
         let mut request = SaslAuthenticateRequest { auth_bytes: message.expose().to_vec() };

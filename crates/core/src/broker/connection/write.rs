@@ -4,7 +4,10 @@ use std::{io::IoSlice, time::Duration};
 
 use ottla_protocol::{api::ApiKey, header::RequestHeader};
 
-use super::{Connection, authenticate::Authentication};
+use super::{
+    Connection,
+    authenticate::{Authentication, erase},
+};
 use crate::{
     broker::{
         inflight::{InFlight, Payload, RequestTag},
@@ -88,6 +91,11 @@ impl Connection {
             for request in written.chain(&over[over_before..]) {
                 observer.request_sent(&self.peer(), &exchange(request, request.payload.len()));
             }
+        }
+        if over.len() > over_before {
+            // The last message of Kerberos to an old broker, of which nobody waits for the end.
+            over[over_before..].iter_mut().for_each(erase);
+            over.retain(|request| request.tag != RequestTag::Sasl);
         }
     }
 

@@ -25,7 +25,11 @@ use crate::{
     error::{Error, ErrorKind},
     machine::Instant,
     rng::Rng,
-    sasl::{Mechanism, SaslSettings, SaslShared, Token, shared::Credentials},
+    sasl::{
+        Mechanism, SaslSettings, SaslShared, Token,
+        gssapi::{Kerberos, Negotiation, Reply},
+        shared::Credentials,
+    },
 };
 
 /// A connection, and the broker that the test plays.
@@ -261,6 +265,83 @@ fn broker_without_sasl_handshake_is_an_error() {
     let mut peer = Peer::with("PLAIN", settings);
     peer.connect();
     assert!(peer.failed().contains("broker.version.fallback"));
+}
+
+/// Kerberos with two tokens, and a third message after the broker's protection levels.
+#[derive(Debug)]
+struct Tickets;
+
+#[derive(Debug, Default)]
+struct Tokens {
+    replies: usize,
+    reply: Option<Reply>,
+}
+
+impl Kerberos for Tickets {
+    fn start(&self, host: &str) -> Box<dyn Negotiation> {
+        assert_eq!(host, "b");
+        Box::new(Tokens::default())
+    }
+}
+
+impl Negotiation for Tokens {
+    fn pass(&mut self, message: &[u8]) {
+        let (expected, reply) = [
+            (&b""[..], Reply::Message("token".into())),
+            (b"accepted", Reply::Message("".into())),
+            (b"levels", Reply::Last("none".into())),
+        ][self.replies]
+            .clone();
+        assert_eq!(message, expected);
+        self.replies += 1;
+        self.reply = Some(reply);
+    }
+
+    fn take(&mut self) -> Option<Result<Reply, String>> {
+        self.reply.take().map(Ok)
+    }
+}
+
+/// Sends the messages of Kerberos without headers, and checks that the connection is used after the last one.
+fn exchange_tickets(peer: &mut Peer) {
+    for (message, response) in [(&b"token"[..], &b"accepted"[..]), (b"", b"levels")] {
+        peer.connection.handle_sasl_reply(peer.now);
+        peer.settle();
+        assert_eq!(peer.frame(), message);
+        assert!(!peer.connection.is_ready());
+        peer.send(response);
+    }
+    peer.connection.handle_sasl_reply(peer.now);
+    peer.settle();
+    assert_eq!(peer.frame(), b"none");
+    assert_eq!((peer.ups, peer.connection.is_ready()), (1, true), "no response comes");
+    peer.queue();
+    let (header, _) = peer.request();
+    assert_eq!(header.api_key, ApiKey::Metadata as i16);
+}
+
+#[test]
+fn kerberos_of_kafka_0_9_begins_without_a_handshake() {
+    let settings = ConnectionSettings {
+        ask_versions: false,
+        fallback_release: KafkaVersion(0, 9, 0),
+        ..ConnectionSettings::default()
+    };
+    let mut peer = Peer::with("GSSAPI", settings);
+    peer.shared.set_kerberos(Box::new(Tickets));
+    peer.connect();
+    exchange_tickets(&mut peer);
+}
+
+#[test]
+fn broker_of_0_10_does_not_respond_to_the_last_message_of_kerberos() {
+    let mut peer = Peer::new("GSSAPI");
+    peer.shared.set_kerberos(Box::new(Tickets));
+    peer.ask(&[(ApiKey::Metadata, 1), (ApiKey::SaslHandshake, 0), (ApiKey::ApiVersions, 0)]);
+    let (header, _) = peer.request();
+    assert_eq!((header.api_key, header.api_version), (ApiKey::SaslHandshake as i16, 0));
+    peer.respond(&header, |out| SaslHandshakeResponse::default().encode(0, out).unwrap());
+    exchange_tickets(&mut peer);
 }
 
 #[test]
