@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use ottla::{Admin, ConsumerEvent, Error, ErrorKind, Event};
 
-use crate::client_options::ClientOptions;
+use crate::client_options::{ClientOptions, print_warnings};
 use crate::failure::{Failure, Outcome};
 use crate::progress::eprint_line;
 
@@ -110,7 +110,9 @@ impl EventPrinter {
 
 /// Returns true if the broker was reached, and TLS or the authentication failed.
 fn is_of_security(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Tls | ErrorKind::Authentication)
+    use ErrorKind as K;
+    // A connection that is lost before a response, and another protocol, are often those of another listener.
+    matches!(error.kind(), K::Tls | K::Authentication | K::NotKafka | K::Disconnected)
 }
 
 /// An error of a connection as a short sentence; other errors as they print themselves.
@@ -184,6 +186,7 @@ impl EventWatch {
     /// Creates an admin client, watches its events and waits for the first broker.
     pub fn connect_admin(options: &ClientOptions) -> Outcome<(Admin, EventWatch)> {
         let admin = Admin::new(&options.config()?)?;
+        print_warnings(admin.warnings());
         let watch = EventWatch::start(admin.clone());
         watch.wait_for_broker(options.timeout())?;
         Ok((admin, watch))

@@ -141,7 +141,7 @@ pub fn client(
     let watcher = match &tls {
         None => None,
         Some(tls) => {
-            logger.started(&tls.warnings());
+            logger.warn(&tls.warnings());
             let events = Arc::clone(&events);
             let report = Box::new(move |news| events.push(Event::Credentials(news)));
             Watcher::start(tls, config.positive_millis("ssl.reload.interval.ms"), report).map_err(
@@ -172,7 +172,9 @@ pub fn client(
     let sasl = sasl.map(|shared| Sasl::new(shared, Arc::clone(handle.commands())));
     sasl.as_ref().map_or(Ok(()), Sasl::start_kerberos)?;
     sasl.as_ref().map_or(Ok(()), |sasl| sasl.obtain_tokens(hooks.tokens, issuer))?;
-    Ok(Client { handle, identity, servers, logger, tls, sasl, has_telemetry, _watcher: watcher })
+    let of_tls = tls.as_ref().map_or_else(Vec::new, |tls| tls.warnings());
+    let warnings = [config.warnings(), &of_tls].concat();
+    Ok(Client { handle, identity, servers, logger, warnings, tls, sasl, has_telemetry, _watcher: watcher })
 }
 
 /// Returns a name for a new client, unique in the process: `client.id`, the kind and a number.
@@ -188,6 +190,7 @@ pub struct Client {
     identity: Identity,
     servers: Servers,
     logger: Arc<Logger>,
+    warnings: Vec<String>,
     tls: Option<Arc<TlsContext>>,
     sasl: Option<Sasl>,
     /// `enable.metrics.push`.
@@ -342,6 +345,11 @@ impl Client {
     /// Returns the writer of the client's log lines.
     pub fn logger(&self) -> &Logger {
         &self.logger
+    }
+
+    /// Returns warnings about the configuration and the files that it names.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// Reads the files of certificates and keys again; new connections use them. Error: what is wrong with which property;

@@ -128,6 +128,11 @@ impl Admin {
         Self { inner: Arc::new(Inner { client, events }) }
     }
 
+    /// Returns warnings about the configuration, a sentence each.
+    pub fn warnings(&self) -> &[String] {
+        self.inner.client.warnings()
+    }
+
     /// Returns the oldest [`Event`]: errors that belong to no call, such as a failed connection.
     pub fn poll_event(&self) -> Option<Event> {
         self.inner.events.pop()

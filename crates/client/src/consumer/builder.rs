@@ -70,7 +70,6 @@ impl<'a> ConsumerBuilder<'a> {
         let unused = unused_assignors(&assignors, &group);
         let of_group = group.as_ref().map(|group| Arc::clone(&group.shared)).unwrap_or_default();
         let subscription = Subscription::new(group.as_ref().err().cloned(), of_group, Arc::clone(&events));
-        let warnings = config.warnings().iter().cloned().chain(unused).collect();
         let client = start::client(
             &config,
             logger,
@@ -79,6 +78,7 @@ impl<'a> ConsumerBuilder<'a> {
             self.hooks,
             seed,
         )?;
+        let warnings = client.warnings().iter().cloned().chain(unused).collect();
         let inner = Inner {
             shared,
             client: Arc::new(client),

@@ -78,10 +78,15 @@ impl Logger {
 
     /// Logs the start of the client, and the warnings about its configuration.
     pub(crate) fn started(&self, warnings: &[String]) {
+        self.warn(warnings);
+        self.debug(Context::Generic, |line| line.write(format_args!("client started")));
+    }
+
+    /// Logs warnings about the configuration.
+    pub(crate) fn warn(&self, warnings: &[String]) {
         for warning in warnings {
             self.line(Level::Warn, line::TARGET).write(format_args!("configuration: {warning}"));
         }
-        self.debug(Context::Generic, |line| line.write(format_args!("client started")));
     }
 
     /// Logs the end of the client.

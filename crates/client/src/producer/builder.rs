@@ -92,10 +92,9 @@ impl<'a> ProducerBuilder<'a> {
             self.hooks,
             rng.next_u64(),
         )?);
-        let warnings = config.warnings().to_vec();
         let drop_timeout = config.millis("drop.timeout.ms");
         let config = self.config.raw.clone();
-        let inner = Inner { shared, client, events, warnings, config, drop_timeout, is_unobserved };
+        let inner = Inner { shared, client, events, config, drop_timeout, is_unobserved };
         Ok(Producer { inner: Arc::new(inner) })
     }
 }

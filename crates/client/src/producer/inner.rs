@@ -18,7 +18,6 @@ pub(super) struct Inner {
     pub(super) shared: Arc<ProducerShared>,
     pub(super) client: Arc<start::Client>,
     pub(super) events: Arc<EventQueue>,
-    pub(super) warnings: Vec<String>,
     pub(super) config: RawConfig,
     pub(super) drop_timeout: Duration,
     /// There is no callback for delivery reports: only a [`Delivery`](super::Delivery) receives one.

@@ -294,7 +294,7 @@ impl Producer {
 
     /// Returns warnings about the configuration, a sentence each.
     pub fn warnings(&self) -> &[String] {
-        &self.inner.warnings
+        self.inner.client.warnings()
     }
 
     /// Returns the number of I/O threads that the clients of the process share.

@@ -62,7 +62,6 @@ impl<'a> ShareConsumerBuilder<'a> {
             events,
             held: HeldRecords::default(),
             topics: Mutex::default(),
-            warnings: config.warnings().to_vec(),
         };
         Ok(ShareConsumer { inner: Arc::new(inner) })
     }

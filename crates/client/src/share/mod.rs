@@ -85,7 +85,6 @@ struct Inner {
     events: Arc<EventQueue>,
     held: HeldRecords,
     topics: Mutex<BTreeSet<Arc<str>>>,
-    warnings: Vec<String>,
 }
 
 impl ShareConsumer {
@@ -185,7 +184,7 @@ impl ShareConsumer {
 
     /// Returns warnings about the configuration, a sentence each.
     pub fn warnings(&self) -> &[String] {
-        &self.inner.warnings
+        self.inner.client.warnings()
     }
 
     fn leave(&self, timeout: Duration) -> Result<()> {
