@@ -5,6 +5,8 @@ source "$(dirname "$0")/../support.bash"
 port=${SASL_PORT:-31395} tls_port=$((port + 1)) oidc_port=$((port + 2)) plain_port=$((port - 1))
 # Clients of the listeners FAR and FARS connect through relays that delay each byte by 50 ms.
 far_port=$((port + 3)) fars_port=$((port + 4)) relay_port=$((port + 5)) tls_relay_port=$((port + 6)) controller_port=$((port - 3))
+# The listener of the clients whose access rules are tested; all other clients are super users.
+rules_port=$((port + 7))
 here=$PWD/tests/kafka
 libraries=${OTTLA_KAFKA_JARS:-${OTTLA_CACHE:-$HOME/.cache/ottla}/kafka-4.3.1}
 cd "$work"
@@ -35,14 +37,22 @@ process.roles=broker,controller
 controller.quorum.voters=1@127.0.0.1:$controller_port
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=PLAINTEXT
-listeners=PLAINTEXT://127.0.0.1:$plain_port,SASLP://localhost:$port,SASLS://localhost:$tls_port,OIDC://localhost:$oidc_port,FAR://localhost:$far_port,FARS://localhost:$fars_port,CONTROLLER://127.0.0.1:$controller_port
-advertised.listeners=PLAINTEXT://127.0.0.1:$plain_port,SASLP://localhost:$port,SASLS://localhost:$tls_port,OIDC://localhost:$oidc_port,FAR://localhost:$relay_port,FARS://localhost:$tls_relay_port
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASLP:SASL_PLAINTEXT,SASLS:SASL_SSL,OIDC:SASL_PLAINTEXT,FAR:SASL_PLAINTEXT,FARS:SASL_SSL
+listeners=PLAINTEXT://127.0.0.1:$plain_port,SASLP://localhost:$port,SASLS://localhost:$tls_port,OIDC://localhost:$oidc_port,FAR://localhost:$far_port,FARS://localhost:$fars_port,RULES://localhost:$rules_port,CONTROLLER://127.0.0.1:$controller_port
+advertised.listeners=PLAINTEXT://127.0.0.1:$plain_port,SASLP://localhost:$port,SASLS://localhost:$tls_port,OIDC://localhost:$oidc_port,FAR://localhost:$relay_port,FARS://localhost:$tls_relay_port,RULES://localhost:$rules_port
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASLP:SASL_PLAINTEXT,SASLS:SASL_SSL,OIDC:SASL_PLAINTEXT,FAR:SASL_PLAINTEXT,FARS:SASL_SSL,RULES:SASL_PLAINTEXT
 ssl.keystore.type=PEM
 ssl.keystore.location=$work/broker.all.pem
 delegation.token.secret.key=some-text
 log.dirs=$work/log
 offsets.topic.replication.factor=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
+super.users=User:ANONYMOUS;User:admin;User:alice;User:me
+listener.name.rules.sasl.enabled.mechanisms=PLAIN
+listener.name.rules.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_admin="secret" user_bob="secret";
 P
 modules=org.apache.kafka.common.security
 for listener in saslp sasls far fars; do
@@ -177,3 +187,10 @@ for case in sasl_plaintext/PLAIN sasl_plaintext/SCRAM-SHA-256 sasl_ssl/SCRAM-SHA
   [ $protocol = sasl_ssl ] && properties+=(ssl.ca.location="$work/ca.pem") && at=$tls_relay_port
   again_within 250 bootstrap.servers=localhost:$at security.protocol=$protocol "${properties[@]}"
 done
+
+# Access rules: Kafka permits what was recorded, which is also what embedded brokers are compared with.
+(cd "$root" && OTTLA_SECURED_BOOTSTRAP=localhost:$rules_port timeout 300 \
+  cargo test --quiet --workspace --test scenarios -- --exact access_rules::apache_kafka_permits_what_was_recorded) > rules 2>&1 ||
+  fail "access rules: $(tail -20 rules)"
+contains "1 passed" < rules || fail "access rules: $(tail -5 rules)"
+echo "access rules"

@@ -28,14 +28,17 @@ const fn topic_operation(api: ApiKey) -> Option<AclOperation> {
         | ApiKey::OffsetCommit
         | ApiKey::TxnOffsetCommit
         | ApiKey::DescribeProducers
-        | ApiKey::OffsetDelete => AclOperation::Read,
+        | ApiKey::OffsetDelete
+        | ApiKey::AlterShareGroupOffsets
+        | ApiKey::DeleteShareGroupOffsets => AclOperation::Read,
         ApiKey::ListOffsets
         | ApiKey::OffsetForLeaderEpoch
         | ApiKey::Metadata
         | ApiKey::DescribeTopicPartitions
         | ApiKey::OffsetFetch
         | ApiKey::ConsumerGroupHeartbeat
-        | ApiKey::ShareGroupHeartbeat => AclOperation::Describe,
+        | ApiKey::ShareGroupHeartbeat
+        | ApiKey::DescribeShareGroupOffsets => AclOperation::Describe,
         ApiKey::DeleteRecords | ApiKey::DeleteTopics => AclOperation::Delete,
         ApiKey::CreatePartitions => AclOperation::Alter,
         ApiKey::CreateTopics => AclOperation::Create,
@@ -98,9 +101,17 @@ impl Cluster {
     /// Returns the error of a topic on which the client may not do what the request does.
     pub(crate) fn topic_refusal(&self, request: &Request, topic: &str) -> Option<ErrorCode> {
         let operation = topic_operation(request.api)?;
-        let is_permitted = self.permits(request.connection, operation, ResourceType::Topic, topic)
-            // The right to create on the cluster is the right to create every topic.
-            || operation == AclOperation::Create && self.permits_on_cluster(request.connection, operation);
+        let permits = |operation| self.permits(request.connection, operation, ResourceType::Topic, topic);
+        let on_cluster = |operation| self.permits_on_cluster(request.connection, operation);
+        let is_permitted = match request.api {
+            // A right on the cluster is one on every topic.
+            ApiKey::CreateTopics => permits(operation) || on_cluster(operation),
+            ApiKey::DeleteTopics => {
+                permits(operation) && permits(AclOperation::Describe) || on_cluster(operation)
+            }
+            ApiKey::OffsetForLeaderEpoch => permits(operation) || on_cluster(AclOperation::ClusterAction),
+            _ => permits(operation),
+        };
         (!is_permitted).then_some(ErrorCode::TOPIC_AUTHORIZATION_FAILED)
     }
 

@@ -15,7 +15,7 @@ use ottla_protocol::{
         describe_user_scram_credentials, elect_leaders, find_coordinator, heartbeat,
         incremental_alter_configs, init_producer_id, join_group, leave_group, list_groups, list_offsets,
         list_partition_reassignments, metadata, offset_commit, offset_delete, offset_fetch,
-        offset_for_leader_epoch, sync_group,
+        offset_for_leader_epoch, share_group_describe, share_group_heartbeat, sync_group,
     },
 };
 
@@ -404,6 +404,27 @@ fn permitted_operations_are_reported() {
         ..Default::default()
     };
     assert_eq!(world.call(connection, 2, &request).cluster_authorized_operations, 1 << 5);
+}
+
+#[test]
+fn permitted_operations_on_share_groups_are_reported() {
+    let (mut world, connection) = world(Authorizer::new([
+        allow(AclOperation::Read, ResourceType::Group, "s"),
+        allow(AclOperation::Read, ResourceType::Topic, "t"),
+    ]));
+    let join = share_group_heartbeat::ShareGroupHeartbeatRequest {
+        group_id: "s".to_owned(),
+        member_id: "AAAAAAAAAAAAAAAAAAAAAQ".to_owned(),
+        subscribed_topic_names: Some(vec!["t".to_owned()]),
+        ..Default::default()
+    };
+    assert_eq!(world.call(connection, 1, &join).error_code, ErrorCode::NONE);
+    let request = share_group_describe::ShareGroupDescribeRequest {
+        group_ids: vec!["s".to_owned()],
+        include_authorized_operations: true,
+    };
+    let described = world.call(connection, 1, &request).groups.remove(0);
+    assert_eq!((described.error_code, described.authorized_operations), (ErrorCode::NONE, 1 << 3 | 1 << 8));
 }
 
 #[test]

@@ -14,6 +14,8 @@ use ottla_protocol::{
     generated::{
         fetch::{FetchRequest, request as fetch_request},
         metadata::{MetadataRequest, MetadataResponse, request as metadata_request},
+        sasl_authenticate::SaslAuthenticateRequest,
+        sasl_handshake::SaslHandshakeRequest,
     },
     header::{RequestHeader, ResponseHeader},
     message::{Message, Request},
@@ -71,6 +73,16 @@ impl RawClient {
         stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
         stream.set_nodelay(true).expect("no delay");
         Self { stream, correlation_id: 0 }
+    }
+
+    /// Authenticates with PLAIN.
+    pub fn authenticate(mut self, user: &str, password: &str) -> Self {
+        let request = SaslHandshakeRequest { mechanism: "PLAIN".to_owned() };
+        assert_eq!(self.call(1, &request).error_code, ErrorCode::NONE);
+        let request = SaslAuthenticateRequest { auth_bytes: format!("\0{user}\0{password}").into_bytes() };
+        let response = self.call(2, &request);
+        assert_eq!(response.error_code, ErrorCode::NONE, "{:?}", response.error_message);
+        self
     }
 
     /// Connects to the broker that creates topics.

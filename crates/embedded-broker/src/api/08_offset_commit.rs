@@ -16,7 +16,8 @@ impl Cluster {
         body: OffsetCommitRequest,
     ) -> OffsetCommitResponse {
         let (now, epoch) = (self.now, body.generation_id_or_member_epoch);
-        let checked = self.check_group(request, &body.group_id).and_then(|()| {
+        let permitted = self.check_group(request, &body.group_id);
+        let checked = permitted.and_then(|()| {
             if self.is_share_group(&body.group_id) {
                 return Err(ErrorCode::GROUP_ID_NOT_FOUND);
             }
@@ -58,11 +59,13 @@ impl Cluster {
                     let group = self.groups.entry(&body.group_id);
                     group.check_commit_of(&body.member_id, epoch, id, partition.partition_index)
                 });
+                // The coordinator only learns of topics that exist and that the client may read.
                 let error_code = match (checked, &name) {
-                    (Err(error), _) => error,
+                    (Err(error), _) if permitted.is_err() => error,
                     _ if refused.is_some() => refused.unwrap_or_default(),
-                    (Ok(()), None) => unknown,
-                    (Ok(()), Some(_)) if !known => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+                    (_, None) => unknown,
+                    (_, Some(_)) if !known => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+                    (Err(error), Some(_)) => error,
                     (Ok(()), Some(_))
                         if partition.committed_metadata.as_ref().is_some_and(|m| m.len() > 4096) =>
                     {

@@ -6,12 +6,13 @@ use ottla_protocol::{
 };
 
 use crate::{
+    acls::ResourceType,
     cluster::Cluster,
     connection::Request,
     share_groups::{ShareGroup, ShareMember},
 };
 
-/// The operations that every client may perform on a group: there are no access rules.
+/// The operations that exist for groups, as bits.
 const GROUP_OPERATIONS: i32 = 3400;
 
 impl Cluster {
@@ -39,7 +40,12 @@ impl Cluster {
                 }
             };
             if body.include_authorized_operations && described.error_code == ErrorCode::NONE {
-                described.authorized_operations = GROUP_OPERATIONS;
+                described.authorized_operations = self.permitted_operations(
+                    request.connection,
+                    GROUP_OPERATIONS,
+                    ResourceType::Group,
+                    &group_id,
+                );
             }
             response.groups.push(response::Group { group_id, ..described });
         }

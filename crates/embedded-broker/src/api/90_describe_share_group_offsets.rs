@@ -25,20 +25,36 @@ impl Cluster {
         };
         for requested in body.groups {
             let group_id = requested.group_id;
+            let checked = self.check_group(request, &group_id);
             let mut described = response::Group { group_id: group_id.clone(), ..Default::default() };
-            match (self.check_group(request, &group_id), self.share_groups.groups.get(&group_id)) {
+            let is_permitted =
+                |topic: &request::Topic| self.topic_refusal(request, &topic.topic_name).is_none();
+            let named =
+                requested.topics.map(|topics| topics.into_iter().partition::<Vec<_>, _>(is_permitted));
+            let asks_nothing = named
+                .as_ref()
+                .is_some_and(|(permitted, refused)| permitted.is_empty() && !refused.is_empty());
+            match (checked, self.share_groups.groups.get(&group_id)) {
                 (Err(error), _) => described.error_code = error,
+                (Ok(()), _) if asks_nothing => {}
                 (Ok(()), None) => {
                     described.error_code = ErrorCode::GROUP_ID_NOT_FOUND;
                     described.error_message = Some(format!("Group {group_id} not found."));
                 }
                 (Ok(()), Some(group)) => {
-                    let topics = requested.topics.unwrap_or_else(|| self.share_topics(group));
+                    let topics = match &named {
+                        Some((permitted, _)) => permitted.clone(),
+                        None => self.share_topics(group).into_iter().filter(is_permitted).collect(),
+                    };
                     described.topics = topics
                         .into_iter()
                         .map(|topic| self.share_offsets(group, topic, request.version))
                         .collect();
                 }
+            }
+            if described.error_code == ErrorCode::NONE {
+                let refused = named.into_iter().flat_map(|(_, refused)| refused);
+                described.topics.extend(refused.map(refused_topic));
             }
             response.groups.push(described);
         }
@@ -90,5 +106,20 @@ impl Cluster {
             topic_id: index.and_then(|index| self.topics.get(index)).map_or(Uuid::ZERO, |topic| topic.id),
             topic_name: topic.topic_name,
         }
+    }
+}
+
+/// Returns the part of a response about a topic that the client may not describe.
+fn refused_topic(topic: request::Topic) -> response::Topic {
+    let partition = |partition_index| response::Partition {
+        partition_index,
+        start_offset: -1,
+        error_code: ErrorCode::TOPIC_AUTHORIZATION_FAILED,
+        ..Default::default()
+    };
+    response::Topic {
+        topic_name: topic.topic_name,
+        topic_id: Uuid::ZERO,
+        partitions: topic.partitions.into_iter().map(partition).collect(),
     }
 }

@@ -3,7 +3,7 @@
 use ottla_protocol::{
     error_code::ErrorCode,
     generated::alter_share_group_offsets::{
-        AlterShareGroupOffsetsRequest, AlterShareGroupOffsetsResponse, response,
+        AlterShareGroupOffsetsRequest, AlterShareGroupOffsetsResponse, request as alter_request, response,
     },
     uuid::Uuid,
 };
@@ -18,12 +18,32 @@ impl Cluster {
     ) -> AlterShareGroupOffsetsResponse {
         let mut response =
             AlterShareGroupOffsetsResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
-        if let Err((error_code, message)) = self.check_empty_share_group(request, &body.group_id) {
+        let is_permitted =
+            |topic: &alter_request::Topic| self.topic_refusal(request, &topic.topic_name).is_none();
+        let (permitted, refused): (Vec<_>, Vec<_>) = body.topics.into_iter().partition(is_permitted);
+        let checked = match self.check_group_access(request, &body.group_id) {
+            // The coordinator does not learn of a request without topics.
+            Ok(()) if permitted.is_empty() && !refused.is_empty() => Ok(()),
+            _ => self.check_empty_share_group(request, &body.group_id),
+        };
+        if let Err((error_code, message)) = checked {
             response.error_code = error_code;
             response.error_message = Some(message).filter(|message| !message.is_empty());
             return response;
         }
-        for topic in body.topics {
+        for topic in refused {
+            let partition = |partition: alter_request::Partition| response::Partition {
+                partition_index: partition.partition_index,
+                error_code: ErrorCode::TOPIC_AUTHORIZATION_FAILED,
+                error_message: None,
+            };
+            response.responses.push(response::Response {
+                topic_name: topic.topic_name,
+                topic_id: Uuid::ZERO,
+                partitions: topic.partitions.into_iter().map(partition).collect(),
+            });
+        }
+        for topic in permitted {
             let index = self.topics.by_name(&topic.topic_name);
             let mut altered = response::Response {
                 topic_id: index.and_then(|index| self.topics.get(index)).map_or(Uuid::ZERO, |topic| topic.id),

@@ -24,6 +24,10 @@ impl Cluster {
         }
         for topic in body.topics {
             let mut deleted = response::Response { topic_name: topic.topic_name, ..Default::default() };
+            if let Some(error_code) = self.topic_refusal(request, &deleted.topic_name) {
+                response.responses.push(response::Response { error_code, ..deleted });
+                continue;
+            }
             let index = self.topics.by_name(&deleted.topic_name);
             match index.and_then(|index| Some((index, self.topics.get(index)?))) {
                 Some((index, topic)) => {

@@ -1,6 +1,7 @@
 //! Scenarios of the client's behaviour, one file per subject. The crate's documentation says how they run.
 
 mod access;
+mod access_rules;
 mod admin;
 mod assignors;
 mod back_pressure;
