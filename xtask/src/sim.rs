@@ -12,7 +12,7 @@ cargo xtask sim SEED
 cargo xtask sim --group SEED
 cargo xtask sim --schedule NAME
 cargo xtask sim --crowd SEED
-cargo xtask sim --sasl SEED
+cargo xtask sim --sasl | --sasl-outage | --sasl-week SEED
 cargo xtask sim --transaction SEED
 
 Replays one seed of the simulator: its knobs, its trace line by line, and the first broken guarantee, if any. SEED is
@@ -22,8 +22,14 @@ decimal or 0x-hexadecimal.
   --schedule NAME  a group in a certain situation, such as leader-dies; an unknown NAME lists them, `all` runs each
   --crowd SEED     a group of 500 members
   --sasl SEED      one seed whose clients authenticate
+  --sasl-outage SEED  the same for two and a half hours, of which the identity provider is down for one
+  --sasl-week SEED    the same for a week, with sessions of an hour
   --transaction SEED  the world of transactions of one seed
 ";
+
+/// The flags of `cargo xtask sim` with a value.
+const FLAGS: [&str; 7] =
+    ["--group", "--schedule", "--crowd", "--sasl", "--sasl-outage", "--sasl-week", "--transaction"];
 
 const SWARM_HELP: &str = "\
 cargo xtask swarm [--groups | --transactions] [--seeds COUNT] [--first SEED] [--minutes N]
@@ -41,11 +47,7 @@ pub fn sim(args: &[String]) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         [seed] => simulator(&[seed]),
-        [flag, what]
-            if ["--group", "--schedule", "--crowd", "--sasl", "--transaction"].contains(&flag.as_str()) =>
-        {
-            simulator(&[flag, what])
-        }
+        [flag, what] if FLAGS.contains(&flag.as_str()) => simulator(&[flag, what]),
         _ => Err(SIM_HELP.into()),
     }
 }

@@ -2,7 +2,8 @@
 //! fresh ones for N minutes. `--hunt FIRST COUNT CHECKER` runs seeds until a checker notices a broken guarantee.
 //! `--group SEED` replays a world of a consumer group, `--schedule NAME` runs a schedule of a group (`all` runs each),
 //! `--crowd SEED` a group of 500 members. `--groups` and `--hunt-groups` are like `--swarm` and `--hunt` with the worlds of
-//! consumer groups, `--hunt-sasl` like `--hunt` with worlds in which clients authenticate. `--transaction SEED`,
+//! consumer groups, `--hunt-sasl` like `--hunt` with worlds in which clients authenticate; `--sasl SEED` replays one, `--sasl-outage
+//! SEED` one whose identity provider is down for an hour, `--sasl-week SEED` one of a week. `--transaction SEED`,
 //! `--transactions` and `--hunt-transactions` run the worlds of transactions. `--minutes N` runs fresh seeds, every second one
 //! with its group.
 
@@ -74,6 +75,14 @@ fn main() -> ExitCode {
         },
         Some("--sasl") => match number(1) {
             Some(seed) => one(&Knobs::with_sasl(seed)),
+            None => usage(),
+        },
+        Some("--sasl-outage") => match number(1) {
+            Some(seed) => one(&Knobs::with_outage(seed)),
+            None => usage(),
+        },
+        Some("--sasl-week") => match number(1) {
+            Some(seed) => one(&Knobs::with_sasl_for_a_week(seed)),
             None => usage(),
         },
         Some("--group") => match number(1) {
@@ -349,7 +358,7 @@ fn parse(text: &str) -> Option<u64> {
 
 fn usage() -> ExitCode {
     eprintln!(
-        "usage: ottla-sim SEED | --swarm SEEDS | --groups SEEDS | --minutes N | --hunt FIRST COUNT CHECKER | --group SEED | --schedule NAME | --crowd SEED | --hunt-groups FIRST COUNT CHECKER | --sasl SEED | --hunt-sasl FIRST COUNT CHECKER | --transaction SEED | --transactions SEEDS | --hunt-transactions FIRST COUNT CHECKER\nSEEDS: FIRST COUNT | --minutes N"
+        "usage: ottla-sim SEED | --swarm SEEDS | --groups SEEDS | --minutes N | --hunt FIRST COUNT CHECKER | --group SEED | --schedule NAME | --crowd SEED | --hunt-groups FIRST COUNT CHECKER | --sasl SEED | --sasl-outage SEED | --sasl-week SEED | --hunt-sasl FIRST COUNT CHECKER | --transaction SEED | --transactions SEEDS | --hunt-transactions FIRST COUNT CHECKER\nSEEDS: FIRST COUNT | --minutes N"
     );
     ExitCode::from(2)
 }

@@ -174,6 +174,37 @@ impl Knobs {
         Self { sasl: Some(SaslKnobs::from_seed(seed)), ..Self::from_seed(seed) }
     }
 
+    /// Draws every knob, and makes an identity provider fail for an hour while records flow.
+    pub fn with_outage(seed: u64) -> Self {
+        Self::undisturbed(seed, Duration::from_secs(9_000), SaslKnobs::with_outage())
+    }
+
+    /// Draws every knob, and makes clients authenticate for a week.
+    pub fn with_sasl_for_a_week(seed: u64) -> Self {
+        Self::undisturbed(seed, Duration::from_secs(7 * 86_400), SaslKnobs::for_a_week(seed))
+    }
+
+    /// Draws every knob of a world in which records flow evenly for a long time, and nothing but authentication may fail.
+    fn undisturbed(seed: u64, time: Duration, sasl: SaslKnobs) -> Self {
+        let mut knobs = Self::from_seed(seed);
+        // A response to Fetch at the least every half minute.
+        knobs.consumer.fetch_wait_max = Duration::from_secs(30);
+        Self {
+            sasl: Some(sasl),
+            steady: true,
+            records: 2_000,
+            faults_for: time,
+            fault_every: time,
+            fault_kinds: 0,
+            lossy: false,
+            doubts: false,
+            no_identity_for: Duration::ZERO,
+            hasty_for: Duration::ZERO,
+            queries: Queries::NONE,
+            ..knobs
+        }
+    }
+
     /// Returns the settings of each topic; topics without their own have `usual` ones.
     pub fn topic_settings(&self, usual: &TopicSettings) -> Vec<TopicSettings> {
         let mut rng = Rng::from_seed(self.seed ^ 0x0_1d_70);

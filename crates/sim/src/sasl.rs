@@ -35,6 +35,8 @@ pub struct SaslKnobs {
     pub failing_tokens: u64,
     /// Once in this number of steps the brokers get a new password; 0 is never.
     pub new_password_every: u64,
+    /// When the identity provider fails for good, after the start, and for how long.
+    pub outage: Option<(Duration, Duration)>,
 }
 
 /// The Unix time of the cluster's clock at its start in milliseconds.
@@ -53,6 +55,31 @@ impl SaslKnobs {
             token_seconds: pick(&[2, 5, 30, 3600]),
             failing_tokens: pick(&[0, 30, 60]),
             new_password_every: pick(&[0, 100, 400]),
+            outage: None,
+        }
+    }
+
+    /// Tokens of half an hour, and an identity provider that is down for an hour.
+    pub const fn with_outage() -> Self {
+        const MINUTE: Duration = Duration::from_secs(60);
+        Self {
+            mechanism: SaslMechanism::OauthBearerUnsecured,
+            max_session: None,
+            token_seconds: 1_800,
+            failing_tokens: 0,
+            new_password_every: 0,
+            outage: Some((MINUTE.saturating_mul(20), MINUTE.saturating_mul(60))),
+        }
+    }
+
+    /// Sessions and tokens of an hour, and nothing that fails.
+    pub fn for_a_week(seed: u64) -> Self {
+        Self {
+            max_session: Some(Duration::from_secs(3_600)),
+            token_seconds: 3_600,
+            failing_tokens: 0,
+            new_password_every: 0,
+            ..Self::from_seed(seed)
         }
     }
 
@@ -87,6 +114,7 @@ pub struct Authenticators {
     rng: Rng,
     /// Each client, and whether it has asked for a token.
     clients: Vec<(Arc<SaslShared>, Arc<Flag>)>,
+    start: Instant,
     /// The number of the brokers' password, and when the applications learn it.
     password: u64,
     learned_at: Option<Instant>,
@@ -115,6 +143,7 @@ impl Authenticators {
             clients: clients.map(of_client).collect(),
             knobs: knobs.clone(),
             rng: Rng::from_seed(seed ^ 0xa0_7b),
+            start: world.now,
             password: 0,
             learned_at: None,
         }
@@ -146,7 +175,10 @@ impl Authenticators {
                 continue;
             }
             let commands = &world.clients[client].commands;
-            if may && self.rng.chance(self.knobs.failing_tokens, 100) {
+            let is_down = self.knobs.outage.is_some_and(|(begin, time)| {
+                (self.start + begin..self.start + begin + time).contains(&world.now)
+            });
+            if may && (self.rng.chance(self.knobs.failing_tokens, 100) || is_down) {
                 world.trace.note(world.now, format_args!("{client} gets no token"));
                 let reason = "the identity provider is down".to_owned();
                 commands.push(Command::TokenFailed { reason, retry_in: RETRY });

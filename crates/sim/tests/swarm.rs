@@ -275,3 +275,15 @@ fn clients_that_authenticate_keep_all_guarantees() {
     assert!(records > 2_000, "hardly anything was acknowledged: {records}");
     assert!(reauthentications > 200, "hardly any session was renewed: {reauthentications}");
 }
+
+#[test]
+fn clients_survive_an_hour_without_their_identity_provider() {
+    for seed in 1..=2 {
+        let outcome = run(&Knobs::with_outage(seed), false);
+        assert_eq!(outcome.broken, None, "seed {seed}: cargo xtask sim --sasl-outage {seed}");
+        // The last tokens ended 40 minutes before the provider was back, and everything was sent before and after.
+        let share = outcome.acknowledged * 100 / outcome.records;
+        assert!((50..=100).contains(&share), "seed {seed}: {share} % of the records were written");
+        assert!(outcome.reauthentications > 0, "seed {seed}");
+    }
+}
