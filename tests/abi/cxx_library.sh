@@ -26,7 +26,7 @@ built() {
   local into=$work/$1 program
   shift
   mkdir -p "$into"
-  for program in examples/cpp/{producer,consumer} crates/capi/tests/cpp/callbacks; do
+  for program in examples/cpp/{producer,consumer} crates/capi/tests/cpp/{callbacks,secured}; do
     c++ -Wall -Wextra -o "$into/$(basename "$program")" "$program.cpp" "$@"
   done
 }
@@ -70,3 +70,14 @@ if original librdkafka1 librdkafka-dev librdkafka++1; then
   equal "symbols of the original that are missing" "" \
     "$(LC_ALL=C comm -23 <(symbols "$lib/librdkafka++.so.1") <(symbols "$OTTLA_PREFIX/lib/librdkafka++.so.1"))"
 fi
+
+# TLS and SASL, with certificates as bytes, the program's check of certificates, and credentials that are replaced.
+secured_brokers
+secure() {
+  "$work/$1/secured" "$work/secured" > "$work/secured.out" 2> "$work/errors" || fail "SASL_SSL, $1: $(cat "$work/errors")"
+  equal "SASL_SSL, $1: lines that say yes" 9 "$(grep -c ': yes$' "$work/secured.out")"
+  equal "SASL_SSL, $1: lines that say no" "" "$(grep ': no$' "$work/secured.out" || cat "$work/errors")"
+}
+LD_LIBRARY_PATH=$OTTLA_PREFIX/lib secure shared
+secure static
+[ ! -d "$work/original" ] || LD_LIBRARY_PATH=$lib secure original

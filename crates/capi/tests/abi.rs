@@ -17,6 +17,7 @@ use std::{
 
 use ottla_embedded_broker::{
     Authorizer, ClusterOptions, EmbeddedCluster, Fault, FaultAction, SaslListener, SaslMechanism,
+    TestAuthority,
 };
 use ottla_protocol::api::ApiKey;
 
@@ -286,6 +287,33 @@ fn programs_in_c_authenticate() {
     for secret in ["hunter2", "alice-secret", "eyJzdWIiOiJhbGljZSIsImV4cCI6NDEwMjQ0NDgwMH0"] {
         assert!(!said.contains(secret), "a secret is in a log");
     }
+}
+
+#[test]
+fn programs_in_c_pass_certificates_and_check_them() {
+    let folder = folder("tls");
+    let (authority, other) = (TestAuthority::new("CA").unwrap(), TestAuthority::new("Other CA").unwrap());
+    let client = authority.issue("client", &[]).unwrap();
+    for (name, bytes) in [
+        ("ca.pem", authority.pem().as_bytes()),
+        ("ca.der", authority.der()),
+        ("other.pem", other.pem().as_bytes()),
+        ("client.pem", client.pem.as_bytes()),
+        ("client.der", &client.der),
+        ("client.key", client.key_pem.as_bytes()),
+        ("client.key.der", &client.key_der),
+    ] {
+        fs::write(folder.join(name), bytes).unwrap();
+    }
+    let tls = Some(authority.listener(&["127.0.0.1"], true).unwrap());
+    let cluster =
+        EmbeddedCluster::start(ClusterOptions { brokers: 1, tls, ..ClusterOptions::default() }).unwrap();
+    let program = program(&folder, &here("tests/c/tls.c"));
+    let said = run(with_library(&folder, &program).arg(cluster.bootstrap_servers()).arg(&folder));
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(said.contains("Produce"), "the program logs");
+    let key = client.key_pem.lines().nth(1).unwrap();
+    assert!(!said.contains(key), "the key is in a log");
 }
 
 #[test]
