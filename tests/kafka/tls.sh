@@ -55,6 +55,16 @@ openssl pkcs8 -topk8 -in client.key -passout pass:secret -scrypt -out client.scr
 openssl pkcs8 -topk8 -in client.key -passout pass:secret -v1 PBE-SHA1-3DES -out client.pbes1
 openssl pkcs12 -export -in client.pem -inkey client.key -certfile ca.pem -passout pass:secret -out client.p12
 openssl pkcs12 -export -in client.pem -inkey client.key -certfile ca.pem -passout pass:secret -legacy -out client.rc2.p12
+openssl x509 -in client.pem -outform DER -out client.der
+openssl pkcs8 -topk8 -nocrypt -in client.key -outform DER -out client.key.der
+# OpenSSL writes EC keys as SEC1.
+openssl ecparam -name prime256v1 -genkey -noout -out ec.sec1
+openssl ec -in ec.sec1 -aes128 -passout pass:secret -out ec.legacy 2> /dev/null
+openssl req -new -key ec.sec1 -out ec.csr -subj "/CN=ec" 2> /dev/null
+openssl x509 -req -in ec.csr -CA ca.pem -CAkey ca.key -CAcreateserial -out ec.pem -days 1 -extfile extensions 2> /dev/null
+openssl pkcs8 -topk8 -in client.key -passout pass:secret -v1 PBE-MD5-DES -provider legacy -provider default -out client.md5des
+mkdir authorities
+cp ca.pem authorities/ca.pem
 keytool -importkeystore -srckeystore client.p12 -srcstorepass secret -destkeystore client.jks -deststoretype JKS \
   -deststorepass secret > keytool.log 2>&1 || fail "keytool: $(cat keytool.log)"
 keytool -importcert -noprompt -file ca.pem -alias ca -keystore trust.p12 -storetype PKCS12 -storepass secret > keytool.log 2>&1
@@ -72,6 +82,14 @@ for key in client.key client.pkcs1 client.legacy client.legacy3des client.aes cl
   connects $ca $certificate ssl.key.location=$work/$key ssl.key.password=secret
   echo "key: $key"
 done
+for key in ec.sec1 ec.legacy; do
+  connects $ca ssl.certificate.location="$work/ec.pem" ssl.key.location=$work/$key ssl.key.password=secret
+  echo "key: $key"
+done
+connects $ca ssl.certificate.location="$work/client.der" ssl.key.location="$work/client.key.der"
+connects ssl.ca.location="$work/authorities" $certificate ssl.key.location=$work/client.key
+SSL_CERT_FILE=$work/ca.pem connects $certificate ssl.key.location=$work/client.key
+echo "DER, a folder of certificates, the system's certificates"
 for store in client.p12 client.rc2.p12 client.jks; do
   connects $ca ssl.keystore.location=$work/$store ssl.keystore.password=secret
   echo "store: $store"
@@ -100,6 +118,9 @@ refuses "password is wrong" $mtls_port security.protocol=ssl $ca $certificate ss
 refuses "password is wrong" $mtls_port security.protocol=ssl $ca ssl.keystore.location=$work/client.p12 ssl.keystore.password=x
 refuses "password is wrong" $mtls_port security.protocol=ssl $ca ssl.keystore.location=$work/client.jks ssl.keystore.password=x
 refuses "ssl.key.password is not set" $mtls_port security.protocol=ssl $ca $certificate ssl.key.location=$work/client.legacy
+refuses "openssl pkcs8 -topk8" $mtls_port security.protocol=ssl $ca $certificate ssl.key.location=$work/client.md5des \
+  ssl.key.password=secret
+SSL_CERT_FILE=$work/other.pem refuses "not trusted" $port security.protocol=ssl
 refuses "does not belong to" $mtls_port security.protocol=ssl $ca $certificate ssl.key.location=$work/other.key
 
 # Records in both directions, with batches larger than a TLS record.

@@ -8,8 +8,8 @@ use std::{
 };
 
 use ottla_embedded_broker::{
-    ApiKey, BrokerId, ClientAuthentication, ClusterOptions, EmbeddedCluster, ErrorCode, SaslListener,
-    SaslMechanism, ScramHash, Tail, TlsListener,
+    ApiKey, Authorizer, BrokerId, ClientAuthentication, ClusterOptions, EmbeddedCluster, ErrorCode, Fault,
+    FaultAction, SaslListener, SaslMechanism, ScramHash, Tail, TlsListener,
 };
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, DnType, IsCa, Issuer, KeyIdMethod,
@@ -467,6 +467,96 @@ fn topics_that_can_not_be_used_are_recognized() {
     let first = servers.split(',').next().unwrap().to_owned();
     cluster.control(|control| control.kill_broker(BrokerId(2), Tail::Kept));
     Examined::with(&first, &[], &["--topic", "alone"]).expect("no_leader", "topic", &["1 of 2 (1)"]);
+}
+
+/// Starts a server that reads a little and closes the connection.
+fn closing_server() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 1000]);
+        }
+    });
+    address
+}
+
+#[test]
+fn closed_connections_and_unreachable_addresses_are_told_apart() {
+    let words = ["security.protocol", "broker.version.fallback"];
+    Examined::of(&closing_server(), &[]).expect("closed", "api", &words);
+    // No connection is possible to a broadcast address.
+    Examined::of("255.255.255.255:9092", &[]).expect("unreachable", "tcp", &["firewall"]);
+}
+
+#[test]
+fn failed_handshake_of_another_protocol_is_recognized() {
+    let other = server(b"220 mail.example ESMTP ready\r\n");
+    Examined::of(&other, &[TLS]).expect("tls_failed", "tls", &["does not respond in TLS", "host and port"]);
+    Examined::of(&closing_server(), &[TLS]).expect("tls_failed", "tls", &["security.protocol"]);
+}
+
+#[test]
+fn certificate_that_breaks_a_rule_is_recognized() {
+    let ca = Authority::new("Test CA");
+    let own_ca = |params: &mut CertificateParams| params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let cluster = tls_broker(ca.listener(LOCAL, &ClientAuthentication::None, own_ca));
+    let trusted = format!("ssl.ca.pem={}", ca.pem);
+    let words = ["CA:TRUE", "made for a test", "issue a new certificate"];
+    Examined::of(&cluster.bootstrap_servers(), &[TLS, &trusted]).expect("bad_certificate", "tls", &words);
+}
+
+#[test]
+fn broker_that_can_not_authenticate_is_recognized() {
+    let cluster = sasl_broker();
+    let error = FaultAction::Error(ErrorCode::UNKNOWN_SERVER_ERROR);
+    cluster.control(|control| control.inject(Fault::new(error).api(ApiKey::SaslHandshake)));
+    let properties = [&["security.protocol=sasl_plaintext", "sasl.mechanisms=PLAIN"], USER].concat();
+    let examined = Examined::of(&cluster.bootstrap_servers(), &properties);
+    examined.expect("authentication_failed", "sasl", &["UNKNOWN_SERVER_ERROR", "broker's log"]);
+}
+
+#[test]
+fn replicas_that_are_behind_are_a_warning() {
+    let cluster = EmbeddedCluster::start(ClusterOptions { brokers: 2, ..ClusterOptions::default() }).unwrap();
+    cluster.control(|control| control.create_topic("t", 2, 2)).unwrap();
+    let first = cluster.bootstrap_servers().split(',').next().unwrap().to_owned();
+    cluster.control(|control| control.kill_broker(BrokerId(2), Tail::Kept));
+    let examined = Examined::with(&first, &[], &["--topic", "t"]);
+    let json = &examined.json;
+    assert_eq!((examined.code, &json["ok"]), (0, &Value::Bool(true)), "{json:#}");
+    assert_eq!(json["warnings"], serde_json::json!(["under_replicated"]));
+    assert!(json.to_string().contains("2 of 2 (0, 1)") && json.to_string().contains("min.insync.replicas"));
+}
+
+#[test]
+fn groups_that_can_not_be_used_are_recognized() {
+    let group = |cluster: &EmbeddedCluster| {
+        Examined::with(&cluster.bootstrap_servers(), &[], &["--group", "billing"])
+    };
+    let cluster = broker(|options| options.authorizer = Some(Authorizer::default()));
+    let words = ["--operation Read --group 'billing'", "kafka-acls.sh"];
+    group(&cluster).expect("not_authorized", "group", &words);
+    let cluster = broker(|_| {});
+    let error = FaultAction::Error(ErrorCode::COORDINATOR_NOT_AVAILABLE);
+    cluster.control(|control| control.inject(Fault::new(error).api(ApiKey::FindCoordinator)));
+    let words = ["COORDINATOR_NOT_AVAILABLE", "__consumer_offsets"];
+    group(&cluster).expect("group_unavailable", "group", &words);
+}
+
+#[test]
+fn responses_that_make_no_sense_are_recognized() {
+    let cluster = broker(|_| {});
+    cluster.control(|control| {
+        control.create_topic("odd", 1, 1).unwrap();
+        control.set_topic_error("odd", Some(ErrorCode::INVALID_TOPIC_EXCEPTION));
+    });
+    let odd = Examined::with(&cluster.bootstrap_servers(), &[], &["--topic", "odd"]);
+    odd.expect("bad_response", "topic", &["INVALID_TOPIC_EXCEPTION"]);
+    let cluster = broker(|_| {});
+    let short = FaultAction::TruncateResponse(9);
+    cluster.control(|control| control.inject(Fault::new(short).api(ApiKey::ApiVersions)));
+    Examined::of(&cluster.bootstrap_servers(), &[]).expect("closed", "api", &["within a response"]);
 }
 
 #[test]

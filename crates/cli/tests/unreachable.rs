@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
+use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster, SaslListener, SaslMechanism};
 
 mod support;
 
@@ -79,6 +79,18 @@ fn failed_tls_leads_to_the_doctor_and_not_to_the_address() {
     let last = output.err.lines().last().unwrap();
     assert!(last.contains("TLS failed") && last.contains("`ottla doctor`"), "{last}");
     assert!(!last.contains("the broker is running"), "{last}");
+}
+
+#[test]
+fn client_without_sasl_is_told_of_the_listener() {
+    let sasl = SaslListener::new(&[SaslMechanism::Plain]).user("alice", "secret");
+    let options = ClusterOptions { brokers: 1, sasl: Some(sasl), ..ClusterOptions::default() };
+    let brokers = EmbeddedCluster::start(options).unwrap();
+    let output = ottla(&["metadata", "-b", &brokers.bootstrap_servers(), "--timeout", "1"]);
+    assert_eq!(output.code, 1);
+    let last = output.err.lines().last().unwrap();
+    assert!(last.contains("requires SASL") && last.contains("security.protocol"), "{last}");
+    assert!(last.contains("`ottla doctor`"), "{last}");
 }
 
 #[test]

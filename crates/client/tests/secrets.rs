@@ -6,8 +6,11 @@
 
 use std::{
     fmt::Debug,
+    io::{Read, Write},
+    net::TcpListener,
     panic,
     sync::{Arc, Mutex},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -21,6 +24,8 @@ const SECONDS: Duration = Duration::from_secs(20);
 const PASSWORD: &str = "correct-horse-battery";
 const WRONG_PASSWORD: &str = "incorrect-horse-battery";
 const TOKEN_NAME: &str = "token-of-nobody-else";
+/// A token without a signature: {"alg":"none"}.{"sub":"alice","exp":4102444800}.
+const TOKEN: &str = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbGljZSIsImV4cCI6NDEwMjQ0NDgwMH0.";
 
 /// All output of the process.
 static OUTPUT: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -153,6 +158,15 @@ fn no_output_contains_a_secret() {
         ("sasl.oauthbearer.config", &*token),
     ];
     run(&config(&unsecured)).unwrap();
+    with_an_identity_provider(&config);
+    let keys = [
+        ("sasl.mechanisms", "AWS_MSK_IAM"),
+        ("sasl.aws.access.key.id", "AKIDEXAMPLE"),
+        ("sasl.aws.secret.access.key", PASSWORD),
+        ("sasl.aws.session.token", WRONG_PASSWORD),
+        ("sasl.aws.region", "eu-central-1"),
+    ];
+    run(&config(&keys)).unwrap_err();
     wrong_configurations(config, &client.key_pem);
     a_callback_panics(&user("PLAIN", PASSWORD));
 
@@ -162,10 +176,56 @@ fn no_output_contains_a_secret() {
         assert!(has(part), "the output has no {part:?}, so that the test shows nothing");
     }
     let broker_keys = key_body(&client.key_pem);
-    for secret in [PASSWORD, WRONG_PASSWORD, &broker_keys, "correct-horse"] {
+    // The header `Authorization` of the identity provider's client.
+    let basic = "bWU6Y29ycmVjdC1ob3JzZS1iYXR0ZXJ5";
+    for secret in [PASSWORD, WRONG_PASSWORD, &broker_keys, "correct-horse", TOKEN, basic] {
         if let Some(text) = output.iter().find(|text| text.contains(secret)) {
             panic!("{secret} is in: {}", text.chars().take(2000).collect::<String>());
         }
+    }
+}
+
+/// Starts a token endpoint. It issues a token, or repeats the request in its refusal.
+fn identity_provider(issues: bool) -> String {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/token", server.local_addr().unwrap());
+    thread::spawn(move || {
+        for mut socket in server.incoming().flatten() {
+            let (mut request, mut part) = (Vec::new(), [0; 4096]);
+            while !request.ends_with(b"scope=x") {
+                match socket.read(&mut part) {
+                    Ok(0) | Err(_) => break,
+                    Ok(count) => request.extend_from_slice(&part[..count]),
+                }
+            }
+            let echo = String::from_utf8_lossy(&request).replace(['\r', '\n', '"'], " ");
+            let (status, body) = match issues {
+                true => ("200 OK", format!("{{\"access_token\":\"{TOKEN}\"}}")),
+                false => ("401 No", format!("{{\"error\":\"no\",\"error_description\":\"{echo}\"}}")),
+            };
+            let head = format!(
+                "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+                body.len()
+            );
+            let _ = socket.write_all((head + &body).as_bytes());
+        }
+    });
+    url
+}
+
+/// Tokens that the library gets with a client's secret.
+fn with_an_identity_provider(config: &impl Fn(&[(&str, &str)]) -> Config) {
+    for issues in [true, false] {
+        let url = identity_provider(issues);
+        let properties = [
+            ("sasl.mechanisms", "OAUTHBEARER"),
+            ("sasl.oauthbearer.method", "oidc"),
+            ("sasl.oauthbearer.client.id", "me"),
+            ("sasl.oauthbearer.client.secret", PASSWORD),
+            ("sasl.oauthbearer.scope", "x"),
+            ("sasl.oauthbearer.token.endpoint.url", &url),
+        ];
+        assert_eq!(run(&config(&properties)).is_ok(), issues);
     }
 }
 
@@ -213,7 +273,7 @@ fn a_callback_panics(config: &Config) {
     let until = Instant::now() + SECONDS;
     while !OUTPUT.lock().unwrap().iter().any(|text| text.contains("on purpose")) {
         assert!(Instant::now() < until, "the callback was not called");
-        std::thread::sleep(Duration::from_millis(10));
+        thread::sleep(Duration::from_millis(10));
     }
     drop(producer);
 }

@@ -88,7 +88,8 @@ impl fmt::Display for CredentialsEvent {
             ),
             Self::Expiring { certificate, days, at } => write!(
                 f,
-                "the client's certificate {certificate} expires at {at}, which is within {days} days: renew it"
+                "the client's certificate {certificate} expires at {at}, in {days} day{} or less: renew it",
+                if *days == 1 { "" } else { "s" }
             ),
         }
     }

@@ -116,7 +116,8 @@ impl Doctor {
             }
             code => {
                 let text = format!("{}: {}", code.name(), code.description());
-                return Err(Finding::failed(Problem::BadResponse, text));
+                return Err(Finding::failed(Problem::BadResponse, text)
+                    .advise("check the topic's name, and the broker's log at this time"));
             }
         }
         let permitted = operations(topic.topic_authorized_operations);
@@ -173,7 +174,8 @@ impl Doctor {
             ErrorCode::GROUP_AUTHORIZATION_FAILED => return Err(self.no_group_access(group)),
             code => {
                 let text = format!("{}: {}", code.name(), code.description());
-                return Err(Finding::failed(Problem::GroupUnavailable, text));
+                return Err(Finding::failed(Problem::GroupUnavailable, text)
+                    .advise("the group's coordinator may be starting: try again, and look into its log"));
             }
         }
         let permitted = operations(set);

@@ -219,9 +219,11 @@ impl Doctor {
             }
             Broken::Malformed(why) => {
                 Finding::failed(Problem::BadResponse, format!("the response can't be understood: {why}"))
+                    .advise("check that the port belongs to Kafka's brokers themselves, and not to a proxy or another product")
             }
             Broken::Unsupported(api) => {
                 Finding::failed(Problem::BadResponse, format!("the broker has no usable version of {api}"))
+                    .advise("use brokers of Kafka 0.10 or newer")
             }
         }
     }

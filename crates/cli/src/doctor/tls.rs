@@ -151,7 +151,8 @@ pub fn explain(doctor: &Doctor, failure: TlsFailure) -> Finding {
         TlsProblem::ClientCertificateRefused => failed(Problem::ClientCertificateRefused)
             .advise("add the CA of the client's certificate to the broker's ssl.truststore.location")
             .advise("present the intermediate certificates, too: append them to ssl.certificate.location"),
-        _ => failed(Problem::TlsFailed),
+        _ => failed(Problem::TlsFailed)
+            .advise("the broker's log may say more; a proxy between client and broker may be the cause"),
     }
 }
 

@@ -31,7 +31,7 @@ impl ClusterCore {
             Route::Controller if self.brokers.any_up() => {
                 "not sent: the metadata name no controller".to_owned()
             }
-            _ => String::new(),
+            _ => self.last_down.as_ref().map_or_else(String::new, |error| format!("the last error: {error}")),
         };
         Error::new(ErrorKind::AllBrokersDown, detail)
     }

@@ -211,6 +211,7 @@ impl ServerFirst {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rng::Rng;
 
     const NONCE: &str = "rOprNGfwEbeRWgbNEkqO";
     const FULL: &str = "rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0";
@@ -281,6 +282,41 @@ mod tests {
         }
         let mut of_others = start(Hash::Sha256).0;
         assert!(matches!(of_others.handle(server_first.as_bytes(), Some(&salted)), Ok(Progress::Derive)));
+    }
+
+    /// Changes up to three bytes of a message, or its end.
+    fn mutated(rng: &mut Rng, message: &str) -> Vec<u8> {
+        let mut bytes = message.as_bytes().to_vec();
+        for _ in 0..=rng.below(3) {
+            let at = rng.below(bytes.len().max(1) as u64) as usize;
+            match rng.below(5) {
+                0 => bytes.truncate(at),
+                1 => bytes.insert(at.min(bytes.len()), rng.below(256) as u8),
+                2 => bytes.extend_from_within(at.min(bytes.len())..),
+                _ => bytes.iter_mut().skip(at).take(1).for_each(|byte| *byte ^= 1 << rng.below(8)),
+            }
+        }
+        bytes
+    }
+
+    #[test]
+    fn mutated_messages_have_a_result_and_prove_nothing() {
+        let (mut rng, first) = (Rng::from_seed(14), format!("r={FULL},s={SALT},i=4096"));
+        let last = format!("v={}", EXCHANGES[0].2);
+        let (mut scram, _) = start(Hash::Sha256);
+        scram.handle(first.as_bytes(), None).unwrap();
+        let (_, salted) = scram.derive().unwrap();
+        for _ in 0..5_000 {
+            let mut scram = Scram { credentials: Arc::clone(&salted.credentials), ..start(Hash::Sha256).0 };
+            if let Err(error) = scram.handle(&mutated(&mut rng, &first), None) {
+                assert!(error.len() < 1000 && !error.contains("pencil"), "{error}");
+            }
+            let mut scram = Scram { credentials: Arc::clone(&salted.credentials), ..start(Hash::Sha256).0 };
+            assert!(matches!(scram.handle(first.as_bytes(), Some(&salted)), Ok(Progress::Send(_))));
+            let bytes = mutated(&mut rng, &last);
+            let proves = matches!(scram.handle(&bytes, None), Ok(Progress::Done));
+            assert!(!proves || bytes.starts_with(last.as_bytes()), "{}", String::from_utf8_lossy(&bytes));
+        }
     }
 
     #[test]

@@ -146,12 +146,19 @@ impl Shared {
 
 /// Responds to the broker's protection levels (RFC 4752): none, because TLS protects connections.
 fn levels(context: &mut Context, message: &[u8]) -> Result<Secret, String> {
-    let offered = context.unwrap(message)?;
-    let [levels, ..] = offered[..] else { return Err("the broker sent no protection levels".to_owned()) };
-    if offered.len() != 4 || levels & 1 == 0 {
-        return Err("the broker demands a protection of messages, which Kafka does not have".to_owned());
-    }
+    check_levels(&context.unwrap(message)?)?;
     context.wrap(&[1, 0, 0, 0])
+}
+
+/// Checks the protection levels that the broker offers: a byte of levels, and a size of three bytes.
+fn check_levels(offered: &[u8]) -> Result<(), String> {
+    match offered {
+        [levels, _, _, _] if levels & 1 == 1 => Ok(()),
+        [_, _, _, _] => {
+            Err("the broker demands a protection of messages, which Kafka does not have".to_owned())
+        }
+        other => Err(format!("the broker's protection levels have {} bytes instead of 4", other.len())),
+    }
 }
 
 impl fmt::Debug for KerberosThread {
@@ -163,5 +170,21 @@ impl fmt::Debug for KerberosThread {
 impl fmt::Debug for Running {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Negotiation({})", self.shared.target)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check_levels;
+
+    #[test]
+    fn protection_levels_have_four_bytes_and_permit_none() {
+        assert_eq!(check_levels(&[7, 0, 0x40, 0]), Ok(()));
+        for size in [0, 1, 3, 5, 70_000] {
+            assert!(check_levels(&vec![1; size]).unwrap_err().contains("instead of 4"), "{size}");
+        }
+        for levels in [0, 2, 4, 0xfe] {
+            assert!(check_levels(&[levels, 0, 0, 0]).unwrap_err().contains("protection of messages"));
+        }
     }
 }

@@ -8,16 +8,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ottla_core::sasl::{
-    base64::{self, Alphabet},
-    oidc::{Algorithm, AssertionKey, AssertionSettings, Endpoint, Grant, OidcSettings},
+use ottla_core::{
+    rng::Rng,
+    sasl::{
+        base64::{self, Alphabet},
+        oidc::{Algorithm, AssertionKey, AssertionSettings, Endpoint, Grant, OidcSettings},
+    },
+    secret::Secret,
 };
 use rcgen::{CertificateParams, KeyPair};
 use ring::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};
 use rustls::{ServerConfig, ServerConnection, StreamOwned, pki_types::PrivateKeyDer};
 use serde_json::{Value, json};
 
-use super::{IssuedToken, TokenClient, TokenFailure, unix_ms};
+use super::{IssuedToken, TokenClient, TokenFailure, answer, http::Answer, unix_ms};
 
 const SECRET: &str = "hunter2 ü";
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -321,6 +325,42 @@ fn responses_without_a_usable_token_are_errors() {
     let opaque = ok(json!({ "access_token": "opaque", "expires_in": "3600" }));
     let left = Idp::answering(opaque).fetch().unwrap().expires_ms - unix_ms();
     assert!((3_500_000..=3_600_000).contains(&left), "{left}");
+}
+
+#[test]
+fn mutated_responses_have_a_result() {
+    let idp = Idp::answering(Vec::new());
+    let settings = idp.settings(credentials());
+    let now_ms = unix_ms();
+    let body = json!({ "access_token": token_with(&json!({ "sub": "alice", "exp": exp(), "x": [1, {}] })), "expires_in": 60 });
+    let sample = body.to_string().into_bytes();
+    let (mut rng, mut tokens) = (Rng::from_seed(14), 0);
+    for number in 0..20_000 {
+        let mut bytes = sample.clone();
+        for _ in 0..=rng.below(3) {
+            let at = rng.below(bytes.len() as u64) as usize;
+            match rng.below(4) {
+                0 => bytes[at] = b"\"{}[].,:0e-\\\0"[rng.below(13) as usize],
+                1 => drop(bytes.drain(at..(at + 8).min(bytes.len()))),
+                2 => bytes.extend_from_within(at..),
+                _ => bytes[at] ^= 1 << rng.below(8),
+            }
+            if bytes.is_empty() {
+                bytes.push(b'{');
+            }
+        }
+        let status = if number % 4 == 0 { 400 } else { 200 };
+        let content_type = "application/json".to_owned();
+        let answer = Answer { status, content_type, location: None, body: Secret::new(bytes) };
+        match answer::token(&answer, &settings, now_ms) {
+            Ok(issued) => {
+                assert!(issued.expires_ms > now_ms);
+                tokens += 1;
+            }
+            Err(failure) => assert!(failure.reason.len() < 700, "{}", failure.reason),
+        }
+    }
+    assert!((100..19_000).contains(&tokens), "{tokens} tokens");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The errors of TLS sessions in words: what failed, why, and what to change.
 
 use ottla_core::error::{Error, ErrorKind};
-use rustls::AlertDescription;
+use rustls::{AlertDescription, PeerMisbehaved};
 
 use super::refusal::Refusal;
 
@@ -93,6 +93,17 @@ fn text(error: &rustls::Error, first: Option<[u8; 5]>, is_open: bool) -> String 
              ssl.curves.list and ssl.sigalgs.list here, and ssl.enabled.protocols and ssl.cipher.suites of the broker"
         ),
         E::InvalidCertificate(why) => format!("the broker's certificate is refused: {why}"),
+        E::PeerMisbehaved(PeerMisbehaved::TooManyRenegotiationRequests) => {
+            "the broker asks for a renegotiation again and again, which this client refuses: enable TLS 1.3 on the broker, \
+             which has none"
+                .to_owned()
+        }
+        E::PeerMisbehaved(why) => format!(
+            "the broker breaks a rule of TLS ({why:?}): a proxy in between may have a defect, or someone interferes"
+        ),
+        E::DecryptError => {
+            "a record of the broker can't be decrypted: it was changed on its way, by a defect or by an attacker".to_owned()
+        }
         other => format!("{other}"),
     }
 }

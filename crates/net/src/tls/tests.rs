@@ -1,6 +1,7 @@
 //! Handshakes in memory with good and bad certificates, which are made here.
 
 mod kinds;
+mod sessions;
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -129,14 +130,27 @@ fn shake(settings: TlsSettings, server: ServerConfig, host: &str) -> Result<Serv
     shake_with(&context, server, host)
 }
 
-fn shake_with(context: &TlsContext, server: ServerConfig, host: &str) -> Result<ServerConnection, String> {
+fn shake_with(
+    context: &TlsContext,
+    server: impl Into<Arc<ServerConfig>>,
+    host: &str,
+) -> Result<ServerConnection, String> {
+    both_sides(context, server.into(), host).map(|(_, server)| server)
+}
+
+/// Performs a handshake and returns both sides.
+fn both_sides(
+    context: &TlsContext,
+    server: Arc<ServerConfig>,
+    host: &str,
+) -> Result<(ClientConnection, ServerConnection), String> {
     let name = ServerName::try_from(host.to_owned()).unwrap();
     let mut client = ClientConnection::new(
         context.config_for(Broker { address: format!("{HOST}:9093"), node_id: Some(7) }),
         name,
     )
     .unwrap();
-    let mut server = ServerConnection::new(Arc::new(server)).unwrap();
+    let mut server = ServerConnection::new(server).unwrap();
     let mut bytes = Vec::new();
     for _ in 0..20 {
         while client.wants_write() {
@@ -166,7 +180,7 @@ fn shake_with(context: &TlsContext, server: ServerConfig, host: &str) -> Result<
             && !client.is_handshaking()
             && !server.is_handshaking()
         {
-            return Ok(server);
+            return Ok((client, server));
         }
     }
     Err("the handshake does not end".to_owned())

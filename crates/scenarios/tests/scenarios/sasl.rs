@@ -11,12 +11,18 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use ottla::{Config, Consumer, Delivery, Error, ErrorKind, Event, OauthToken, Offset, Producer, Record};
+use ottla::{
+    Admin, Config, Consumer, Delivery, Error, ErrorKind, Event, OauthToken, Offset, Producer, Record,
+};
 use ottla_embedded_broker::{
     ApiKey, ClusterOptions, EmbeddedCluster, Fault, FaultAction, RequestRecord, SaslListener, SaslMechanism,
     ScramHash, TestAuthority,
 };
-use ottla_scenarios::TIMEOUT;
+use ottla_protocol::{
+    error_code::ErrorCode,
+    generated::{sasl_authenticate::SaslAuthenticateRequest, sasl_handshake::SaslHandshakeRequest},
+};
+use ottla_scenarios::{TIMEOUT, raw::RawClient};
 use ring::{
     rand::SystemRandom,
     signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair},
@@ -157,6 +163,9 @@ fn wrong_password_is_an_error_and_a_new_one_is_used_at_once() {
         // Without the notification, the next attempt would be too late.
         config.set("reconnect.backoff.ms", "600000").unwrap();
         config.set("reconnect.backoff.max.ms", "600000").unwrap();
+        // A call that can't be made fails with the reason.
+        let refused = Admin::new(&config).unwrap().describe_cluster(Duration::from_secs(1)).unwrap_err();
+        assert!(refused.to_string().contains("Authentication failed"), "{refused}");
         let producer = impatient(config);
         let delivery = producer.topic("t").send_tracked(Record::new().value("x")).unwrap();
         let error = authentication_error(&producer);
@@ -166,6 +175,18 @@ fn wrong_password_is_an_error_and_a_new_one_is_used_at_once() {
         producer.set_sasl_credentials("alice", PASSWORD.into()).unwrap();
         delivery.wait(TIMEOUT).unwrap();
     }
+}
+
+#[test]
+fn connection_can_not_authenticate_again_as_another_user() {
+    let cluster = cluster(listener().user("bob", PASSWORD));
+    let mut client = RawClient::connect(&cluster.bootstrap_servers()).authenticate("alice", PASSWORD);
+    let request = SaslHandshakeRequest { mechanism: "PLAIN".to_owned() };
+    assert_eq!(client.call(1, &request).error_code, ErrorCode::NONE);
+    let request = SaslAuthenticateRequest { auth_bytes: format!("\0bob\0{PASSWORD}").into_bytes() };
+    let response = client.call(2, &request);
+    assert_eq!(response.error_code, ErrorCode::SASL_AUTHENTICATION_FAILED);
+    assert!(response.error_message.unwrap_or_default().contains("Cannot change principals"));
 }
 
 #[test]

@@ -1,13 +1,17 @@
 //! Connections with TLS to embedded brokers, and to servers that misbehave.
 
 use std::{
-    io::{Read, Write},
-    net::TcpListener,
+    io::{self, Read, Write},
+    net::{SocketAddr, TcpListener, TcpStream},
+    sync::{Arc, Mutex, mpsc},
     thread,
     time::{Duration, Instant},
 };
 
-use ottla::{Admin, Config, Consumer, Error, ErrorKind, Event, Offset, Producer, Record, Topic};
+use ottla::{
+    Admin, Config, Consumer, Error, ErrorKind, Event, Offset, Producer, Record, SystemTransport, Topic,
+    Transport,
+};
 use ottla_embedded_broker::{
     Acl, AclOperation, Authorizer, ClusterOptions, EmbeddedCluster, Listener, ListenerId, PrincipalMapping,
     ResourceType, SaslListener, SaslMechanism, ScramHash, TestAuthority,
@@ -182,6 +186,7 @@ fn verification_can_be_disabled() {
     let mut config = config(&cluster.bootstrap_servers(), &other);
     config.set("enable.ssl.certificate.verification", "false").unwrap();
     let admin = Admin::new(&config).unwrap();
+    assert!(admin.warnings()[0].contains("are NOT verified"), "{:?}", admin.warnings());
     assert_eq!(admin.describe_cluster(TIMEOUT).unwrap().brokers.len(), 3);
 }
 
@@ -239,6 +244,7 @@ fn servers_that_do_not_speak_tls_are_errors() {
         ),
         ("half a record", vec![0x16, 3, 3, 0x10, 0, 2], &["no TLS handshake"]),
         ("alert", vec![0x15, 3, 3, 0, 2, 2, 40], &["HandshakeFailure", "cipher suite"]),
+        ("TLS 1.0 only", vec![0x15, 3, 1, 0, 2, 2, 70], &["ProtocolVersion", "neither TLS 1.2 nor TLS 1.3"]),
         ("endless handshake", endless_handshake, &["TLS failed"]),
     ] {
         let error = error_of_server(bytes);
@@ -247,6 +253,103 @@ fn servers_that_do_not_speak_tls_are_errors() {
             assert!(error.to_string().contains(word), "{case}: {error} does not contain {word:?}");
         }
     }
+}
+
+#[test]
+fn slow_handshake_ends_at_its_deadline() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut config = config(&listener.local_addr().unwrap().to_string(), &authority());
+    config.set("socket.connection.setup.timeout.ms", "1000").unwrap();
+    let (opened, ended) = mpsc::channel();
+    thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let began = Instant::now();
+            // A record of the largest size, of which a byte comes every 20 ms: each one counts as activity.
+            let _ = stream.write_all(&[0x16, 3, 3, 0x40, 0, 2]);
+            while stream.write_all(&[0]).is_ok() {
+                thread::sleep(Duration::from_millis(20));
+            }
+            let _ = opened.send(began.elapsed());
+        }
+    });
+    let error = first_error(&config);
+    assert_eq!(error.kind(), ErrorKind::Tls, "{error}");
+    assert_names(&error, &["no TLS handshake after 1000 ms"]);
+    let lasted = ended.recv_timeout(TIMEOUT).unwrap();
+    assert!(lasted < TIMEOUT / 3, "the connection was open for {lasted:?}");
+}
+
+#[test]
+fn connection_without_a_farewell_is_lost_and_not_an_error_of_tls() {
+    let authority = authority();
+    let cluster = cluster(&authority, false);
+    let (id, target) = cluster.addresses()[0];
+    let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = proxy.local_addr().unwrap().port();
+    cluster.control(|control| control.set_endpoint(id, "127.0.0.1", port));
+    thread::spawn(move || {
+        for client in proxy.incoming().flatten() {
+            let broker = TcpStream::connect(target).unwrap();
+            let ends = [client.try_clone().unwrap(), broker.try_clone().unwrap()];
+            let (mut source, mut forth) = (client.try_clone().unwrap(), broker.try_clone().unwrap());
+            thread::spawn(move || std::io::copy(&mut source, &mut forth));
+            let (mut broker, mut back) = (broker, client);
+            thread::spawn(move || std::io::copy(&mut broker, &mut back));
+            thread::sleep(Duration::from_millis(700));
+            // TCP ends without the alert close_notify, as when a broker is killed.
+            ends.iter().for_each(|end| drop(end.shutdown(std::net::Shutdown::Both)));
+        }
+    });
+    let producer = Producer::new(&config(&format!("127.0.0.1:{port}"), &authority)).unwrap();
+    let until = Instant::now() + TIMEOUT;
+    let lost = loop {
+        producer.deliver("t", Record::new().value("x"), TIMEOUT).unwrap();
+        if let Some(Event::Error(error)) = producer.poll_event() {
+            break error;
+        }
+        assert!(Instant::now() < until);
+    };
+    assert_eq!(lost.kind(), ErrorKind::Disconnected, "{lost}");
+    producer.close(TIMEOUT).unwrap();
+}
+
+/// Resolves every name to this machine, and keeps the names.
+#[derive(Debug, Default)]
+struct Everywhere(Mutex<Vec<String>>);
+
+impl Transport for Everywhere {
+    fn open(&self, address: SocketAddr) -> io::Result<TcpStream> {
+        SystemTransport.open(address)
+    }
+
+    fn connect(&self, socket: &TcpStream, address: SocketAddr, broker: &str) -> io::Result<()> {
+        SystemTransport.connect(socket, address, broker)
+    }
+
+    fn close(&self, socket: TcpStream) {
+        SystemTransport.close(socket);
+    }
+
+    fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        self.0.lock().unwrap().push(host.to_owned());
+        Ok(vec![([127, 0, 0, 1], port).into()])
+    }
+}
+
+#[test]
+fn advertised_name_with_a_trailing_dot_has_the_certificate_of_its_host() {
+    let authority = authority();
+    let cluster = cluster(&authority, false);
+    let resolved = Arc::new(Everywhere::default());
+    for &(id, address) in cluster.addresses() {
+        // Kubernetes and some proxies advertise such names.
+        cluster.control(|control| control.set_endpoint(id, "localhost.", address.port()));
+    }
+    let config = config(&cluster.bootstrap_servers(), &authority);
+    let producer = Producer::builder(&config).transport(Arc::clone(&resolved) as _).build().unwrap();
+    producer.deliver("t", Record::new().value("x"), TIMEOUT).unwrap();
+    assert!(resolved.0.lock().unwrap().iter().any(|name| name == "localhost."), "{resolved:?}");
+    producer.close(TIMEOUT).unwrap();
 }
 
 #[test]
@@ -260,7 +363,7 @@ fn damaged_records_close_the_connection_and_the_client_recovers() {
     thread::spawn(move || {
         // Changes one byte of what the broker sends: of the first connections in the handshake, later behind it.
         for (number, client) in proxy.incoming().flatten().enumerate() {
-            let Ok(mut broker) = std::net::TcpStream::connect(target) else { return };
+            let Ok(mut broker) = TcpStream::connect(target) else { return };
             let (mut back, mut forth) = (client.try_clone().unwrap(), broker.try_clone().unwrap());
             let mut source = client;
             thread::spawn(move || std::io::copy(&mut source, &mut forth));

@@ -83,6 +83,8 @@ pub struct Connection {
     /// True if the broker has reported its versions before.
     has_versions: bool,
     has_response: bool,
+    /// The broker has responded to a request behind ApiVersions on this connection.
+    has_served: bool,
     /// The broker throttles the client until then (KIP-219).
     throttled_until: Option<Instant>,
     backoff: Backoff,
@@ -177,6 +179,7 @@ impl Connection {
             guess_until: Instant::ZERO,
             has_versions: false,
             has_response: false,
+            has_served: false,
             throttled_until: None,
             last_activity: Instant::ZERO,
             active_before_telemetry: None,

@@ -67,6 +67,7 @@ impl Connection {
                 Ok(response) => {
                     self.has_response = true;
                     self.handle_telemetry_response(response.request.api);
+                    self.has_served = true;
                     return Some(response);
                 }
                 Err(error) => {

@@ -109,6 +109,7 @@ impl Connection {
         self.last_activity = now;
         self.untried_addresses = 0;
         self.has_response = false;
+        self.has_served = false;
         self.incoming.reset();
         let has_given_up = self.closed_while_asking >= GUESS_AFTER;
         if has_given_up {
@@ -171,6 +172,12 @@ impl Connection {
                 if looks_again {
                     self.want(now);
                 }
+            }
+            State::Ready if !self.has_served && self.settings.sasl.is_none() => {
+                let detail = format!(
+                    "{reason}, before the first response; a listener that requires SASL does that: check security.protocol"
+                );
+                self.fail(now, Error::new(ErrorKind::Disconnected, detail));
             }
             State::Ready => self.fail(now, Error::new(ErrorKind::Disconnected, reason)),
             State::Idle | State::BackingOff { .. } | State::AwaitingToken | State::Resolving { .. } => {}
