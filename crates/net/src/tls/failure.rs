@@ -102,7 +102,7 @@ fn text(error: &rustls::Error, first: Option<[u8; 5]>, is_open: bool) -> String 
             "the broker breaks a rule of TLS ({why:?}): a proxy in between may have a defect, or someone interferes"
         ),
         E::DecryptError => {
-            "a record of the broker can't be decrypted: it was changed on its way, by a defect or by an attacker".to_owned()
+            "a record of the broker can't be decrypted: a defect or an attacker has changed it".to_owned()
         }
         other => format!("{other}"),
     }

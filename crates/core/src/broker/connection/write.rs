@@ -93,7 +93,7 @@ impl Connection {
             }
         }
         if over.len() > over_before {
-            // The last message of Kerberos to an old broker, of which nobody waits for the end.
+            // The last message of Kerberos to an old broker, which has no response.
             over[over_before..].iter_mut().for_each(erase);
             over.retain(|request| request.tag != RequestTag::Sasl);
         }

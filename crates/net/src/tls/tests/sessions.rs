@@ -125,7 +125,7 @@ fn client_certificate_of_version_1_is_refused_at_the_start() {
 }
 
 #[test]
-fn trusted_certificates_come_from_file_and_text_but_not_from_a_call_as_well() {
+fn trust_comes_from_file_and_text_or_from_a_call() {
     let (first, second) = (ca("First"), ca("Second"));
     let folder = Folder::new("sources");
     let ca_location = Some(folder.write("ca.pem", &first.pem()));
