@@ -5,7 +5,7 @@
 //!
 //! # Pitfalls
 //!
-//! - The other calls, and the other steps of a commit, call no callback: bindings of other languages prepare only some calls
+//! - The other calls call no callback: bindings of other languages prepare only some calls
 //!   for callbacks, and end the process in the others (`transactional_producer.c`).
 //! - A report that is served may call any function, the one that destroys the client included: nothing is locked meanwhile, and
 //!   the call holds the client (`transactional_producer.c`).
@@ -88,11 +88,7 @@ impl Client {
         let until = bounded(calls, timeout_ms);
         let late = || calls.timed_out(api);
         let call = calls.start(api)?;
-        if let Err(error) = self.wait_quietly(call.prepare(), until).ok_or_else(late)? {
-            return call.end(Err(error));
-        }
-        self.wait_serving(call.flush(), until).ok_or_else(late)?;
-        let result = self.wait_quietly(call.finish(), until).ok_or_else(late)?;
+        let result = self.wait_serving(call.run(), until).ok_or_else(late)?;
         call.end(result)
     }
 

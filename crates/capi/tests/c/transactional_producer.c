@@ -14,7 +14,8 @@ static void on_report(rd_kafka_t *rk, const rd_kafka_message_t *message UNUSED, 
         commit_in_report = error ? rd_kafka_error_code(error) : RD_KAFKA_RESP_ERR_NO_ERROR;
         if (error)
                 rd_kafka_error_destroy(error);
-        reports++;
+        /* Several threads may serve reports. */
+        __atomic_add_fetch(&reports, 1, __ATOMIC_SEQ_CST);
         if (destroys_in_report)
                 rd_kafka_destroy(rk);
 }
@@ -132,6 +133,92 @@ static void fenced_producer_fails_for_good(void) {
         rd_kafka_destroy(two);
 }
 
+/* ---- Calls of many threads ---- */
+
+struct crowd {
+        rd_kafka_t *rk;
+        unsigned seed;
+        int sent, bad;
+};
+
+static int is_documented(rd_kafka_resp_err_t code) {
+        return code == RD_KAFKA_RESP_ERR_NO_ERROR || code == RD_KAFKA_RESP_ERR__STATE || code == RD_KAFKA_RESP_ERR__CONFLICT ||
+               code == RD_KAFKA_RESP_ERR__PREV_IN_PROGRESS || code == RD_KAFKA_RESP_ERR__TIMED_OUT;
+}
+
+static void *call_anything(void *opaque) {
+        struct crowd *crowd = opaque;
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+        rd_kafka_consumer_group_metadata_t *group = rd_kafka_consumer_group_metadata_new("g");
+        int i;
+        rd_kafka_topic_partition_list_add(list, TOPIC, 0)->offset = 3;
+        for (i = 0; i < 150; i++) {
+                int timeout = rand_r(&crowd->seed) % 40;
+                long began = millis();
+                rd_kafka_error_t *error = NULL;
+                switch (rand_r(&crowd->seed) % 8) {
+                case 0:
+                        error = rd_kafka_init_transactions(crowd->rk, timeout);
+                        break;
+                case 1:
+                case 2:
+                        error = rd_kafka_begin_transaction(crowd->rk);
+                        break;
+                case 3:
+                        error = rd_kafka_send_offsets_to_transaction(crowd->rk, list, group, timeout);
+                        break;
+                case 4:
+                        error = rd_kafka_abort_transaction(crowd->rk, timeout);
+                        break;
+                case 5:
+                        error = rd_kafka_commit_transaction(crowd->rk, timeout);
+                        break;
+                default:
+                        crowd->sent += rd_kafka_producev(crowd->rk, RD_KAFKA_V_TOPIC(TOPIC), RD_KAFKA_V_PARTITION(0),
+                                                         RD_KAFKA_V_VALUE((void *)"v", 1), RD_KAFKA_V_END) == 0;
+                }
+                crowd->bad += error && !is_documented(rd_kafka_error_code(error));
+                code_of(error);
+                CHECK(millis() - began < WITHIN(5000));
+        }
+        rd_kafka_topic_partition_list_destroy(list);
+        rd_kafka_consumer_group_metadata_destroy(group);
+        return NULL;
+}
+
+/* Whatever they call, each message gets one report, no error but the documented ones comes, and the producer goes on. */
+static void threads_may_call_anything(void) {
+        rd_kafka_t *rk = producer("crowd");
+        struct crowd crowds[4];
+        pthread_t threads[4];
+        int i, sent = 0, tries;
+        rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR__CONFLICT;
+        reports = 0;
+        for (i = 0; i < 4; i++) {
+                crowds[i].rk = rk;
+                crowds[i].seed = 7u + (unsigned)i;
+                crowds[i].sent = crowds[i].bad = 0;
+                CHECK(pthread_create(&threads[i], NULL, call_anything, &crowds[i]) == 0);
+        }
+        for (i = 0; i < 4; i++) {
+                CHECK(pthread_join(threads[i], NULL) == 0);
+                CHECK(crowds[i].bad == 0);
+                sent += crowds[i].sent;
+        }
+        /* What is unfinished ends: whichever call fits. */
+        for (tries = 0; tries < 20 && code != RD_KAFKA_RESP_ERR_NO_ERROR; tries++) {
+                code_of(rd_kafka_commit_transaction(rk, PATIENCE));
+                code_of(rd_kafka_abort_transaction(rk, PATIENCE));
+                code = code_of(rd_kafka_begin_transaction(rk));
+        }
+        CHECK(code == 0);
+        CHECK(code_of(rd_kafka_abort_transaction(rk, PATIENCE)) == 0);
+        begin_with_message(rk);
+        CHECK(code_of(rd_kafka_commit_transaction(rk, PATIENCE)) == 0);
+        CHECK(reports == sent + 1);
+        rd_kafka_destroy(rk);
+}
+
 int main(void) {
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
         rd_kafka_t *rk;
@@ -146,6 +233,7 @@ int main(void) {
         report_may_destroy_its_client();
         wrong_arguments_are_refused();
         fenced_producer_fails_for_good();
+        threads_may_call_anything();
         rd_kafka_destroy(rk);
         return bad != 0;
 }

@@ -89,22 +89,12 @@ impl Producer {
     fn run(&self, api: TransactionApi, timeout: Duration) -> TransactionResult {
         check_may_wait(api.name()).map_err(TransactionError::Refused)?;
         let calls = self.transaction_calls()?;
-        let deadline = Instant::now().checked_add(timeout);
-        let left = || deadline.map_or(Duration::MAX, |at| at.saturating_duration_since(Instant::now()));
         let late = || Err(calls.timed_out(api));
         if api == TransactionApi::Init {
             return wait_for(calls.init(), timeout).unwrap_or_else(late);
         }
         let call = calls.start(api)?;
-        match wait_for(call.prepare(), left()) {
-            None => return late(),
-            Some(Err(error)) => return call.end(Err(error)),
-            Some(Ok(())) => {}
-        }
-        if wait_for(call.flush(), left()).is_none() {
-            return late();
-        }
-        match wait_for(call.finish(), left()) {
+        match wait_for(call.run(), timeout) {
             Some(result) => call.end(result),
             None => late(),
         }

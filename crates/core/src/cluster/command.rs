@@ -101,6 +101,17 @@ impl CommandQueue {
 
     /// Appends a command.
     pub fn push(&self, command: Command) {
+        self.push_quietly(command);
+        self.wake.wake();
+    }
+
+    /// Returns the handle that wakes the cluster actor.
+    pub const fn wake_handle(&self) -> &WakeHandle {
+        &self.wake
+    }
+
+    /// Appends a command that the cluster actor needs to see only before the next one.
+    pub fn push_quietly(&self, command: Command) {
         let mut commands = self.commands.lock();
         if commands.is_abandoned {
             drop(commands);
@@ -108,8 +119,6 @@ impl CommandQueue {
             return drop(command);
         }
         commands.queue.push_back(command);
-        drop(commands);
-        self.wake.wake();
     }
 
     /// Drops all commands because the cluster actor is gone, which ends the waits for their responses.

@@ -256,12 +256,15 @@ impl ProducerShared {
         self.sink.deliver(batch);
         drop(release);
         if let Some(transactions) = &self.transactions
-            && transactions.is_flushing_for_commit()
             && self.budget.messages() == 0
         {
-            // The commit can go on.
-            transactions.note_news();
+            transactions.continue_end();
         }
+    }
+
+    /// Returns true if messages are charged until the application takes their reports.
+    pub(crate) fn keeps_charge(&self) -> bool {
+        self.sink.keeps_charge()
     }
 
     /// Reports a batch that was never sent.

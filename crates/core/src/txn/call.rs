@@ -1,20 +1,14 @@
 //! The calls of the application: one at a time, each of which may time out and be called again.
 //!
 //! ```text
-//!   TransactionCalls::start(api) ──► Call ── prepare ──► flush (the caller) ──► finish ──► end
+//!   TransactionCalls::start(api) ──► Call ── run: accept no more, await all reports, ask the coordinator ──► end
 //! ```
 //!
 //! A call is a command to the cluster actor and a future of its result. The deadline is the caller's: it drops the future and
 //! returns [`TransactionCalls::timed_out`]. The cluster actor goes on meanwhile, and the same call continues at the same
 //! step. Until then other calls are refused, because they could contradict a step whose outcome is open.
 
-use std::{
-    fmt,
-    future::Future,
-    sync::Arc,
-    task::{Context, Poll},
-    time::Duration,
-};
+use std::{fmt, future::Future, pin::pin, sync::Arc, time::Duration};
 
 use ottla_protocol::error_code::ErrorCode;
 
@@ -99,6 +93,7 @@ impl TransactionCalls {
             None => self.shared.forget_refusals(),
         }
         *current = CurrentCall { api: Some(api), is_running: true };
+        self.shared.set_wake(self.commands.wake_handle());
         // Before the state changes, so that all messages leave at once then. An abort purges them instead.
         let flushing = (api == TransactionApi::Commit).then(|| Flushing::start(&self.producer));
         Ok(Call { calls: self, api, is_over: false, _flushing: flushing })
@@ -139,11 +134,7 @@ impl TransactionCalls {
 
     async fn end_transaction(&self, api: TransactionApi) -> TransactionResult {
         let call = self.start(api)?;
-        let mut result = call.prepare().await;
-        if result.is_ok() {
-            call.flush().await;
-            result = call.finish().await;
-        }
+        let result = call.run().await;
         call.end(result)
     }
 
@@ -158,7 +149,7 @@ impl TransactionCalls {
             format!("{name}: the brokers have not completed it yet")
         };
         if let Some(last) = last {
-            detail += &format!("; {count} attempts failed, {}", last.as_cause());
+            detail += &format!("; {count} attempts failed, last cause: {last}");
             if last.kind() == ErrorKind::Broker(ErrorCode::COORDINATOR_NOT_AVAILABLE) {
                 detail += "; if this lasts, the cluster may have fewer brokers than \
                            transaction.state.log.replication.factor";
@@ -177,40 +168,26 @@ pub struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// First step of a commit and an abort: accept no more messages; an abort purges the queue.
-    pub fn prepare(&self) -> impl Future<Output = TransactionResult> + Send + use<> {
-        self.ask(match self.api {
-            TransactionApi::Abort => TransactionCommand::BeginAbort,
-            _ => TransactionCommand::BeginCommit,
-        })
-    }
-
-    /// Waits until all messages have a delivery report, or until waiting is useless, because the transaction failed.
-    pub async fn flush(&self) {
-        std::future::poll_fn(|context| self.poll_flushed(context)).await;
-    }
-
-    fn poll_flushed(&self, context: &Context<'_>) -> Poll<()> {
-        if self.is_flushed() {
-            return Poll::Ready(());
-        }
-        self.calls.producer.budget.register(context.waker());
-        if self.is_flushed() { Poll::Ready(()) } else { Poll::Pending }
-    }
-
-    /// Returns true if all messages have a delivery report, or if the transaction failed meanwhile.
-    fn is_flushed(&self) -> bool {
-        let is_ending =
-            matches!(self.calls.state(), TransactionState::BeginCommit | TransactionState::BeginAbort);
-        !is_ending || self.calls.producer.budget.messages() == 0
-    }
-
-    /// Last step of a commit and an abort, when all messages have a delivery report.
-    pub fn finish(&self) -> impl Future<Output = TransactionResult> + Send + use<> {
-        self.ask(match self.api {
+    /// Commits or aborts. An application whose reports are served by its own thread must serve them meanwhile, and poll the
+    /// future again after each.
+    pub async fn run(&self) -> TransactionResult {
+        let mut ended = pin!(self.ask(match self.api {
             TransactionApi::Abort => TransactionCommand::Abort,
             _ => TransactionCommand::Commit,
+        }));
+        std::future::poll_fn(|context| {
+            let result = ended.as_mut().poll(context);
+            if result.is_pending() && self.calls.producer.keeps_charge() {
+                // The cluster actor does not notice that the application has taken the last report.
+                let budget = &self.calls.producer.budget;
+                budget.register(context.waker());
+                if budget.messages() == 0 {
+                    self.calls.shared.continue_end();
+                }
+            }
+            result
         })
+        .await
     }
 
     /// Ends the call with its result. After a retriable error it must be called again, unless it left nothing behind.
@@ -219,7 +196,8 @@ impl Call<'_> {
         let may_continue = matches!(&result, Err(error) if error.is_retriable()) && self.api.is_resumable();
         self.release(may_continue);
         if result.is_ok() {
-            self.calls.commands.push(Command::Transaction(TransactionCommand::Acknowledge));
+            // The next call needs that, or the next statistics.
+            self.calls.commands.push_quietly(Command::Transaction(TransactionCommand::Acknowledge));
         }
         result
     }
@@ -274,7 +252,7 @@ impl Drop for Flushing {
 
 #[cfg(all(test, not(ottla_loom)))]
 mod tests {
-    use std::{pin::pin, task::Waker};
+    use std::task::{Context, Waker};
 
     use super::*;
     use crate::{

@@ -16,13 +16,9 @@ pub enum TransactionCommand {
     Begin(Completion<TransactionResult>),
     /// Add offsets to the transaction.
     SendOffsets(TransactionOffsets, Completion<TransactionResult>),
-    /// Accept no more messages, for a commit.
-    BeginCommit(Completion<TransactionResult>),
-    /// Commit. All messages must have been reported.
+    /// Accept no more messages, and commit when all have been reported.
     Commit(Completion<TransactionResult>),
-    /// Accept no more messages and purge the queue, for an abort.
-    BeginAbort(Completion<TransactionResult>),
-    /// Abort. All messages must have been reported.
+    /// Accept no more messages, purge the queue, and abort when all messages have been reported.
     Abort(Completion<TransactionResult>),
     /// The application has seen the result of the last call.
     Acknowledge,

@@ -37,16 +37,14 @@ impl Transactions {
                     Err(error) => done.complete(Err(error)),
                 }
             }
-            TransactionCommand::BeginCommit(done) => {
-                let result = self.begin_commit(now);
-                done.complete(result);
+            TransactionCommand::Commit(done) => {
+                let begun = self.begin_commit(now);
+                self.await_end(begun, done);
             }
-            TransactionCommand::Commit(done) => self.end(now, true, done),
-            TransactionCommand::BeginAbort(done) => {
-                let result = self.begin_abort(now);
-                done.complete(result);
+            TransactionCommand::Abort(done) => {
+                let begun = self.begin_abort(now);
+                self.await_end(begun, done);
             }
-            TransactionCommand::Abort(done) => self.end(now, false, done),
             TransactionCommand::Acknowledge => {
                 if matches!(self.state, ReadyNotAcked | CommitNotAcked | AbortNotAcked) {
                     self.go(now, Ready);
@@ -124,15 +122,6 @@ impl Transactions {
         Ok(())
     }
 
-    /// Ends the transaction of a commit as soon as its last message is reported. The call that waits for the reports would do
-    /// that, too, but its thread would have to wake up first.
-    pub(super) fn continue_commit(&mut self, now: Instant) {
-        if self.state == BeginCommit && self.ending.is_none() && self.producer.queued_messages() == 0 {
-            self.ending = Some(true);
-            self.check_complete(now);
-        }
-    }
-
     fn begin_abort(&mut self, now: Instant) -> TransactionResult {
         let allowed =
             |state| matches!(state, InTransaction | AbortableError | BeginAbort | Aborting | AbortNotAcked);
@@ -147,26 +136,24 @@ impl Transactions {
         Ok(())
     }
 
-    /// Ends the transaction, after all messages have been reported.
-    fn end(&mut self, now: Instant, commit: bool, done: Completion<TransactionResult>) {
-        let (api, begun, ended) = if commit {
-            (TransactionApi::Commit, [BeginCommit, Committing], CommitNotAcked)
-        } else {
-            (TransactionApi::Abort, [BeginAbort, Aborting], AbortNotAcked)
+    /// Reports the end of a transaction whose end has begun.
+    fn await_end(&mut self, begun: TransactionResult, done: Completion<TransactionResult>) {
+        match begun {
+            Err(error) => done.complete(Err(error)),
+            Ok(()) if matches!(self.state, CommitNotAcked | AbortNotAcked) => done.complete(Ok(())),
+            Ok(()) => self.done = Some(done),
+        }
+    }
+
+    /// Ends the transaction of a commit or an abort as soon as its last message is reported. No thread of the application has
+    /// to wake up for that.
+    pub(super) fn continue_end(&mut self, now: Instant) {
+        let commit = match self.state {
+            BeginCommit => true,
+            BeginAbort => false,
+            _ => return,
         };
-        if let Err(error) = self.check(api, |state| begun.contains(&state) || state == ended) {
-            return done.complete(Err(error));
-        }
-        if self.state == ended {
-            return done.complete(Ok(()));
-        }
-        let left = self.producer.queued_messages();
-        if self.state == begun[0] && left > 0 {
-            let detail = format!("{}: {left} messages have no delivery report yet", api.name());
-            return done.complete(Err(TransactionError::Retriable(Error::new(ErrorKind::TimedOut, detail))));
-        }
-        self.done = Some(done);
-        if self.state == begun[0] {
+        if self.ending.is_none() && self.producer.queued_messages() == 0 {
             self.ending = Some(commit);
             if commit {
                 self.check_complete(now);

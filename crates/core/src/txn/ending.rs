@@ -174,7 +174,16 @@ impl Transactions {
                 let error = Error::new(ErrorKind::BadResponse, detail).with_api("InitProducerId");
                 Err((Reaction::Retry, error))
             }
-            Ok(response) => Ok(ProducerIdentity { id: response.producer_id, epoch: response.producer_epoch }),
+            Ok(response) => {
+                let identity = ProducerIdentity { id: response.producer_id, epoch: response.producer_epoch };
+                if self.is_outdated(identity) {
+                    let detail =
+                        format!("it gave the epoch {}, which the producer had before", identity.epoch);
+                    let error = Error::new(ErrorKind::BadResponse, detail).with_api("InitProducerId");
+                    return Err((Reaction::Retry, error));
+                }
+                Ok(identity)
+            }
             Err(error) if error.kind() == ErrorKind::UnsupportedVersion => {
                 let unsupported = self.job.as_mut().map_or(0, |job| {
                     job.unsupported += 1;
@@ -229,7 +238,8 @@ impl Transactions {
             }
             Ok(response) => {
                 let identity = ProducerIdentity { id: response.producer_id, epoch: response.producer_epoch };
-                Ok(Some(identity).filter(|identity| identity.id >= 0 && identity.epoch >= 0))
+                let is_valid = identity.id >= 0 && identity.epoch >= 0 && !self.is_outdated(identity);
+                Ok(is_valid.then_some(identity))
             }
             Err(error) => {
                 if may_have_been_sent(&error)
@@ -259,7 +269,10 @@ impl Transactions {
     /// The coordinator has ended the transaction; with the newer protocol the response carries the next epoch.
     fn handle_end(&mut self, now: Instant, commit: bool, raised: Option<ProducerIdentity>) {
         let is_early = self.is_ending_early();
-        let is_doubtful = self.job.take().is_some_and(|job| job.is_doubtful);
+        let job = self.job.take();
+        let is_raised =
+            matches!(&job, Some(CoordinatorJob { kind: JobKind::End { raises_epoch: true, .. }, .. }));
+        let is_doubtful = job.is_some_and(|job| job.is_doubtful);
         self.forget_transaction();
         self.is_epoch_used |= !self.shared.is_implicit();
         match raised {
@@ -267,8 +280,9 @@ impl Transactions {
                 self.adopt(identity);
                 self.markers.start(now);
             }
-            // A lost EndTxn may still arrive, and end the next transaction of the same epoch.
-            None if is_doubtful => self.shared.note_doubt(),
+            // A lost EndTxn may still arrive, and end the next transaction of the same epoch. Or the coordinator has raised the
+            // epoch, and its response names none that could be right.
+            None if is_doubtful || is_raised => self.shared.note_doubt(),
             None => {}
         }
         if is_early {

@@ -352,6 +352,12 @@ impl Transactions {
         self.wake_senders();
     }
 
+    /// Returns true if the producer has this epoch already, or had it before: the coordinator must give a higher one, or another
+    /// producer ID.
+    fn is_outdated(&self, identity: ProducerIdentity) -> bool {
+        self.identity.is_some_and(|known| known.id == identity.id && known.epoch >= identity.epoch)
+    }
+
     fn wake_senders(&mut self) {
         self.shared.note_permission();
         self.needs.push_back(Need::Broadcast(Broadcast::Flush));
@@ -399,7 +405,7 @@ impl Part for Transactions {
 
     fn advance(&mut self, now: Instant, _metadata: &Metadata) {
         self.take_news(now);
-        self.continue_commit(now);
+        self.continue_end(now);
         self.send_partitions(now);
         self.send_offsets(now);
         self.abort_early();

@@ -105,7 +105,7 @@ impl Transactions {
         for call in self.offsets.iter_mut().filter(|call| call.done.is_some() && call.deadline <= now) {
             let (count, last) = self.shared.refusals();
             let last = last
-                .map_or_else(String::new, |last| format!("; {count} attempts failed, {}", last.as_cause()));
+                .map_or_else(String::new, |last| format!("; {count} attempts failed, last cause: {last}"));
             let detail = format!("send_offsets_to_transaction: the brokers have not responded yet{last}");
             call.end(Err(TransactionError::Retriable(Error::new(ErrorKind::TimedOut, detail))));
         }

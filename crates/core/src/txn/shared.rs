@@ -3,7 +3,11 @@
 //! The cluster actor's part changes the state. A sender asks once per partition and transaction whether the partition's
 //! batches may be sent, and notes what went wrong with them. Counts are per batch, never per message.
 
-use std::{collections::BTreeSet, fmt, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    fmt,
+    sync::{Arc, OnceLock},
+};
 
 use ottla_protocol::vocabulary::TopicPartition;
 
@@ -14,6 +18,7 @@ use crate::{
         Mutex,
         atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering},
     },
+    wake::WakeHandle,
 };
 
 /// The shared state of a transactional producer.
@@ -42,6 +47,8 @@ pub struct TransactionShared {
     has_news: AtomicBool,
     pub(super) call: Mutex<CurrentCall>,
     refusals: Mutex<Refusals>,
+    /// Wakes the cluster actor, once there was a call.
+    wake: OnceLock<WakeHandle>,
 }
 
 #[derive(Debug, Default)]
@@ -76,6 +83,7 @@ impl TransactionShared {
             has_news: AtomicBool::new(false),
             call: Mutex::default(),
             refusals: Mutex::default(),
+            wake: OnceLock::new(),
         }
     }
 
@@ -90,7 +98,7 @@ impl TransactionShared {
     }
 
     pub(crate) fn set_state(&self, state: TransactionState) {
-        self.state.store(state as u8, Ordering::Release);
+        self.state.swap(state as u8, Ordering::SeqCst);
     }
 
     /// Returns true if Produce requests register their partitions by themselves.
@@ -187,9 +195,21 @@ impl TransactionShared {
         }
     }
 
-    /// Returns true if the application commits and awaits that all messages are reported.
-    pub(crate) fn is_flushing_for_commit(&self) -> bool {
-        self.state() == TransactionState::BeginCommit
+    /// The last message was reported: a commit or an abort that waited for it goes on.
+    pub(crate) fn continue_end(&self) {
+        // An exchange, as in `set_state`: either this thread sees the new state, or the cluster actor sees that the message is
+        // reported.
+        let state = TransactionState::from_number(self.state.fetch_add(0, Ordering::SeqCst));
+        if matches!(state, TransactionState::BeginCommit | TransactionState::BeginAbort)
+            && let Some(wake) = self.wake.get()
+        {
+            wake.wake();
+        }
+    }
+
+    /// Sets what wakes the cluster actor.
+    pub(crate) fn set_wake(&self, wake: &WakeHandle) {
+        self.wake.get_or_init(|| wake.clone());
     }
 
     /// Returns the error of a message that is sent outside of a transaction.

@@ -21,6 +21,7 @@ ottla_scenarios::run_on_all!(
     members_share_the_records_of_all_leaders,
     renewed_record_still_needs_an_acknowledgement,
     bad_calls_are_refused,
+    group_decides_whether_uncommitted_records_come,
 );
 
 ottla_scenarios::run_on_embedded!(
@@ -106,6 +107,39 @@ fn accepted_records_are_not_delivered_again(backend: &Backend) {
     let second = consumer(backend, &topic);
     assert_no_records(&second);
     second.close(TIMEOUT).expect("it closes");
+}
+
+/// The broker filters the records of transactions: members have no list of aborted ones.
+fn group_decides_whether_uncommitted_records_come(backend: &Backend) {
+    for (level, expected) in [("read_committed", vec![0, 2]), ("read_uncommitted", vec![0, 1, 2])] {
+        let topic = topic_with_numbers(backend, 1, 0);
+        let admin = Admin::new(&backend.config(&[])).expect("the configuration is right");
+        let changes = vec![ConfigChange::set("share.isolation.level", level)];
+        let changed = admin
+            .incremental_alter_configs(&vec![(ConfigResource::group(&topic), changes)], TIMEOUT)
+            .expect("the call succeeds");
+        changed.into_iter().for_each(|(_, result)| result.expect("the property is known"));
+        let producer = backend.producer(&[("transactional.id", &topic)]);
+        producer.init_transactions(TIMEOUT).expect("it is ready");
+        for index in 0..3 {
+            let transaction = producer.begin().expect("it begins");
+            let text = index.to_string();
+            let record = Record::new().value(&text).partition(0);
+            producer.send(&topic, record).expect("there is room");
+            producer.flush(TIMEOUT).expect("it is written");
+            match index {
+                1 => transaction.abort(TIMEOUT).expect("it is aborted"),
+                _ => transaction.commit(TIMEOUT).expect("it is committed"),
+            }
+        }
+        let consumer = consumer(backend, &topic);
+        let mut records = poll(&consumer, expected.len());
+        records.extend(consumer.poll(Duration::from_millis(500)).expect("the poll succeeds"));
+        assert_eq!(records.iter().map(number).collect::<Vec<_>>(), expected, "{level}");
+        records.into_iter().for_each(|record| record.accept().expect("it is open"));
+        commit(&consumer);
+        consumer.close(TIMEOUT).expect("it closes");
+    }
 }
 
 fn released_records_are_delivered_again_and_rejected_ones_are_not(backend: &Backend) {

@@ -31,6 +31,8 @@ ottla_scenarios::run_on_all!(
     calls_that_time_out_are_continued,
     async_calls_commit_and_abort,
     longest_ids_work_and_too_long_timeouts_are_fatal,
+    offsets_of_others_are_taken_and_of_unknown_topics_not,
+    calls_of_many_threads_run_one_after_the_other,
 );
 
 ottla_scenarios::run_on_embedded!(
@@ -406,6 +408,86 @@ fn longest_ids_work_and_too_long_timeouts_are_fatal(backend: &Backend) {
     let refused = late.init_transactions(TIMEOUT).unwrap_err();
     assert!(refused.is_fatal() && refused.to_string().contains("INVALID_TRANSACTION_TIMEOUT"), "{refused}");
     assert!(late.begin().is_err_and(|error| error.is_fatal()));
+}
+
+/// The coordinator does not know who processes which partition: it takes any offset of a member that it knows.
+fn offsets_of_others_are_taken_and_of_unknown_topics_not(backend: &Backend) {
+    let topic = backend.topic(2);
+    let producer = producer(backend, &topic, &[]);
+    let consumer = Consumer::new(&backend.config(&[("group.id", &topic)])).unwrap();
+    let transaction = producer.begin().unwrap();
+    let offsets = [GroupOffset::new(&*topic, 1, 4)];
+    transaction.send_offsets(&consumer, &offsets, TIMEOUT).unwrap();
+    transaction.commit(TIMEOUT).unwrap();
+    let committed = consumer.committed(&[(&*topic, 1)], TIMEOUT).unwrap().remove(0).unwrap();
+    assert_eq!(committed.map(|found| found.offset), Some(4));
+
+    let transaction = producer.begin().unwrap();
+    let unknown = [GroupOffset::new("no-such-topic", 0, 1)];
+    let late = transaction.send_offsets(&consumer, &unknown, Duration::from_millis(1500)).unwrap_err();
+    assert_eq!((late.is_retriable(), late.kind()), (true, ErrorKind::TimedOut), "{late}");
+    let text = late.to_string();
+    assert!(text.contains("UNKNOWN_TOPIC_OR_PART") && text.contains("no-such-topic"), "{text}");
+    transaction.abort(TIMEOUT).unwrap();
+    let transaction = producer.begin().unwrap();
+    send(&producer, &topic, 0, "afterwards");
+    transaction.commit(TIMEOUT).unwrap();
+    assert_committed(backend, &topic, &[vec!["afterwards"], vec![]]);
+}
+
+fn calls_of_many_threads_run_one_after_the_other(backend: &Backend) {
+    let topic = backend.topic(1);
+    let producer = producer(backend, &topic, &[]);
+    let check = |result: Result<(), TransactionError>| match result {
+        Ok(()) | Err(TransactionError::Refused(_) | TransactionError::Retriable(_)) => {}
+        Err(error) => panic!("{error}"),
+    };
+    let run = |thread: usize| {
+        let (mut committed, mut number) = (Vec::new(), 0);
+        while number < 8 {
+            let transaction = match producer.begin() {
+                Ok(transaction) => transaction,
+                Err(TransactionError::Refused(_) | TransactionError::Retriable(_)) => {
+                    check(producer.init_transactions(Duration::ZERO));
+                    check(producer.resume_transaction(Duration::from_millis(1)));
+                    std::thread::sleep(Duration::from_millis(2));
+                    continue;
+                }
+                Err(error) => panic!("{error}"),
+            };
+            let value = format!("{thread}-{number}");
+            number += 1;
+            send(&producer, &topic, 0, &value);
+            // Another thread may be between the check of the state and its refusal.
+            let end = |call: &dyn Fn() -> Result<(), TransactionError>| {
+                let mut result = call();
+                while result.as_ref().is_err_and(TransactionError::is_retriable) {
+                    result = producer.resume_transaction(TIMEOUT);
+                }
+                result.unwrap();
+            };
+            let transaction = std::cell::Cell::new(Some(transaction));
+            if number % 4 == 0 {
+                end(&|| transaction.take().unwrap().abort(TIMEOUT));
+            } else {
+                end(&|| transaction.take().unwrap().commit(TIMEOUT));
+                committed.push(value);
+            }
+        }
+        committed
+    };
+    let mut expected: Vec<String> = std::thread::scope(|threads| {
+        let running: Vec<_> = (0..4).map(|thread| threads.spawn(move || run(thread))).collect();
+        running.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    });
+    let mut seen = Vec::new();
+    eventually(|| {
+        seen = committed(backend, &topic, 1).remove(0);
+        seen.len() >= expected.len()
+    });
+    seen.sort();
+    expected.sort();
+    assert_eq!((seen.len(), &seen), (24, &expected));
 }
 
 fn async_calls_commit_and_abort(backend: &Backend) {

@@ -174,6 +174,14 @@ impl Application {
         Some((api, result))
     }
 
+    /// Returns the call in progress if it should have ended by itself.
+    pub(super) fn overdue(&self, now: Instant) -> Option<TransactionApi> {
+        const LATE: Duration = Duration::from_millis(50);
+        let running = self.running.as_ref()?;
+        // The application ends the others.
+        (running.api == TransactionApi::SendOffsets && running.deadline + LATE < now).then_some(running.api)
+    }
+
     /// Drops the call in progress: the process has ended.
     pub(super) fn drop_call(&mut self) {
         self.running = None;

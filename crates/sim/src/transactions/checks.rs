@@ -143,17 +143,17 @@ impl Run {
                 .iter()
                 .find(|sent| !numbers.is_some_and(|numbers| numbers.contains_key(&sent.number)));
             let Some(missing) = missing else { continue };
+            if count > 0 {
+                let all = transaction.records.len();
+                let what = format!("torn transaction: {of}: {count} of {all} records are visible");
+                return Err(Broken::new("atomicity", what));
+            }
             if transaction.must_be_visible() {
                 let what = format!(
                     "lost-write: {of} was committed, and record {} in {:?} is not visible",
                     missing.number, missing.place
                 );
                 return Err(Broken::new("truth", what));
-            }
-            if count > 0 {
-                let all = transaction.records.len();
-                let what = format!("torn transaction: {of}: {count} of {all} records are visible");
-                return Err(Broken::new("atomicity", what));
             }
         }
         Ok(())

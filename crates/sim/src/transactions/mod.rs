@@ -121,6 +121,8 @@ struct Setup {
     /// The feature changes while the world runs.
     is_switched: bool,
     has_faults: bool,
+    /// Nothing keeps the readers from their brokers.
+    is_calm: bool,
     /// Killed brokers may lose records that followers do not have.
     loses_tails: bool,
     timeout: Duration,
@@ -195,6 +197,7 @@ impl Setup {
             version,
             is_switched,
             has_faults,
+            is_calm: !has_faults,
             loses_tails,
             timeout,
             timeout_interval: Duration::from_millis(pick(&[10, 100, 1_000])),
@@ -464,7 +467,8 @@ impl Run {
             ..ConsumerSettings::default()
         }));
         let client = self.add_client(None, None, Some(Arc::clone(&shared)));
-        let reader = Reader::new(client, shared, &self.setup.topics, self.setup.rereads);
+        let Setup { topics, rereads, is_calm, .. } = &self.setup;
+        let reader = Reader::new(client, shared, topics, *rereads, *is_calm);
         reader.start(&self.world.clients[client].commands);
         self.readers.push(reader);
     }

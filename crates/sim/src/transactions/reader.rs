@@ -1,6 +1,6 @@
 //! A reader of all partitions, with `isolation.level=read_committed`: everything that it sees was committed.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use ottla_core::{
     cluster::command::{Command, CommandQueue},
@@ -9,6 +9,7 @@ use ottla_core::{
         position::Offset,
         shared::ConsumerShared,
     },
+    machine::Instant,
     rng::Rng,
 };
 use ottla_embedded_broker::Cluster;
@@ -31,7 +32,16 @@ pub(super) struct Reader {
     places: BTreeMap<(u32, u64), (Place, i64)>,
     /// Once in this number of polls it reads a partition again from some offset; 0 is never.
     pub(super) rereads: u64,
+    /// The offset at which each partition's end was last reported.
+    ends: BTreeMap<Place, i64>,
+    /// The last stable offset at which a position stands, and since when.
+    waits: BTreeMap<Place, (i64, Instant)>,
+    /// True if nothing keeps the reader from its brokers.
+    is_calm: bool,
 }
+
+/// A reader has the end of a partition by then: a broker that has nothing new responds after half a second.
+const END: Duration = Duration::from_secs(3);
 
 impl Reader {
     pub(super) fn new(
@@ -39,9 +49,10 @@ impl Reader {
         shared: Arc<ConsumerShared>,
         topics: &[(String, i32)],
         rereads: u64,
+        is_calm: bool,
     ) -> Self {
-        let (seen, last, places) = Default::default();
-        Self { client, shared, topics: topics.to_vec(), seen, last, places, rereads }
+        let (seen, last, places, ends, waits) = Default::default();
+        Self { client, shared, topics: topics.to_vec(), seen, last, places, rereads, ends, waits, is_calm }
     }
 
     /// Assigns all partitions.
@@ -58,6 +69,7 @@ impl Reader {
     /// Reads the available records, and checks each.
     pub(super) fn poll(
         &mut self,
+        now: Instant,
         cluster: &mut Cluster,
         ledger: &Ledger,
         commands: &CommandQueue,
@@ -79,7 +91,7 @@ impl Reader {
         for event in records.events() {
             self.handle_event(cluster, event)?;
         }
-        self.check_positions(cluster)
+        self.check_positions(now, cluster)
     }
 
     fn see(
@@ -125,6 +137,9 @@ impl Reader {
     fn handle_event(&mut self, cluster: &mut Cluster, event: &ConsumerEvent) -> Result<(), Broken> {
         let ConsumerEvent::EndOfPartition { topic, partition, offset, .. } = event else { return Ok(()) };
         let Some(state) = cluster.control().partition(topic, *partition) else { return Ok(()) };
+        if let Some(index) = self.topics.iter().position(|(name, _)| **name == **topic) {
+            self.ends.insert((index as u32, *partition), *offset);
+        }
         if *offset > state.last_stable_offset {
             let what = format!(
                 "the end of {topic} [{partition}] is reported at {offset}, and only {} is stable",
@@ -135,17 +150,26 @@ impl Reader {
         Ok(())
     }
 
-    /// No position is beyond the last stable offset.
-    fn check_positions(&self, cluster: &mut Cluster) -> Result<(), Broken> {
-        for (topic, count) in &self.topics {
+    /// No position is beyond the last stable offset, and a position that stays there is at the partition's end.
+    fn check_positions(&mut self, now: Instant, cluster: &mut Cluster) -> Result<(), Broken> {
+        for (index, (topic, count)) in self.topics.iter().enumerate() {
             for partition in 0..*count {
                 let Ok(handle) = self.shared.partition(topic, partition) else { continue };
                 let Some(state) = cluster.control().partition(topic, partition) else { continue };
-                if handle.position().is_some_and(|position| position > state.last_stable_offset) {
+                let Some(position) = handle.position() else { continue };
+                let (place, stable) = ((index as u32, partition), state.last_stable_offset);
+                if position > stable {
                     let what = format!(
-                        "position {:?} of {topic} [{partition}] is beyond the last stable offset {}",
-                        handle.position(),
-                        state.last_stable_offset
+                        "position {position} of {topic} [{partition}] is beyond the last stable offset {stable}"
+                    );
+                    return Err(Broken::new("stable", what));
+                }
+                let waits = self.waits.entry(place).or_insert((position, now));
+                if waits.0 != position || position < stable || !self.is_calm {
+                    *waits = (position, now);
+                } else if now - waits.1 > END && self.ends.get(&place) != Some(&position) {
+                    let what = format!(
+                        "position {position} of {topic} [{partition}] is the last stable offset, and no end is reported"
                     );
                     return Err(Broken::new("stable", what));
                 }
@@ -164,6 +188,8 @@ impl Reader {
         let from = rng.below(last as u64 + 1) as i64;
         if let Ok(command) = self.shared.seek(topic, partition, Offset::At(from), None) {
             self.last.remove(&place);
+            self.ends.remove(&place);
+            self.waits.remove(&place);
             commands.push(Command::Fetch(command));
         }
     }

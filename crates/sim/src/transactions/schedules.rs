@@ -63,6 +63,7 @@ fn calm(version: i16) -> Setup {
         version,
         is_switched: false,
         has_faults: false,
+        is_calm: false,
         loses_tails: false,
         timeout: Duration::from_secs(4),
         timeout_interval: Duration::from_millis(100),
@@ -170,7 +171,7 @@ fn schedule_of_processes(name: &str, calm: Setup) -> Option<Schedule> {
             },
         },
         "slow-markers" => Schedule {
-            setup: Setup { suffers: Duration::from_secs(60), ..calm },
+            setup: Setup { suffers: Duration::from_secs(60), is_calm: true, ..calm },
             event: |run, number| {
                 let delay = (number % 3 != 0).then(|| Duration::from_secs(number % 7));
                 run.world.cluster.control().delay_markers("out0", number as i32 % 2, delay);

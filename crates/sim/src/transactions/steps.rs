@@ -36,7 +36,7 @@ impl Run {
         }
         for reader in &mut self.readers {
             let commands = Arc::clone(&self.world.clients[reader.client].commands);
-            reader.poll(&mut self.world.cluster, &self.ledger, &commands, &mut self.rng)?;
+            reader.poll(now, &mut self.world.cluster, &self.ledger, &commands, &mut self.rng)?;
         }
         Ok(())
     }
@@ -55,6 +55,9 @@ impl Run {
         }
         if let Some((api, result)) = application.result(now) {
             self.handle(index, api, result)?;
+        } else if let Some(api) = application.overdue(now) {
+            let what = format!("producer {index}: {} has not returned after its timeout", api.name());
+            return Err(Broken::new("calls", what));
         }
         let application = &self.applications[index];
         if !application.is_over() && !application.is_calling() {

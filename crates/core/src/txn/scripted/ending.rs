@@ -114,15 +114,13 @@ fn commit_goes_on_when_the_last_message_is_reported() {
     let producer = Arc::clone(&script.producer);
     assert!(producer.budget.try_charge(10));
     assert!(script.sends());
-    assert_eq!(taken(script.command(TransactionCommand::BeginCommit)), Ok(()));
-    assert!(script.requests.is_empty(), "a message is in flight");
+    let mut commit = script.commit();
+    assert!(script.requests.is_empty() && is_waiting(&mut commit), "a message is in flight");
     producer.budget.release(1, 10);
     script.advance();
     assert!(script.asked_end().0.committed, "no thread of the application had to wake up");
     script.respond_end(ErrorCode::NONE, Some(epoch(1)));
-    let mut commit = script.command(TransactionCommand::Commit);
-    assert!(!is_waiting(&mut commit));
-    assert_eq!(script.state(), TransactionState::CommitNotAcked);
+    assert_eq!((taken(commit), script.state()), (Ok(()), TransactionState::CommitNotAcked));
 }
 
 #[test]
@@ -282,7 +280,6 @@ fn commit_that_timed_out_continues_when_it_is_called_again() {
     let mut script = Script::open();
     script.register();
     drop(script.commit());
-    assert_eq!(taken(script.command(TransactionCommand::BeginCommit)), Ok(()));
     let mut again = script.command(TransactionCommand::Commit);
     assert!(is_waiting(&mut again));
     drop(again);
@@ -347,7 +344,7 @@ fn transaction_warns_and_then_fails_before_the_coordinator_aborts_it() {
     assert_eq!(script.state(), TransactionState::InTransaction);
     script.wait();
     assert_eq!(script.state(), TransactionState::AbortableError);
-    let failed = taken(script.command(TransactionCommand::BeginCommit)).unwrap_err();
+    let failed = taken(script.command(TransactionCommand::Commit)).unwrap_err();
     assert_eq!((failed.kind(), failed.requires_abort()), (ErrorKind::TimedOut, true));
     script.abort();
     assert!(!script.asked_end().0.committed);
@@ -451,31 +448,6 @@ fn renewal_starts_over_when_the_producer_id_has_expired() {
     script.respond_init(ErrorCode::INVALID_PRODUCER_ID_MAPPING, FIRST);
     script.wait();
     assert_eq!(script.asked_identity(), ProducerIdentity { id: -1, epoch: -1 });
-}
-
-#[test]
-fn each_call_is_refused_in_a_wrong_state_with_the_next_step() {
-    type Build = fn(Completion<TransactionResult>) -> TransactionCommand;
-    let cases: &[(Build, &str)] = &[
-        (TransactionCommand::Begin, "begin_transaction in state Init: call init_transactions first"),
-        (TransactionCommand::BeginCommit, "commit_transaction in state Init: call init_transactions first"),
-        (TransactionCommand::BeginAbort, "abort_transaction in state Init: call init_transactions first"),
-    ];
-    for (command, text) in cases {
-        let refused = taken(Script::new().command(*command)).unwrap_err();
-        assert!(refused.to_string().contains(text), "{refused}");
-    }
-    let ready: &[(Build, &str)] = &[
-        (TransactionCommand::Init, "the producer is ready; call begin_transaction"),
-        (TransactionCommand::BeginCommit, "commit_transaction in state Ready: call begin_transaction first"),
-        (TransactionCommand::BeginAbort, "abort_transaction in state Ready: call begin_transaction first"),
-    ];
-    for (command, text) in ready {
-        let refused = taken(Script::ready().command(*command)).unwrap_err();
-        assert!(refused.to_string().contains(text), "{refused}");
-    }
-    let refused = taken(Script::open().command(TransactionCommand::Begin)).unwrap_err();
-    assert!(refused.to_string().contains("a transaction is open; commit or abort it first"), "{refused}");
 }
 
 #[test]

@@ -20,11 +20,11 @@ fn consequence(script: &mut Script, api: ApiKey, respond: impl FnOnce(&mut Scrip
     match script.state() {
         TransactionState::FatalError => {
             let fenced = script.stopped.as_ref().expect("the producer stops").kind() == ErrorKind::Fenced;
-            assert!(taken(script.command(TransactionCommand::BeginAbort)).unwrap_err().is_fatal());
+            assert!(taken(script.command(TransactionCommand::Abort)).unwrap_err().is_fatal());
             if fenced { Fenced } else { Fatal }
         }
         TransactionState::AbortableError => {
-            let refused = taken(script.command(TransactionCommand::BeginCommit)).unwrap_err();
+            let refused = taken(script.command(TransactionCommand::Commit)).unwrap_err();
             assert!(refused.requires_abort(), "{refused}");
             let renews = script.producer.transactions.as_ref().unwrap().needs_renewal();
             if renews { AbortAndRenew } else { Abort }
@@ -217,7 +217,7 @@ fn first_error_is_kept_until_the_abort() {
     let transactions = script.producer.transactions.clone().unwrap();
     transactions.note_failure(TransactionError::Abort(Error::new(ErrorKind::MessageTimedOutInQueue, "")));
     script.advance();
-    let refused = taken(script.command(TransactionCommand::BeginCommit)).unwrap_err();
+    let refused = taken(script.command(TransactionCommand::Commit)).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Broker(ErrorCode::TOPIC_AUTHORIZATION_FAILED));
     assert_eq!(taken(script.abort()), Ok(()));
     script.acknowledge();
