@@ -1,4 +1,4 @@
-//! Makes the results of functions that are not there yet, and compiles the C half of the variadic ones.
+//! Generates the stubs of unimplemented functions, and compiles the C halves of the variadic ones.
 
 #[path = "abi/table.rs"]
 #[allow(dead_code)]
@@ -10,8 +10,8 @@ fn main() {
     println!("cargo:rerun-if-changed=abi");
     println!("cargo:rerun-if-changed=shim");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,librdkafka.so.1");
-    // A thread may outlive all clients, in getaddrinfo() or in a function of the application's that does not return: the
-    // code that it comes back to has to be there after dlclose(), too.
+    // A thread may outlive all clients, in getaddrinfo() or in a function of the application that does not return: the
+    // code to which it returns has to be mapped after dlclose(), too.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
     fs::write(Path::new(&out).join("unimplemented.rs"), table::unimplemented())
@@ -23,7 +23,7 @@ fn main() {
         fs::write(docs.join(function.name()).with_extension("md"), function.rust_doc())
             .expect("OUT_DIR can be written");
     }
-    // The committed headers are the same; a test sees to it.
+    // A test checks that the committed headers are the same.
     let include = Path::new(&out).join("include/librdkafka");
     fs::create_dir_all(&include).expect("OUT_DIR can be written");
     for name in ["rdkafka.h", "rdkafka_mock.h"] {

@@ -1,36 +1,37 @@
-//! The table of all functions, read from `functions.txt`, and what is made of it. Used by `build.rs` and by the tests.
+//! The table of all functions, read from `functions.txt`, and the pages and sources that are generated from it. Used by
+//! `build.rs` and by the tests.
 
-/// The entries, as they were written.
+/// The text of the entries.
 pub const FUNCTIONS: &str = include_str!("functions.txt");
 
-/// How much of a function is there.
+/// The completeness of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// All of it.
+    /// The function is complete.
     Complete,
-    /// A part; the entry says what is missing.
+    /// A part is missing; the entry describes it.
     Partial,
-    /// Nothing: it returns `RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED`.
+    /// The function does nothing and returns `RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED`.
     Unimplemented,
 }
 
 /// A function of the C library.
 #[derive(Clone, Debug)]
 pub struct Function {
-    /// How much of it is there.
+    /// Its completeness.
     pub status: Status,
     /// The header that declares it.
     pub header: String,
     /// Its prototype.
     pub prototype: String,
-    /// What it does.
+    /// Its documentation.
     pub doc: String,
-    /// What is missing.
+    /// The description of the missing part.
     pub missing: Option<String>,
 }
 
 impl Function {
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         let end = self.prototype.find('(').unwrap_or(0);
         let start = self.prototype[..end]
@@ -39,19 +40,19 @@ impl Function {
         &self.prototype[start..end]
     }
 
-    /// Its documentation for readers of the Rust code: what the header says, with the prototype.
+    /// Returns its documentation for readers of the Rust code: the header's text, with the prototype.
     pub fn rust_doc(&self) -> String {
         let doc = self.doc.replace('[', "\\[").replace(']', "\\]").replace('<', "\\<");
         format!("{doc}\n\n```c\n{}\n```\n\n# Safety\n\nThe caller keeps to the header.\n", self.prototype)
     }
 
-    /// The type it results, without spaces at the ends.
+    /// Returns the type of its result, without spaces at the ends.
     pub fn return_type(&self) -> &str {
         let end = self.prototype.find(self.name()).unwrap_or(0);
         self.prototype[..end].trim_start_matches("RD_DEPRECATED").trim()
     }
 
-    /// The parameters, as written.
+    /// Returns the parameters, as written.
     pub fn parameters(&self) -> Vec<&str> {
         let start = self.prototype.find('(').map_or(0, |at| at + 1);
         let (mut depth, mut from, mut list) = (0, start, Vec::new());
@@ -74,7 +75,7 @@ impl Function {
     }
 }
 
-/// All functions in the order of the headers.
+/// Returns all functions in the order of the headers.
 pub fn functions() -> Vec<Function> {
     let entries = FUNCTIONS.split("\n\n").filter(|entry| !entry.trim().is_empty() && !entry.starts_with('#'));
     entries
@@ -91,7 +92,10 @@ pub fn functions() -> Vec<Function> {
                 other => panic!("`{other}` is no status"),
             };
             let (prototype, doc) = (next(), next());
-            let missing = lines.next().and_then(|line| line.strip_prefix("! ")).map(str::to_owned);
+            let missing = lines.next().map(|line| match line.strip_prefix("! ") {
+                Some(missing) => missing.to_owned(),
+                None => panic!("{prototype} has more than one line of documentation: {line}"),
+            });
             let is_reported = match status {
                 Status::Complete => missing.is_none(),
                 Status::Partial => missing.is_some(),
@@ -103,13 +107,13 @@ pub fn functions() -> Vec<Function> {
         .collect()
 }
 
-/// Rust code: a function for each that is not there yet, which says so.
+/// Returns Rust code with a stub for each unimplemented function.
 pub fn unimplemented() -> String {
     let mut code = String::new();
     for function in functions().iter().filter(|function| function.status == Status::Unimplemented) {
         let name = function.name();
         if function.parameters().contains(&"...") {
-            // Its place is in `shim/variadic.c` and `src/variadic.rs`.
+            // Variadic functions are in `shim/variadic.c` and `src/variadic.rs`.
             continue;
         }
         let mut parameters = Vec::new();
@@ -174,7 +178,7 @@ pub fn unimplemented() -> String {
     code
 }
 
-/// The page that says how much of each function is there.
+/// Returns the page with the status of each function.
 pub fn status_page() -> String {
     let functions = functions();
     let count = |status| functions.iter().filter(|function| function.status == status).count();
@@ -205,7 +209,7 @@ pub fn status_page() -> String {
     page
 }
 
-/// A header: `rdkafka.h` or `rdkafka_mock.h`.
+/// Returns a header: `rdkafka.h` or `rdkafka_mock.h`.
 pub fn header(name: &str) -> String {
     let (guard, head, types) = match name {
         "rdkafka.h" => ("OTTLA_RDKAFKA_H", RDKAFKA_HEAD, include_str!("types.h")),

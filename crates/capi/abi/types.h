@@ -8,7 +8,7 @@ typedef struct rd_kafka_topic_s rd_kafka_topic_t;
 typedef struct rd_kafka_conf_s rd_kafka_conf_t;
 /** The configuration of a topic. */
 typedef struct rd_kafka_topic_conf_s rd_kafka_topic_conf_t;
-/** A queue towards the application. */
+/** A queue of entries for the application. */
 typedef struct rd_kafka_queue_s rd_kafka_queue_t;
 /** An entry of a queue. */
 typedef struct rd_kafka_op_s rd_kafka_event_t;
@@ -138,7 +138,7 @@ typedef rd_kafka_event_t rd_kafka_ListConsumerGroupOffsets_result_t;
 typedef rd_kafka_event_t rd_kafka_ListConsumerGroups_result_t;
 /** An event that carries the result of ListOffsets. */
 typedef rd_kafka_event_t rd_kafka_ListOffsets_result_t;
-/** What an event is: an RD_KAFKA_EVENT_* value. */
+/** The types of events: RD_KAFKA_EVENT_* values. */
 typedef int rd_kafka_event_type_t;
 
 /* Enumerations. */
@@ -571,19 +571,19 @@ typedef enum rd_kafka_ElectionType_t {
 #define RD_KAFKA_V_END RD_KAFKA_VTYPE_END
 /** Do not close the consumer. */
 #define RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE 8
-/** No partition: the partitioner chooses. */
+/** No partition: the partitioner chooses one. */
 #define RD_KAFKA_PARTITION_UA ((int32_t)-1)
-/** From the first message that is still there. */
+/** From the first available message. */
 #define RD_KAFKA_OFFSET_BEGINNING -2
-/** From behind the last message. */
+/** From the end: the next message. */
 #define RD_KAFKA_OFFSET_END -1
-/** From the offset that was stored. */
+/** From the stored offset. */
 #define RD_KAFKA_OFFSET_STORED -1000
 /** No offset. */
 #define RD_KAFKA_OFFSET_INVALID -1001
-/** What RD_KAFKA_OFFSET_TAIL() counts from. */
+/** The base of RD_KAFKA_OFFSET_TAIL(). */
 #define RD_KAFKA_OFFSET_TAIL_BASE -2000
-/** The library frees the payload when it is done with it; not with RD_KAFKA_MSG_F_COPY. */
+/** The library frees the payload after use; can't be combined with RD_KAFKA_MSG_F_COPY. */
 #define RD_KAFKA_MSG_F_FREE 1
 /** The library copies the payload before produce returns. */
 #define RD_KAFKA_MSG_F_COPY 2
@@ -591,9 +591,9 @@ typedef enum rd_kafka_ElectionType_t {
 #define RD_KAFKA_MSG_F_BLOCK 4
 /** rd_kafka_produce_batch() takes the partition from each message. */
 #define RD_KAFKA_MSG_F_PARTITION 8
-/** Messages that wait. */
+/** Purges messages that wait. */
 #define RD_KAFKA_PURGE_F_QUEUE 1
-/** Messages that were sent and have no response yet. */
+/** Purges messages that were sent and have no response yet. */
 #define RD_KAFKA_PURGE_F_INFLIGHT 2
 /** Do not wait for the background work of the purge. */
 #define RD_KAFKA_PURGE_F_NON_BLOCKING 4
@@ -661,7 +661,7 @@ typedef enum rd_kafka_ElectionType_t {
 #define RD_KAFKA_EVENT_LISTOFFSETS_RESULT 4194304
 /** Event: electleaders result. */
 #define RD_KAFKA_EVENT_ELECTLEADERS_RESULT 8388608
-/** From cnt messages before the end. */
+/** The offset of cnt messages before the end. */
 #define RD_KAFKA_OFFSET_TAIL(cnt) (RD_KAFKA_OFFSET_TAIL_BASE - (cnt))
 
 /* Structures. */
@@ -806,7 +806,7 @@ struct rd_kafka_group_list {
 #define RD_KAFKA_V_VALUE(value, len) RD_KAFKA_VTYPE_VALUE, (void *)(value), (size_t)(len)
 /** The key. */
 #define RD_KAFKA_V_KEY(key, len) RD_KAFKA_VTYPE_KEY, (const void *)(key), (size_t)(len)
-/** The pointer that comes back in the report. */
+/** The pointer that the report returns. */
 #define RD_KAFKA_V_OPAQUE(msg_opaque) RD_KAFKA_VTYPE_OPAQUE, (void *)(msg_opaque)
 /** RD_KAFKA_MSG_F_* flags. */
 #define RD_KAFKA_V_MSGFLAGS(msgflags) RD_KAFKA_VTYPE_MSGFLAGS, (int)(msgflags)
@@ -818,7 +818,7 @@ struct rd_kafka_group_list {
 /** Headers, which belong to the library if the call succeeds. */
 #define RD_KAFKA_V_HEADERS(headers) RD_KAFKA_VTYPE_HEADERS, (rd_kafka_headers_t *)(headers)
 
-/* Functions that plugins and interceptors have. */
+/* The functions of plugins and interceptors. */
 
 /** The conf_init function of a plugin. */
 typedef rd_kafka_resp_err_t(rd_kafka_plugin_f_conf_init_t)(rd_kafka_conf_t *conf, void **plug_opaquep, char *errstr, size_t errstr_size);

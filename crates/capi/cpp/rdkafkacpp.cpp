@@ -25,7 +25,7 @@ std::string taken(char *text) {
         return copy;
 }
 
-/** NULL for no error. */
+/** Returns NULL if there is no error. */
 class ErrorImpl : public Error {
        public:
         explicit ErrorImpl(rd_kafka_error_t *error) : error_(error) {}
@@ -95,7 +95,7 @@ class TopicPartitionImpl : public TopicPartition {
         std::vector<unsigned char> metadata_;
 };
 
-/** A list of the C library, gone with the scope. */
+/** A list of the C library, destroyed at the end of the scope. */
 class List {
        public:
         explicit List(rd_kafka_topic_partition_list_t *list = NULL) : list_(list) {}
@@ -117,7 +117,7 @@ class List {
                 else
                         to->offset = from.offset();
         }
-        /** What the call wrote into the list, for the vector that it was made of. */
+        /** Copies the results of a call from the list to the vector from which it was created. */
         void update(std::vector<TopicPartition *> &partitions) const {
                 for (int i = 0; list_ && i < list_->cnt && i < static_cast<int>(partitions.size()); i++) {
                         TopicPartitionImpl *own = dynamic_cast<TopicPartitionImpl *>(partitions[i]);
@@ -142,7 +142,7 @@ class List {
 
 class HeadersImpl : public Headers {
        public:
-        /** A message's headers stay the message's. */
+        /** A message's headers belong to the message. */
         explicit HeadersImpl(rd_kafka_headers_t *headers, bool own = true) : headers_(headers), own_(own) {}
         ~HeadersImpl() {
                 if (headers_ && own_)
@@ -180,7 +180,7 @@ class HeadersImpl : public Headers {
         }
         size_t size() const { return rd_kafka_header_cnt(headers_); }
         rd_kafka_headers_t *c() const { return headers_; }
-        /** The library has them now. */
+        /** The headers belong to the library now. */
         void release() { headers_ = NULL; }
 
        private:
@@ -194,10 +194,10 @@ class HeadersImpl : public Headers {
 
 class MessageImpl : public Message {
        public:
-        /** `own`: destroyed with this object; a callback's message is the library's. */
+        /** `own`: the message is destroyed with this object; the message of a callback belongs to the library. */
         MessageImpl(rd_kafka_type_t type, Topic *topic, rd_kafka_message_t *message, bool own)
             : type_(type), topic_(topic), message_(message), own_(own), key_(NULL), headers_(NULL) {}
-        /** There is only an error to tell. */
+        /** A message that is only an error. */
         MessageImpl(rd_kafka_type_t type, Topic *topic, rd_kafka_resp_err_t err)
             : type_(type), topic_(topic), message_(&nothing_), own_(false), key_(NULL), headers_(NULL) {
                 memset(&nothing_, 0, sizeof(nothing_));
@@ -391,7 +391,7 @@ class MetadataImpl : public Metadata {
 
 /* ---- Configuration ---- */
 
-/** What a client or a topic calls back. */
+/** The callbacks of a client or a topic. */
 struct Callbacks {
         DeliveryReportCb *dr;
         OAuthBearerTokenRefreshCb *token;
@@ -753,7 +753,7 @@ class HandleImpl : public virtual Handle {
                 return error_or_null(rd_kafka_sasl_set_credentials(rk_, user.c_str(), password.c_str()));
         }
 
-        /** Starts the C object with a copy of the configuration, whose callbacks come here. */
+        /** Starts the C object with a copy of the configuration, whose callbacks are those of this object. */
         bool start(rd_kafka_type_t type, const Conf *conf, std::string &errstr);
 
         rd_kafka_t *rk_;
@@ -762,7 +762,7 @@ class HandleImpl : public virtual Handle {
        private:
         HandleImpl(const HandleImpl &);
         HandleImpl &operator=(const HandleImpl &);
-        /** Whom the partitioner of the default topic configuration is told. */
+        /** The topic that is passed to the partitioner of the default topic configuration. */
         TopicImpl *default_topic_;
 };
 
@@ -914,7 +914,7 @@ bool HandleImpl::start(rd_kafka_type_t type, const Conf *given, std::string &err
         if (callbacks.certificate)
                 rd_kafka_conf_set_ssl_cert_verify_cb(own, on_certificate);
         if (callbacks.partitioner || callbacks.partitioner_key_pointer) {
-                // Topics by name: the callback is told a topic that knows its callbacks and nothing else.
+                // Topics by name: the callback gets a topic that has its callbacks and no other state.
                 rd_kafka_topic_conf_t *topic = rd_kafka_conf_get_default_topic_conf(own);
                 topic = topic ? rd_kafka_topic_conf_dup(topic) : rd_kafka_topic_conf_new();
                 default_topic_ = new TopicImpl;
@@ -1167,7 +1167,7 @@ class KafkaConsumerImpl : public KafkaConsumer, public HandleImpl {
         bool closed() { return rd_kafka_consumer_closed(rk_) != 0; }
 };
 
-/** What consume_callback() calls. */
+/** The callback of consume_callback(). */
 struct Consuming {
         ConsumeCb *callback;
         Topic *topic;

@@ -33,17 +33,17 @@ struct rd_kafka_topic_conf_s;
 
 namespace RdKafka {
 
-/** The library's version as a number. */
+/** Returns the library's version as a number. */
 RD_EXPORT int version();
-/** The library's version as text. */
+/** Returns the library's version as text. */
 RD_EXPORT std::string version_str();
-/** The words that the property debug takes, comma-separated. */
+/** Returns the values of the property debug, comma-separated. */
 RD_EXPORT std::string get_debug_contexts();
-/** Waits until every client is gone: 0, or -1 after the timeout. */
+/** Waits until all clients are destroyed: 0, or -1 after the timeout. */
 RD_EXPORT int wait_destroyed(int timeout_ms);
-/** Memory of the library's allocator. */
+/** Allocates memory with the library's allocator. */
 RD_EXPORT void *mem_malloc(size_t size);
-/** Gives memory of the library's allocator back. */
+/** Frees memory of the library's allocator. */
 RD_EXPORT void mem_free(void *ptr);
 
 /** An error code: negative codes are the client's, positive ones a broker's; rdkafka.h describes each. */
@@ -240,12 +240,12 @@ enum ErrorCode {
         ERR_SHARE_SESSION_LIMIT_REACHED = 133
 };
 
-/** What a code means, for people. */
+/** Returns the description of a code. */
 RD_EXPORT std::string err2str(RdKafka::ErrorCode err);
 
-/** What a certificate is for. */
+/** The purpose of a certificate. */
 enum CertificateType { CERT_PUBLIC_KEY, CERT_PRIVATE_KEY, CERT_CA, CERT__CNT };
-/** How a certificate is written. */
+/** The encoding of a certificate. */
 enum CertificateEncoding { CERT_ENC_PKCS12, CERT_ENC_DER, CERT_ENC_PEM, CERT_ENC__CNT };
 
 class Handle;
@@ -259,7 +259,7 @@ class TopicPartition;
 class Metadata;
 class KafkaConsumer;
 
-/** An error that says more than its code. */
+/** An error with code, text and flags. */
 class RD_EXPORT Error {
        public:
         static Error *create(ErrorCode code, const std::string *errstr);
@@ -267,7 +267,7 @@ class RD_EXPORT Error {
         virtual ErrorCode code() const = 0;
         virtual std::string name() const = 0;
         virtual std::string str() const = 0;
-        /** The client can do nothing more. */
+        /** The client can't continue. */
         virtual bool is_fatal() const = 0;
         /** The same call may succeed later. */
         virtual bool is_retriable() const = 0;
@@ -276,21 +276,21 @@ class RD_EXPORT Error {
 
 /* ---- Callbacks: derive, override, and hand to Conf::set(). They run inside poll() and consume(). ---- */
 
-/** "dr_cb": what became of each produced message. */
+/** "dr_cb": the delivery report of each produced message. */
 class RD_EXPORT DeliveryReportCb {
        public:
         virtual void dr_cb(Message &message) = 0;
         virtual ~DeliveryReportCb() {}
 };
 
-/** "oauthbearer_token_refresh_cb": a token is needed. */
+/** "oauthbearer_token_refresh_cb": a token is required. */
 class RD_EXPORT OAuthBearerTokenRefreshCb {
        public:
         virtual void oauthbearer_token_refresh_cb(RdKafka::Handle *handle, const std::string &oauthbearer_config) = 0;
         virtual ~OAuthBearerTokenRefreshCb() {}
 };
 
-/** "partitioner_cb" of a topic: which partition a message goes to. Called by the producing thread. */
+/** "partitioner_cb" of a topic: returns the partition of a message. Called by the producing thread. */
 class RD_EXPORT PartitionerCb {
        public:
         virtual int32_t partitioner_cb(const Topic *topic,
@@ -318,7 +318,7 @@ class RD_EXPORT EventCb {
         virtual ~EventCb() {}
 };
 
-/** What EventCb is told. */
+/** An event for EventCb. */
 class RD_EXPORT Event {
        public:
         enum Type { EVENT_ERROR, EVENT_STATS, EVENT_LOG, EVENT_THROTTLE };
@@ -345,14 +345,14 @@ class RD_EXPORT Event {
         virtual bool fatal() const = 0;
 };
 
-/** "consume_cb": each consumed message. */
+/** "consume_cb": called for each consumed message. */
 class RD_EXPORT ConsumeCb {
        public:
         virtual void consume_cb(Message &message, void *opaque) = 0;
         virtual ~ConsumeCb() {}
 };
 
-/** "rebalance_cb": the group gave or takes partitions; the callback assigns them. */
+/** "rebalance_cb": the group assigns or revokes partitions; the callback calls an assign function. */
 class RD_EXPORT RebalanceCb {
        public:
         virtual void rebalance_cb(RdKafka::KafkaConsumer *consumer,
@@ -361,14 +361,14 @@ class RD_EXPORT RebalanceCb {
         virtual ~RebalanceCb() {}
 };
 
-/** "offset_commit_cb": what became of a commit. */
+/** "offset_commit_cb": the outcome of a commit. */
 class RD_EXPORT OffsetCommitCb {
        public:
         virtual void offset_commit_cb(RdKafka::ErrorCode err, std::vector<TopicPartition *> &offsets) = 0;
         virtual ~OffsetCommitCb() {}
 };
 
-/** "ssl_cert_verify_cb": is this broker's certificate to be trusted? */
+/** "ssl_cert_verify_cb": returns whether this broker's certificate is trusted. */
 class RD_EXPORT SslCertificateVerifyCb {
        public:
         virtual bool ssl_cert_verify_cb(const std::string &broker_name,
@@ -436,26 +436,26 @@ class RD_EXPORT Conf {
         virtual Conf::ConfResult get(RebalanceCb *&rebalance_cb) const = 0;
         virtual Conf::ConfResult get(OffsetCommitCb *&offset_commit_cb) const = 0;
         virtual Conf::ConfResult get(SslCertificateVerifyCb *&ssl_cert_verify_cb) const = 0;
-        /** Names and values in turn; the caller deletes the list. */
+        /** Alternating names and values; the caller deletes the list. */
         virtual std::list<std::string> *dump() = 0;
         virtual Conf::ConfResult set(const std::string &name, ConsumeCb *consume_cb, std::string &errstr) = 0;
-        /** The C object, or NULL for a topic's configuration. It stays this object's. */
+        /** The C object, which belongs to this object; NULL for a topic's configuration. */
         virtual struct rd_kafka_conf_s *c_ptr_global() = 0;
-        /** The C object, or NULL for a client's configuration. It stays this object's. */
+        /** The C object, which belongs to this object; NULL for a client's configuration. */
         virtual struct rd_kafka_topic_conf_s *c_ptr_topic() = 0;
         virtual Conf::ConfResult set_engine_callback_data(void *value, std::string &errstr) = 0;
         virtual Conf::ConfResult enable_sasl_queue(bool enable, std::string &errstr) = 0;
 };
 
-/** What producers and consumers have in common. */
+/** The common functions of producers and consumers. */
 class RD_EXPORT Handle {
        public:
         virtual ~Handle() {}
         virtual std::string name() const = 0;
         virtual std::string memberid() const = 0;
-        /** Serves callbacks; gives how many. */
+        /** Serves callbacks; returns their number. */
         virtual int poll(int timeout_ms) = 0;
-        /** Messages and reports that are not done with. */
+        /** Returns the number of messages without a served report and of other entries. */
         virtual int outq_len() = 0;
         /** The caller deletes *metadatap. */
         virtual ErrorCode
@@ -463,22 +463,22 @@ class RD_EXPORT Handle {
         /** The err() of each partition is its result. */
         virtual ErrorCode pause(std::vector<TopicPartition *> &partitions) = 0;
         virtual ErrorCode resume(std::vector<TopicPartition *> &partitions) = 0;
-        /** Asks the broker. */
+        /** Requests the watermarks from the broker. */
         virtual ErrorCode query_watermark_offsets(const std::string &topic,
                                                   int32_t partition,
                                                   int64_t *low,
                                                   int64_t *high,
                                                   int timeout_ms) = 0;
-        /** The watermarks of the last Fetch response. */
+        /** Returns the watermarks of the last Fetch response. */
         virtual ErrorCode
         get_watermark_offsets(const std::string &topic, int32_t partition, int64_t *low, int64_t *high) = 0;
         /** offset() is a timestamp before and an offset after the call. */
         virtual ErrorCode offsetsForTimes(std::vector<TopicPartition *> &offsets, int timeout_ms) = 0;
         /** The caller deletes the queue. */
         virtual Queue *get_partition_queue(const TopicPartition *partition) = 0;
-        /** NULL: the queue that poll() serves. */
+        /** NULL stands for the queue that poll() serves. */
         virtual ErrorCode set_log_queue(Queue *queue) = 0;
-        /** Ends the poll() that called back. */
+        /** Makes the poll() that called the callback return. */
         virtual void yield() = 0;
         virtual std::string clusterid(int timeout_ms) = 0;
         virtual struct rd_kafka_s *c_ptr() = 0;
@@ -504,7 +504,7 @@ class RD_EXPORT TopicPartition {
         static TopicPartition *create(const std::string &topic, int partition);
         static TopicPartition *create(const std::string &topic, int partition, int64_t offset);
         virtual ~TopicPartition() = 0;
-        /** Deletes all of them and empties the vector. */
+        /** Deletes all partitions and empties the vector. */
         static void destroy(std::vector<TopicPartition *> &partitions);
         virtual const std::string &topic() const = 0;
         virtual int partition() const = 0;
@@ -526,7 +526,7 @@ class RD_EXPORT Topic {
         static const int64_t OFFSET_STORED;
         static const int64_t OFFSET_INVALID;
 
-        /** NULL and errstr if that fails; conf may be NULL. */
+        /** Returns NULL and sets errstr on failure; conf may be NULL. */
         static Topic *create(Handle *base, const std::string &topic_str, const Conf *conf, std::string &errstr);
         virtual ~Topic() = 0;
         virtual std::string name() const = 0;
@@ -536,7 +536,7 @@ class RD_EXPORT Topic {
         virtual struct rd_kafka_topic_s *c_ptr() = 0;
 };
 
-/** When a message was made or written, in milliseconds. */
+/** The time at which a message was created or written, in milliseconds. */
 class RD_EXPORT MessageTimestamp {
        public:
         enum MessageTimestampType {
@@ -553,12 +553,12 @@ class RD_EXPORT Headers {
        public:
         virtual ~Headers() = 0;
 
-        /** One of them, with a copy of its value. */
+        /** A header, with a copy of its value. */
         class Header {
                public:
                 Header(const std::string &key, const void *value, size_t value_size)
                     : key_(key), err_(ERR_NO_ERROR), value_(copied(value, value_size)), value_size_(value_size) {}
-                /** With an error it has no value. */
+                /** A header with an error has no value. */
                 Header(const std::string &key, const void *value, size_t value_size, const RdKafka::ErrorCode err)
                     : key_(key),
                       err_(err),
@@ -583,7 +583,7 @@ class RD_EXPORT Headers {
                 ~Header() { mem_free(value_); }
                 std::string key() const { return key_; }
                 const void *value() const { return value_; }
-                /** The value ends with a zero byte that doesn't count. */
+                /** The value is followed by a zero byte that is not counted. */
                 const char *value_string() const { return value_; }
                 size_t value_size() const { return value_size_; }
                 RdKafka::ErrorCode err() const { return err_; }
@@ -640,11 +640,11 @@ class RD_EXPORT Message {
         virtual MessageTimestamp timestamp() const = 0;
         virtual void *msg_opaque() const = 0;
         virtual ~Message() = 0;
-        /** Microseconds from produce() to the report. */
+        /** The microseconds from produce() to the report. */
         virtual int64_t latency() const = 0;
         virtual struct rd_kafka_message_s *c_ptr() = 0;
         virtual Status status() const = 0;
-        /** They stay the message's; NULL if there are none. */
+        /** The headers belong to the message; NULL if there are none. */
         virtual RdKafka::Headers *headers() = 0;
         virtual RdKafka::Headers *headers(RdKafka::ErrorCode *err) = 0;
         virtual int32_t broker_id() const = 0;
@@ -652,7 +652,7 @@ class RD_EXPORT Message {
         virtual Error *offset_store() = 0;
 };
 
-/** Where messages and events wait. */
+/** A queue of messages and events. */
 class RD_EXPORT Queue {
        public:
         static Queue *create(Handle *handle);
@@ -661,7 +661,7 @@ class RD_EXPORT Queue {
         virtual Message *consume(int timeout_ms) = 0;
         virtual int poll(int timeout_ms) = 0;
         virtual ~Queue() = 0;
-        /** Writes the payload to fd whenever the queue gets something. */
+        /** Writes the payload to fd when an entry arrives in the empty queue. */
         virtual void io_event_enable(int fd, const void *payload, size_t size) = 0;
 };
 
@@ -721,7 +721,7 @@ class RD_EXPORT Consumer : public virtual Handle {
         virtual int
         consume_callback(Topic *topic, int32_t partition, int timeout_ms, ConsumeCb *consume_cb, void *opaque) = 0;
         virtual int consume_callback(Queue *queue, int timeout_ms, RdKafka::ConsumeCb *consume_cb, void *opaque) = 0;
-        /** So many messages before the end. */
+        /** The offset of this number of messages before the end. */
         static int64_t OffsetTail(int64_t offset);
 };
 
@@ -731,7 +731,7 @@ class RD_EXPORT Producer : public virtual Handle {
         static Producer *create(const Conf *conf, std::string &errstr);
         virtual ~Producer() = 0;
 
-        /** Free the payload, copy it, wait for room. <sys/msg.h> has a MSG_COPY of its own. */
+        /** Flags: free the payload, copy it, wait for room. <sys/msg.h> has a MSG_COPY of its own. */
         enum {
                 RK_MSG_FREE = 0x1,
                 RK_MSG_COPY = 0x2,
@@ -766,7 +766,7 @@ class RD_EXPORT Producer : public virtual Handle {
                                   size_t key_len,
                                   int64_t timestamp,
                                   void *msg_opaque) = 0;
-        /** The headers are the library's if the call succeeds. */
+        /** The headers belong to the library if the call succeeds. */
         virtual ErrorCode produce(const std::string topic_name,
                                   int32_t partition,
                                   int msgflags,
@@ -785,9 +785,9 @@ class RD_EXPORT Producer : public virtual Handle {
                                   void *msg_opaque) = 0;
         virtual ErrorCode flush(int timeout_ms) = 0;
         virtual ErrorCode purge(int purge_flags) = 0;
-        /** The messages that purge() drops, and whether it waits. */
+        /** Flags: the messages that purge() drops, and whether it waits. */
         enum { PURGE_QUEUE = 0x1, PURGE_INFLIGHT = 0x2, PURGE_NON_BLOCKING = 0x4 };
-        /** NULL, or an error that the caller deletes; so are the following. */
+        /** Returns NULL, or an error that the caller deletes, as do the following functions. */
         virtual Error *init_transactions(int timeout_ms) = 0;
         virtual Error *begin_transaction() = 0;
         virtual Error *send_offsets_to_transaction(const std::vector<TopicPartition *> &offsets,
@@ -797,7 +797,7 @@ class RD_EXPORT Producer : public virtual Handle {
         virtual Error *abort_transaction(int timeout_ms) = 0;
 };
 
-/** A broker, as Metadata knows it. */
+/** A broker in the metadata. */
 class RD_EXPORT BrokerMetadata {
        public:
         virtual int32_t id() const = 0;
@@ -806,7 +806,7 @@ class RD_EXPORT BrokerMetadata {
         virtual ~BrokerMetadata() = 0;
 };
 
-/** A partition, as Metadata knows it. */
+/** A partition in the metadata. */
 class RD_EXPORT PartitionMetadata {
        public:
         typedef std::vector<int32_t> ReplicasVector;
@@ -821,7 +821,7 @@ class RD_EXPORT PartitionMetadata {
         virtual ~PartitionMetadata() = 0;
 };
 
-/** A topic, as Metadata knows it. */
+/** A topic in the metadata. */
 class RD_EXPORT TopicMetadata {
        public:
         typedef std::vector<const PartitionMetadata *> PartitionMetadataVector;
@@ -832,7 +832,7 @@ class RD_EXPORT TopicMetadata {
         virtual ~TopicMetadata() = 0;
 };
 
-/** What the cluster looked like. */
+/** The metadata of the cluster. */
 class RD_EXPORT Metadata {
        public:
         typedef std::vector<const BrokerMetadata *> BrokerMetadataVector;
@@ -841,7 +841,7 @@ class RD_EXPORT Metadata {
         typedef TopicMetadataVector::const_iterator TopicMetadataIterator;
         virtual const BrokerMetadataVector *brokers() const = 0;
         virtual const TopicMetadataVector *topics() const = 0;
-        /** Which broker said it. */
+        /** The broker that returned the metadata. */
         virtual int32_t orig_broker_id() const = 0;
         virtual std::string orig_broker_name() const = 0;
         virtual ~Metadata() = 0;

@@ -16,10 +16,10 @@ rd_kafka_resp_err_t ottla_mock_push_errors(rd_kafka_mock_cluster_t *cluster, int
                                            int32_t partition, int16_t api, size_t cnt,
                                            const rd_kafka_resp_err_t *errors, const int *rtts, int scope);
 
-/* Whose requests fail: what ottla_mock_push_errors takes as its last argument. */
+/* The scope of pushed errors: the last argument of ottla_mock_push_errors. */
 enum scope { CLUSTER, BROKER, PARTITION };
 
-/* More arguments than this are no message. */
+/* The maximum number of arguments of a message. */
 #define MOST_ARGUMENTS 1024
 #define MOST_ERRORS 100000
 
@@ -99,7 +99,7 @@ HIDDEN rd_kafka_resp_err_t ottla_shim_producev(rd_kafka_t *rk, ...) {
                         vus[cnt].u.headers = va_arg(ap, rd_kafka_headers_t *);
                         break;
                 default:
-                        /* How long it is nobody knows: it is the last one, and refused. */
+                        /* The length is unknown: this argument is the last one, and refused. */
                         is_known = 0;
                         break;
                 }

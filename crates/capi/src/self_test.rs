@@ -1,5 +1,6 @@
-//! A self-test of the library on this machine: known values of checksums, hashes and numbers, and batches that are encoded
-//! and decoded. Checksums and codecs have code for particular processors, which other tests may not have run on.
+//! A self-test of the library on this machine: known values of checksums, hashes and numbers, and batches that are
+//! encoded and decoded. Checksums and codecs contain code for particular processors, which other tests may not have run
+//! on.
 
 use std::panic::catch_unwind;
 

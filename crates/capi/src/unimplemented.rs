@@ -17,7 +17,7 @@ fn sentence(name: &str) -> String {
 }
 
 fn unimplemented_errstr(name: &str, errstr: *mut c_void, size: usize) {
-    // SAFETY: the interface says that `errstr` has `size` bytes, or is NULL.
+    // SAFETY: the header demands NULL or a buffer of `size` bytes.
     unsafe { put_text(errstr.cast::<c_char>(), size, &sentence(name)) };
 }
 

@@ -1,5 +1,5 @@
-//! The public names of the functions with a variable number of arguments: each jumps to its C half in
-//! `shim/variadic.c`, leaving registers and stack as they are. What the C half calls in turn is behind hidden symbols.
+//! The public names of the variadic functions: each jumps to its C half in `shim/variadic.c`, leaving registers and
+//! stack as they are. The C halves call Rust functions with hidden symbols.
 
 use std::arch::{global_asm, naked_asm};
 
@@ -35,7 +35,7 @@ jump! {
     rd_kafka_mock_partition_push_request_errors => ottla_shim_mock_partition_push_request_errors,
 }
 
-// A function that Rust calls `no_mangle` would be exported from the library; these are not.
+// A `no_mangle` function of Rust would be exported from the library; these hidden symbols are not.
 macro_rules! hidden {
     ($($name:literal => $target:path),* $(,)?) => {$(
         #[cfg(target_arch = "x86_64")]

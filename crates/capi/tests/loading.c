@@ -1,4 +1,4 @@
-/* A host that is not linked to the library loads it, uses it and lets go of it, again and again. */
+/* A host that is not linked to the library loads it, uses it and unloads it, repeatedly. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <librdkafka/rdkafka.h>
@@ -60,7 +60,7 @@ int main(int argc, char **argv) {
                 if (round == 0)
                         descriptors = entries("/proc/self/fd");
         }
-        /* A thread that has ended is in the list for a moment. */
+        /* A thread that has ended may still be listed for a short time. */
         for (waits = 0; waits < 250 && entries("/proc/self/task") > threads; waits++)
                 usleep(20000);
         if (entries("/proc/self/task") != threads)

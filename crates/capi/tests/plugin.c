@@ -1,4 +1,4 @@
-/* A plug-in: it has a property of its own, and leaves traces in the environment. */
+/* A plug-in: it has a property of its own, and sets environment variables as traces. */
 #include <librdkafka/rdkafka.h>
 #include <stdlib.h>
 #include <string.h>

@@ -106,7 +106,7 @@ pub enum Permission {
 
 /// The name of the cluster as a resource.
 pub(crate) const CLUSTER_NAME: &str = "kafka-cluster";
-/// The principal of rules for everybody.
+/// The principal of rules for all clients.
 const EVERYBODY: &str = "User:*";
 const WILDCARD: &str = "*";
 
@@ -125,7 +125,7 @@ pub struct Acl {
     pub host: String,
     /// The operation.
     pub operation: AclOperation,
-    /// Whether the rule permits or refuses.
+    /// True if the rule permits, false if it refuses.
     pub permission: Permission,
 }
 

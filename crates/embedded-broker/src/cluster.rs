@@ -65,7 +65,7 @@ pub struct Cluster {
     pub(crate) topic_errors: BTreeMap<String, ErrorCode>,
     /// Coordinators set by tests, by key type (group 0, transactional ID 1) and key.
     pub(crate) coordinators: BTreeMap<(i8, String), BrokerId>,
-    /// The groups whose coordinator still loads them, and until when.
+    /// The groups whose coordinator still loads them, each with the time at which it finishes.
     pub(crate) loading_groups: BTreeMap<String, Instant>,
     pub(crate) telemetry: Telemetry,
     /// The client instances known to each broker.
@@ -201,7 +201,7 @@ pub struct Traffic {
 struct LateRequest {
     request: Request,
     frame: Vec<u8>,
-    /// Where the body begins in the frame.
+    /// The position in the frame at which the body begins.
     body_at: usize,
 }
 
@@ -401,7 +401,7 @@ impl Cluster {
         let mut gone = self.connections.remove(&connection)?;
         self.request_bytes -= gone.counted;
         if let Some(Pending::Admission(pending)) = gone.pending.take() {
-            // The leader appends the records although nobody awaits its response.
+            // The leader appends the records although no client waits for its response.
             let PendingAdmission { request, frame, body_at, .. } = pending;
             let (number, due) = (request.number, self.now + self.options.transaction_retry_interval);
             self.late.insert(number, LateRequest { request, frame, body_at });

@@ -45,7 +45,7 @@ pub(crate) struct Connection {
     pub ended: bool,
     /// The size of the inbox's buffers, as included in the cluster's total.
     pub counted: usize,
-    /// When the first unhandled frame in the inbox began.
+    /// The time at which the first unhandled frame in the inbox began.
     pub unfinished_since: Option<Instant>,
     /// The connection is in the queue of connections to handle.
     pub ready: bool,

@@ -408,8 +408,8 @@ impl<'a> Control<'a> {
         self.cluster.move_transaction_coordinators();
     }
 
-    /// Lets the coordinator of a group respond with COORDINATOR_LOAD_IN_PROGRESS for this duration, as one does that has
-    /// just become the coordinator.
+    /// Makes the coordinator of a group respond with COORDINATOR_LOAD_IN_PROGRESS for this duration, as one does that
+    /// has just become the coordinator.
     pub fn load_group(&mut self, group: &str, duration: Duration) {
         let until = self.cluster.now + duration;
         self.cluster.loading_groups.insert(group.to_owned(), until);

@@ -39,7 +39,7 @@ pub(crate) struct EventLoop {
     /// Listeners whose next connection could not be accepted because descriptors or memory ran out. The system does not
     /// report the same connection twice.
     pub unaccepted: Vec<BrokerListener>,
-    /// When to check for idle connections next.
+    /// The time of the next check for idle connections.
     pub sweep_at: Instant,
 }
 
@@ -50,11 +50,11 @@ const FIRST_CONNECTION: usize = 1 << 48;
 const BROKER_BITS: u32 = 32;
 /// A connection with more unwritten response bytes than this gets no further requests handled.
 const OUT_LIMIT: usize = 16 << 20;
-/// How often one connection is read before the others are read.
+/// The number of times that one connection is read before the others are read.
 const READS_PER_TURN: usize = 8;
 /// The delay before the next attempt to bind a port that isn't free, or to accept a connection.
 const TRY_AGAIN: Duration = Duration::from_millis(20);
-/// How many checks for idle connections there are per idle timeout.
+/// The number of checks for idle connections per idle timeout.
 const SWEEPS: u32 = 8;
 
 impl EventLoop {

@@ -98,7 +98,7 @@ impl Fault {
         self
     }
 
-    /// Lets this number of matches pass first.
+    /// Lets this number of matching requests pass first.
     #[must_use]
     pub fn skip(mut self, matches: u32) -> Self {
         self.skip = matches;

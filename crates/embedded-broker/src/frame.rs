@@ -15,17 +15,17 @@ impl Frame {
         Self { len: bytes.len(), chunks: vec![Bytes::from(bytes)] }
     }
 
-    /// The pieces, in order.
+    /// The segments, in order.
     pub fn chunks(&self) -> &[Bytes] {
         &self.chunks
     }
 
-    /// The pieces, in order.
+    /// The segments, in order.
     pub fn into_chunks(self) -> Vec<Bytes> {
         self.chunks
     }
 
-    /// All bytes of all pieces.
+    /// Returns all bytes of all segments.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -35,7 +35,7 @@ impl Frame {
         self.len == 0
     }
 
-    /// All pieces in one.
+    /// Returns all segments as one.
     pub fn to_vec(&self) -> Vec<u8> {
         self.chunks.concat()
     }
@@ -48,10 +48,10 @@ impl Frame {
     }
 }
 
-/// Builds a [`Frame`]: fields go into `buffer`, large pieces are referred to.
+/// Builds a [`Frame`]: fields go into `buffer`, large segments are referenced.
 #[derive(Debug)]
 pub(crate) struct FrameWriter {
-    /// What was written since the last piece.
+    /// The bytes that were written since the last segment.
     pub buffer: Vec<u8>,
     chunks: Vec<Bytes>,
     len: usize,
@@ -67,7 +67,7 @@ impl FrameWriter {
         Self { buffer, chunks: Vec::new(), len: 0 }
     }
 
-    /// Puts `bytes` behind what was written.
+    /// Appends `bytes` as a segment.
     pub fn append(&mut self, bytes: &Bytes) {
         if bytes.len() < REFER_FROM {
             self.buffer.extend_from_slice(bytes);

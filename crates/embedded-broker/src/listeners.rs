@@ -79,8 +79,8 @@ impl ClusterOptions {
         }
     }
 
-    /// Returns the ports of the further listeners of a broker that does not listen over TCP. `place` is the broker's place
-    /// among the brokers.
+    /// Returns the ports of the further listeners of a broker that does not listen over TCP. `place` is the broker's
+    /// index among the brokers.
     pub(crate) fn further_ports(&self, place: u16) -> Vec<u16> {
         let ports = (1u16..).zip(&self.listeners).map(|(number, listener)| match listener.port {
             0 => 9092u16.saturating_add(PORTS_PER_LISTENER.saturating_mul(number)).saturating_add(place),

@@ -84,7 +84,7 @@ pub struct ClusterOptions {
     pub replication_lag: Duration,
     /// Directs consumers to a replica in their rack (KIP-392).
     pub rack_aware_fetch: bool,
-    /// How long a new consumer group waits for more members (`group.initial.rebalance.delay.ms`).
+    /// The time that a new consumer group waits for more members (`group.initial.rebalance.delay.ms`).
     pub group_initial_rebalance_delay: Duration,
     /// The session timeout of members of the consumer protocol (`group.consumer.session.timeout.ms`).
     pub group_consumer_session_timeout: Duration,
@@ -106,14 +106,15 @@ pub struct ClusterOptions {
     pub transaction_verification: bool,
     /// The maximum `transaction.timeout.ms` of a producer in milliseconds (`transaction.max.timeout.ms`).
     pub transaction_max_timeout_ms: i32,
-    /// How often coordinators look for transactions that have timed out
+    /// The interval at which coordinators look for transactions that have timed out
     /// (`transaction.abort.timed.out.transaction.cleanup.interval.ms`).
     pub transaction_timeout_interval: Duration,
     /// The time from the end of a transaction to its markers in the partitions. Until then, the next transaction of the
     /// same producer gets CONCURRENT_TRANSACTIONS.
     pub transaction_marker_delay: Duration,
-    /// How long a leader goes on asking the coordinator about the first batch of a transaction while that returns
-    /// CONCURRENT_TRANSACTIONS (`add.partitions.to.txn.retry.backoff.max.ms`), before it returns the error to the producer.
+    /// How long a leader keeps asking the coordinator about the first batch of a transaction while that returns
+    /// CONCURRENT_TRANSACTIONS (`add.partitions.to.txn.retry.backoff.max.ms`), before it returns the error to the
+    /// producer.
     pub transaction_retry_max: Duration,
     /// The time between two such attempts (`add.partitions.to.txn.retry.backoff.ms`).
     pub transaction_retry_interval: Duration,

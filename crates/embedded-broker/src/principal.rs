@@ -1,5 +1,5 @@
-//! Principals: who the client of a connection has proved to be. That of a certificate is the subject's name in the order of
-//! RFC 2253, as in Kafka, unless [`PrincipalMapping`](crate::PrincipalMapping) makes another one of it.
+//! Principals: the authenticated identity of a connection's client. That of a certificate is the subject's name in the
+//! order of RFC 2253, as in Kafka, unless [`PrincipalMapping`](crate::PrincipalMapping) derives another one from it.
 
 use crate::{connection::ConnectionId, control::Control, listeners::ListenerId, sasl::SaslListener};
 

@@ -17,7 +17,7 @@ const MAX_WARNINGS: usize = 1000;
 /// The error code and message of a rejected request.
 pub(crate) type Refusal = (ErrorCode, String);
 
-/// Returns what a response says of one resource.
+/// Returns the result for one resource.
 pub(crate) fn code_and_message(done: Result<(), Refusal>) -> (ErrorCode, Option<String>) {
     done.map_or_else(|(error, message)| (error, Some(message)), |()| (ErrorCode::NONE, None))
 }

@@ -26,9 +26,9 @@ pub(crate) struct Socket {
     pub broken: bool,
     /// TLS, if the listener has it.
     pub tls: Option<Box<Session>>,
-    /// When the last byte was read or written.
+    /// The time at which the last byte was read or written.
     pub active_at: Instant,
-    /// When the client last accepted a byte, or had read everything.
+    /// The time at which the client last accepted a byte, or had read everything.
     pub taken_at: Instant,
 }
 

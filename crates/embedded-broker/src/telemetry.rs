@@ -57,7 +57,7 @@ pub struct Telemetry {
 /// A push that the cluster accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TelemetryPush {
-    /// When.
+    /// The time.
     pub at: Instant,
     /// To which broker.
     pub broker: BrokerId,

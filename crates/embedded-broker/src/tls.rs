@@ -38,7 +38,8 @@ pub enum ClientAuthentication {
 }
 
 impl TlsListener {
-    /// Creates a listener's TLS from a certificate chain and a private key in DER. Error: what is wrong with them.
+    /// Creates a listener's TLS from a certificate chain and a private key in DER. Error: the reason why they are
+    /// invalid.
     pub fn new(chain: &[Vec<u8>], key: &[u8], clients: &ClientAuthentication) -> Result<Self, String> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
@@ -112,7 +113,7 @@ impl Session {
                 return Ok(0);
             }
             if let Err(error) = self.connection.process_new_packets() {
-                // The alert tells the client the reason.
+                // The alert contains the reason for the client.
                 let _ = self.flush(stream);
                 return Err(io::Error::new(io::ErrorKind::InvalidData, error));
             }

@@ -27,9 +27,9 @@ use crate::{
 pub struct Knobs {
     /// The seed of all knobs.
     pub seed: u64,
-    /// How many brokers.
+    /// The number of brokers.
     pub brokers: i32,
-    /// How many producers.
+    /// The number of producers.
     pub producers: u32,
     /// Topics with their numbers of partitions.
     pub topics: Vec<(String, i32)>,
@@ -55,9 +55,9 @@ pub struct Knobs {
     pub topics_deleted: bool,
     /// Brokers of every release report topic IDs.
     pub ids_reported: bool,
-    /// How long idempotent producers wait for a producer ID.
+    /// The duration for which idempotent producers wait for a producer ID.
     pub no_identity_for: Duration,
-    /// How long brokers respond to Fetch at once and keep no fetch sessions.
+    /// The duration for which brokers respond to Fetch at once and keep no fetch sessions.
     pub hasty_for: Duration,
     /// Responses to Produce are lost repeatedly, so that it is unknown which batches were written.
     pub doubts: bool,
@@ -75,7 +75,7 @@ pub struct Knobs {
     pub network: NetworkKnobs,
     /// The producers' settings.
     pub producer: ProducerSettings,
-    /// How many consumers.
+    /// The number of consumers.
     pub consumers: u32,
     /// The partitions are divided among the consumers; else every consumer reads all.
     pub divided: bool,

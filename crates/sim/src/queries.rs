@@ -37,7 +37,7 @@ pub struct Querier {
     open: Vec<Query>,
 }
 
-/// How often an application sends queries, and their timeout.
+/// The rate at which an application sends queries, and their timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queries {
     /// It sends a query in one of this number of steps; 0 is never.

@@ -45,7 +45,7 @@ pub struct Reader {
     habits: Habits,
     topics: Vec<Arc<str>>,
     partitions: BTreeMap<(u32, i32), Progress>,
-    /// Seeks whose offset is not known.
+    /// Seeks whose offset is unknown.
     seeks: BTreeMap<(u32, i32), Waiting<Result<i64, Error>>>,
     cursor: RecordCursor,
     bell: Arc<Bell>,

@@ -112,7 +112,7 @@ fn password(number: u64) -> String {
 pub struct Authenticators {
     knobs: SaslKnobs,
     rng: Rng,
-    /// Each client, and whether it has asked for a token.
+    /// Each client, and whether it has requested a token.
     clients: Vec<(Arc<SaslShared>, Arc<Flag>)>,
     start: Instant,
     /// The number of the brokers' password, and when the applications learn it.

@@ -57,11 +57,11 @@ pub struct Reports {
 pub struct Report {
     /// The number of earlier reports.
     pub order: u64,
-    /// Whether the record is in the log.
+    /// True if the record is in the log.
     pub status: PersistenceStatus,
-    /// Where.
+    /// Its location.
     pub offset: Option<i64>,
-    /// Why not.
+    /// The reason why it is not.
     pub error: Option<String>,
     /// The kind of error.
     pub kind: Option<ErrorKind>,

@@ -40,7 +40,7 @@ pub struct World {
     pub resolver: Resolver,
     /// Packets that vanish in one direction between a client and a broker.
     pub one_way: BTreeSet<(usize, BrokerId, Direction)>,
-    /// Clients whose host sleeps, and until when.
+    /// Clients whose host sleeps, and the time until which it does.
     suspended: BTreeMap<usize, Instant>,
     /// The time at which all events that waited for a client's host to wake up have happened. If two sleeps overlap,
     /// the second may end first, and events that wait for the end of the first still happen later.
@@ -134,7 +134,7 @@ impl World {
     /// Creates a world without clients.
     pub fn new(cluster: Cluster, network: NetworkKnobs, rng: Rng, keep_trace: bool) -> Self {
         Self {
-            // Zero means "never" in some places.
+            // Zero means "never" in some settings.
             now: Instant::from_nanos(1_000_000_000),
             rng,
             cluster,
@@ -247,7 +247,7 @@ impl World {
         *awake_at = until.max(*awake_at);
     }
 
-    /// Ends a client's process: nothing of it happens any more, and its connections break.
+    /// Ends a client's process: it does nothing any more, and its connections break.
     pub fn kill(&mut self, client: usize) {
         self.trace.note(self.now, format_args!("client {client} is killed"));
         self.suspend(client, Instant::FAR_FUTURE);

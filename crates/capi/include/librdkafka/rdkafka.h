@@ -41,7 +41,7 @@ typedef struct rd_kafka_topic_s rd_kafka_topic_t;
 typedef struct rd_kafka_conf_s rd_kafka_conf_t;
 /** The configuration of a topic. */
 typedef struct rd_kafka_topic_conf_s rd_kafka_topic_conf_t;
-/** A queue towards the application. */
+/** A queue of entries for the application. */
 typedef struct rd_kafka_queue_s rd_kafka_queue_t;
 /** An entry of a queue. */
 typedef struct rd_kafka_op_s rd_kafka_event_t;
@@ -171,7 +171,7 @@ typedef rd_kafka_event_t rd_kafka_ListConsumerGroupOffsets_result_t;
 typedef rd_kafka_event_t rd_kafka_ListConsumerGroups_result_t;
 /** An event that carries the result of ListOffsets. */
 typedef rd_kafka_event_t rd_kafka_ListOffsets_result_t;
-/** What an event is: an RD_KAFKA_EVENT_* value. */
+/** The types of events: RD_KAFKA_EVENT_* values. */
 typedef int rd_kafka_event_type_t;
 
 /* Enumerations. */
@@ -604,19 +604,19 @@ typedef enum rd_kafka_ElectionType_t {
 #define RD_KAFKA_V_END RD_KAFKA_VTYPE_END
 /** Do not close the consumer. */
 #define RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE 8
-/** No partition: the partitioner chooses. */
+/** No partition: the partitioner chooses one. */
 #define RD_KAFKA_PARTITION_UA ((int32_t)-1)
-/** From the first message that is still there. */
+/** From the first available message. */
 #define RD_KAFKA_OFFSET_BEGINNING -2
-/** From behind the last message. */
+/** From the end: the next message. */
 #define RD_KAFKA_OFFSET_END -1
-/** From the offset that was stored. */
+/** From the stored offset. */
 #define RD_KAFKA_OFFSET_STORED -1000
 /** No offset. */
 #define RD_KAFKA_OFFSET_INVALID -1001
-/** What RD_KAFKA_OFFSET_TAIL() counts from. */
+/** The base of RD_KAFKA_OFFSET_TAIL(). */
 #define RD_KAFKA_OFFSET_TAIL_BASE -2000
-/** The library frees the payload when it is done with it; not with RD_KAFKA_MSG_F_COPY. */
+/** The library frees the payload after use; can't be combined with RD_KAFKA_MSG_F_COPY. */
 #define RD_KAFKA_MSG_F_FREE 1
 /** The library copies the payload before produce returns. */
 #define RD_KAFKA_MSG_F_COPY 2
@@ -624,9 +624,9 @@ typedef enum rd_kafka_ElectionType_t {
 #define RD_KAFKA_MSG_F_BLOCK 4
 /** rd_kafka_produce_batch() takes the partition from each message. */
 #define RD_KAFKA_MSG_F_PARTITION 8
-/** Messages that wait. */
+/** Purges messages that wait. */
 #define RD_KAFKA_PURGE_F_QUEUE 1
-/** Messages that were sent and have no response yet. */
+/** Purges messages that were sent and have no response yet. */
 #define RD_KAFKA_PURGE_F_INFLIGHT 2
 /** Do not wait for the background work of the purge. */
 #define RD_KAFKA_PURGE_F_NON_BLOCKING 4
@@ -694,7 +694,7 @@ typedef enum rd_kafka_ElectionType_t {
 #define RD_KAFKA_EVENT_LISTOFFSETS_RESULT 4194304
 /** Event: electleaders result. */
 #define RD_KAFKA_EVENT_ELECTLEADERS_RESULT 8388608
-/** From cnt messages before the end. */
+/** The offset of cnt messages before the end. */
 #define RD_KAFKA_OFFSET_TAIL(cnt) (RD_KAFKA_OFFSET_TAIL_BASE - (cnt))
 
 /* Structures. */
@@ -839,7 +839,7 @@ struct rd_kafka_group_list {
 #define RD_KAFKA_V_VALUE(value, len) RD_KAFKA_VTYPE_VALUE, (void *)(value), (size_t)(len)
 /** The key. */
 #define RD_KAFKA_V_KEY(key, len) RD_KAFKA_VTYPE_KEY, (const void *)(key), (size_t)(len)
-/** The pointer that comes back in the report. */
+/** The pointer that the report returns. */
 #define RD_KAFKA_V_OPAQUE(msg_opaque) RD_KAFKA_VTYPE_OPAQUE, (void *)(msg_opaque)
 /** RD_KAFKA_MSG_F_* flags. */
 #define RD_KAFKA_V_MSGFLAGS(msgflags) RD_KAFKA_VTYPE_MSGFLAGS, (int)(msgflags)
@@ -851,7 +851,7 @@ struct rd_kafka_group_list {
 /** Headers, which belong to the library if the call succeeds. */
 #define RD_KAFKA_V_HEADERS(headers) RD_KAFKA_VTYPE_HEADERS, (rd_kafka_headers_t *)(headers)
 
-/* Functions that plugins and interceptors have. */
+/* The functions of plugins and interceptors. */
 
 /** The conf_init function of a plugin. */
 typedef rd_kafka_resp_err_t(rd_kafka_plugin_f_conf_init_t)(rd_kafka_conf_t *conf, void **plug_opaquep, char *errstr, size_t errstr_size);
@@ -884,15 +884,15 @@ typedef rd_kafka_resp_err_t(rd_kafka_interceptor_f_on_thread_exit_t)(rd_kafka_t 
 /** The on_broker_state_change function of an interceptor. */
 typedef rd_kafka_resp_err_t(rd_kafka_interceptor_f_on_broker_state_change_t)(rd_kafka_t *rk, int32_t broker_id, const char *secproto, const char *name, int port, const char *state, void *ic_opaque);
 
-/** The version as a number, two hexadecimal digits each for major, minor, revision and 0xff: 0x021000ff is 2.16.0. */
+/** Returns the version as a number with two hexadecimal digits each for major, minor, revision and 0xff: 0x021000ff is 2.16.0. */
 RD_EXPORT
 int rd_kafka_version(void);
 
-/** The version as text; it begins with the version of the interface. */
+/** Returns the version as text, which begins with the version of the interface. */
 RD_EXPORT
 const char *rd_kafka_version_str(void);
 
-/** The words that the property debug takes, comma-separated. */
+/** Returns the values of the property debug, comma-separated. */
 RD_EXPORT
 const char *rd_kafka_get_debug_contexts(void);
 
@@ -912,11 +912,11 @@ const char *rd_kafka_err2name(rd_kafka_resp_err_t err);
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_last_error(void);
 
-/** The error code that belongs to a value of errno. */
+/** Returns the error code for a value of errno. */
 RD_EXPORT
 RD_DEPRECATED rd_kafka_resp_err_t rd_kafka_errno2err(int errnox);
 
-/** The errno of this thread, for languages that can not read it. */
+/** Returns the errno of this thread, for languages that can't read it. */
 RD_EXPORT
 RD_DEPRECATED int rd_kafka_errno(void);
 
@@ -924,31 +924,31 @@ RD_DEPRECATED int rd_kafka_errno(void);
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_fatal_error(rd_kafka_t *rk, char *errstr, size_t errstr_size);
 
-/** Makes the client fail for good, as a test of what the application does then. */
+/** Raises a fatal error in the client, to test how the application handles it. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_test_fatal_error(rd_kafka_t *rk, rd_kafka_resp_err_t err, const char *reason);
 
-/** The code of an error object; NULL is no error. */
+/** Returns the code of an error object; RD_KAFKA_RESP_ERR_NO_ERROR for NULL. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_error_code(const rd_kafka_error_t *error);
 
-/** The name of the code of an error object. */
+/** Returns the name of the code of an error object. */
 RD_EXPORT
 const char *rd_kafka_error_name(const rd_kafka_error_t *error);
 
-/** What went wrong, as a sentence. */
+/** Returns the text of an error object. */
 RD_EXPORT
 const char *rd_kafka_error_string(const rd_kafka_error_t *error);
 
-/** 1 if the client can not go on after this error. */
+/** Returns 1 if the client can't continue after this error. */
 RD_EXPORT
 int rd_kafka_error_is_fatal(const rd_kafka_error_t *error);
 
-/** 1 if the same call may succeed later. */
+/** Returns 1 if the same call may succeed later. */
 RD_EXPORT
 int rd_kafka_error_is_retriable(const rd_kafka_error_t *error);
 
-/** 1 if the transaction has to be aborted. */
+/** Returns 1 if the transaction has to be aborted. */
 RD_EXPORT
 int rd_kafka_error_txn_requires_abort(const rd_kafka_error_t *error);
 
@@ -956,7 +956,7 @@ int rd_kafka_error_txn_requires_abort(const rd_kafka_error_t *error);
 RD_EXPORT
 void rd_kafka_error_destroy(rd_kafka_error_t *error);
 
-/** Makes an error object with a text as from printf. A NULL format gives the description of the code. */
+/** Creates an error object with a text as from printf. With a NULL format it has the description of the code. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_error_new(rd_kafka_resp_err_t code, const char *fmt, ...) RD_FORMAT(printf, 2, 3);
 
@@ -964,23 +964,23 @@ rd_kafka_error_t *rd_kafka_error_new(rd_kafka_resp_err_t code, const char *fmt, 
 RD_EXPORT
 void rd_kafka_topic_partition_destroy(rd_kafka_topic_partition_t *rktpar);
 
-/** Sets the leader epoch; -1 is unknown. */
+/** Sets the leader epoch; -1 means unknown. */
 RD_EXPORT
 void rd_kafka_topic_partition_set_leader_epoch(rd_kafka_topic_partition_t *rktpar, int32_t leader_epoch);
 
-/** The leader epoch, or -1. */
+/** Returns the leader epoch, or -1. */
 RD_EXPORT
 int32_t rd_kafka_topic_partition_get_leader_epoch(const rd_kafka_topic_partition_t *rktpar);
 
-/** An empty list with room for size elements; it grows by itself. */
+/** Creates an empty list with room for size elements; it grows as needed. */
 RD_EXPORT
 rd_kafka_topic_partition_list_t *rd_kafka_topic_partition_list_new(int size);
 
-/** Frees a list with all that its elements hold. */
+/** Frees a list with everything that its elements own. */
 RD_EXPORT
 void rd_kafka_topic_partition_list_destroy(rd_kafka_topic_partition_list_t *rkparlist);
 
-/** Appends a topic and partition and returns its element, which moves when the list grows. */
+/** Appends a topic and partition, and returns its element, which may move when the list grows. */
 RD_EXPORT
 rd_kafka_topic_partition_t *rd_kafka_topic_partition_list_add(rd_kafka_topic_partition_list_t *rktparlist, const char *topic, int32_t partition);
 
@@ -988,7 +988,7 @@ rd_kafka_topic_partition_t *rd_kafka_topic_partition_list_add(rd_kafka_topic_par
 RD_EXPORT
 void rd_kafka_topic_partition_list_add_range(rd_kafka_topic_partition_list_t *rktparlist, const char *topic, int32_t start, int32_t stop);
 
-/** Removes a topic and partition; 0 if it was not there, else 1. */
+/** Removes a topic and partition. Returns 1, or 0 if it is not in the list. */
 RD_EXPORT
 int rd_kafka_topic_partition_list_del(rd_kafka_topic_partition_list_t *rktparlist, const char *topic, int32_t partition);
 
@@ -996,15 +996,15 @@ int rd_kafka_topic_partition_list_del(rd_kafka_topic_partition_list_t *rktparlis
 RD_EXPORT
 int rd_kafka_topic_partition_list_del_by_idx(rd_kafka_topic_partition_list_t *rktparlist, int idx);
 
-/** A copy of a list; opaque pointers stay the same. */
+/** Returns a copy of a list; opaque pointers stay the same. */
 RD_EXPORT
 rd_kafka_topic_partition_list_t *rd_kafka_topic_partition_list_copy(const rd_kafka_topic_partition_list_t *src);
 
-/** Sets the offset of a topic and partition that is in the list. */
+/** Sets the offset of a topic and partition in the list. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_topic_partition_list_set_offset(rd_kafka_topic_partition_list_t *rktparlist, const char *topic, int32_t partition, int64_t offset);
 
-/** The element of a topic and partition, or NULL. */
+/** Returns the element of a topic and partition, or NULL. */
 RD_EXPORT
 rd_kafka_topic_partition_t *rd_kafka_topic_partition_list_find(const rd_kafka_topic_partition_list_t *rktparlist, const char *topic, int32_t partition);
 
@@ -1012,7 +1012,7 @@ rd_kafka_topic_partition_t *rd_kafka_topic_partition_list_find(const rd_kafka_to
 RD_EXPORT
 void rd_kafka_topic_partition_list_sort(rd_kafka_topic_partition_list_t *rktparlist, int (*cmp)(const void *a, const void *b, void *cmp_opaque), void *cmp_opaque);
 
-/** An empty list of headers with room for some. */
+/** Creates an empty list of headers with this initial capacity. */
 RD_EXPORT
 rd_kafka_headers_t *rd_kafka_headers_new(size_t initial_count);
 
@@ -1020,7 +1020,7 @@ rd_kafka_headers_t *rd_kafka_headers_new(size_t initial_count);
 RD_EXPORT
 void rd_kafka_headers_destroy(rd_kafka_headers_t *hdrs);
 
-/** A copy of a list of headers. */
+/** Returns a copy of a list of headers. */
 RD_EXPORT
 rd_kafka_headers_t *rd_kafka_headers_copy(const rd_kafka_headers_t *src);
 
@@ -1032,15 +1032,15 @@ rd_kafka_resp_err_t rd_kafka_header_add(rd_kafka_headers_t *hdrs, const char *na
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_header_remove(rd_kafka_headers_t *hdrs, const char *name);
 
-/** The last header of a name. */
+/** Returns the last header with a name. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_header_get_last(const rd_kafka_headers_t *hdrs, const char *name, const void **valuep, size_t *sizep);
 
-/** The header of a name that has idx others of that name before it. */
+/** Returns the header with a name that has idx other headers of that name before it. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_header_get(const rd_kafka_headers_t *hdrs, size_t idx, const char *name, const void **valuep, size_t *sizep);
 
-/** The header at a place, whatever its name. */
+/** Returns the header at an index, whatever its name is. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_header_get_all(const rd_kafka_headers_t *hdrs, size_t idx, const char **namep, const void **valuep, size_t *sizep);
 
@@ -1056,7 +1056,7 @@ rd_kafka_message_t *rd_kafka_messages_get(const rd_kafka_messages_t *messages, s
 RD_EXPORT
 void rd_kafka_messages_destroy(rd_kafka_messages_t *messages);
 
-/** Gives a consumed message back, in any thread and any order, also after its consumer is gone. */
+/** Frees a consumed message, in any thread and any order, even after its consumer was destroyed. */
 RD_EXPORT
 void rd_kafka_message_destroy(rd_kafka_message_t *rkmessage);
 
@@ -1064,7 +1064,7 @@ void rd_kafka_message_destroy(rd_kafka_message_t *rkmessage);
 RD_EXPORT
 const char *rd_kafka_message_errstr(const rd_kafka_message_t *rkmessage);
 
-/** The text of a delivery error, or NULL. */
+/** Returns the text of a delivery error, or NULL. */
 RD_EXPORT
 const char *rd_kafka_message_produce_errstr(const rd_kafka_message_t *rkmessage);
 
@@ -1072,35 +1072,35 @@ const char *rd_kafka_message_produce_errstr(const rd_kafka_message_t *rkmessage)
 RD_EXPORT
 int64_t rd_kafka_message_timestamp(const rd_kafka_message_t *rkmessage, rd_kafka_timestamp_type_t *tstype);
 
-/** Microseconds from produce to the report, or -1. */
+/** Returns the microseconds from produce to the report, or -1. */
 RD_EXPORT
 int64_t rd_kafka_message_latency(const rd_kafka_message_t *rkmessage);
 
-/** The broker that a consumed message was fetched from, or to which a produced one was sent last; -1 if it was never sent or the broker's id is not known. */
+/** Returns the broker that a consumed message was fetched from, or to which a produced one was sent last; -1 if it was never sent or the broker's id is unknown. */
 RD_EXPORT
 int32_t rd_kafka_message_broker_id(const rd_kafka_message_t *rkmessage);
 
-/** The headers, which go on belonging to the message. */
+/** Returns the headers, which still belong to the message. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_message_headers(const rd_kafka_message_t *rkmessage, rd_kafka_headers_t **hdrsp);
 
-/** The headers, which now belong to the caller. */
+/** Detaches the headers, which then belong to the caller. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_message_detach_headers(rd_kafka_message_t *rkmessage, rd_kafka_headers_t **hdrsp);
 
-/** Replaces the headers; the list now belongs to the message. */
+/** Replaces the headers; the list then belongs to the message. */
 RD_EXPORT
 void rd_kafka_message_set_headers(rd_kafka_message_t *rkmessage, rd_kafka_headers_t *hdrs);
 
-/** How many headers there are. */
+/** Returns the number of headers. */
 RD_EXPORT
 size_t rd_kafka_header_cnt(const rd_kafka_headers_t *hdrs);
 
-/** Whether a produced message is in the log of its partition. */
+/** Returns whether a produced message is in the log of its partition. */
 RD_EXPORT
 rd_kafka_msg_status_t rd_kafka_message_status(const rd_kafka_message_t *rkmessage);
 
-/** The leader epoch with which a message was written, or -1. */
+/** Returns the leader epoch with which a message was written, or -1. */
 RD_EXPORT
 int32_t rd_kafka_message_leader_epoch(const rd_kafka_message_t *rkmessage);
 
@@ -1108,23 +1108,23 @@ int32_t rd_kafka_message_leader_epoch(const rd_kafka_message_t *rkmessage);
 RD_EXPORT
 int16_t rd_kafka_message_delivery_count(const rd_kafka_message_t *rkmessage);
 
-/** The UUID as Kafka writes it: base64 for URLs, 22 letters. The text lives as long as the UUID. */
+/** Returns the UUID as Kafka writes it: 22 letters of URL-safe base64. The text lives as long as the UUID. */
 RD_EXPORT
 const char *rd_kafka_Uuid_base64str(const rd_kafka_Uuid_t *uuid);
 
-/** The second half. */
+/** Returns the least significant half. */
 RD_EXPORT
 int64_t rd_kafka_Uuid_least_significant_bits(const rd_kafka_Uuid_t *uuid);
 
-/** The first half. */
+/** Returns the most significant half. */
 RD_EXPORT
 int64_t rd_kafka_Uuid_most_significant_bits(const rd_kafka_Uuid_t *uuid);
 
-/** A UUID of two halves. */
+/** Creates a UUID from two halves. */
 RD_EXPORT
 rd_kafka_Uuid_t *rd_kafka_Uuid_new(int64_t most_significant_bits, int64_t least_significant_bits);
 
-/** A copy of a UUID. */
+/** Returns a copy of a UUID. */
 RD_EXPORT
 rd_kafka_Uuid_t *rd_kafka_Uuid_copy(const rd_kafka_Uuid_t *uuid);
 
@@ -1132,23 +1132,23 @@ rd_kafka_Uuid_t *rd_kafka_Uuid_copy(const rd_kafka_Uuid_t *uuid);
 RD_EXPORT
 void rd_kafka_Uuid_destroy(rd_kafka_Uuid_t *uuid);
 
-/** A configuration in which nothing was said. */
+/** Creates a configuration in which all properties have their defaults. */
 RD_EXPORT
 rd_kafka_conf_t *rd_kafka_conf_new(void);
 
-/** Frees a configuration that was given to no client. */
+/** Frees a configuration that was not passed to a client. */
 RD_EXPORT
 void rd_kafka_conf_destroy(rd_kafka_conf_t *conf);
 
-/** A copy of a configuration, without its interceptors. */
+/** Returns a copy of a configuration, without its interceptors. */
 RD_EXPORT
 rd_kafka_conf_t *rd_kafka_conf_dup(const rd_kafka_conf_t *conf);
 
-/** A copy of a configuration without the properties that begin with one of the filters. */
+/** Returns a copy of a configuration without the properties that begin with one of the filters. */
 RD_EXPORT
 rd_kafka_conf_t *rd_kafka_conf_dup_filter(const rd_kafka_conf_t *conf, size_t filter_cnt, const char **filter);
 
-/** The configuration of a client. Read-only. */
+/** Returns the configuration of a client. Read-only. */
 RD_EXPORT
 const rd_kafka_conf_t *rd_kafka_conf(rd_kafka_t *rk);
 
@@ -1156,35 +1156,35 @@ const rd_kafka_conf_t *rd_kafka_conf(rd_kafka_t *rk);
 RD_EXPORT
 rd_kafka_conf_res_t rd_kafka_conf_set(rd_kafka_conf_t *conf, const char *name, const char *value, char *errstr, size_t errstr_size);
 
-/** Which events come from queues instead of through callbacks: RD_KAFKA_EVENT_* values, added. */
+/** Sets the events that come from queues instead of through callbacks: the sum of RD_KAFKA_EVENT_* values. */
 RD_EXPORT
 void rd_kafka_conf_set_events(rd_kafka_conf_t *conf, int events);
 
-/** Events of the background queue are handed to this callback by a thread of the library. */
+/** Sets the callback for events of the background queue. A thread of the library calls it. */
 RD_EXPORT
 void rd_kafka_conf_set_background_event_cb(rd_kafka_conf_t *conf, void (*event_cb)(rd_kafka_t *rk, rd_kafka_event_t *rkev, void *opaque));
 
-/** The older delivery report callback. Use rd_kafka_conf_set_dr_msg_cb(). */
+/** Sets the older delivery report callback. Use rd_kafka_conf_set_dr_msg_cb(). */
 RD_EXPORT
 void rd_kafka_conf_set_dr_cb(rd_kafka_conf_t *conf, void (*dr_cb)(rd_kafka_t *rk, void *payload, size_t len, rd_kafka_resp_err_t err, void *opaque, void *msg_opaque));
 
-/** The callback that rd_kafka_poll() calls once per message when its fate is known. */
+/** Sets the callback that rd_kafka_poll() calls once per message when its outcome is known. */
 RD_EXPORT
 void rd_kafka_conf_set_dr_msg_cb(rd_kafka_conf_t *conf, void (*dr_msg_cb)(rd_kafka_t *rk, const rd_kafka_message_t *rkmessage, void *opaque));
 
-/** The callback that is handed consumed messages by rd_kafka_poll(), where rd_kafka_poll_set_consumer() sends them there; a message is destroyed when the callback returns. rd_kafka_consumer_poll() always returns its message. */
+/** Sets the callback for consumed messages that rd_kafka_poll_set_consumer() redirects to rd_kafka_poll(); a message is destroyed when the callback returns. rd_kafka_consumer_poll() always returns its message. */
 RD_EXPORT
 void rd_kafka_conf_set_consume_cb(rd_kafka_conf_t *conf, void (*consume_cb)(rd_kafka_message_t *rkmessage, void *opaque));
 
-/** Sets the callback for changes of what a group gives to this consumer. It must call one of the assign functions. */
+/** Sets the callback for changes of the partitions that a group assigns to this consumer. It must call one of the assign functions. */
 RD_EXPORT
 void rd_kafka_conf_set_rebalance_cb(rd_kafka_conf_t *conf, void (*rebalance_cb)(rd_kafka_t *rk, rd_kafka_resp_err_t err, rd_kafka_topic_partition_list_t *partitions, void *opaque));
 
-/** The callback for the results of offset commits. */
+/** Sets the callback for the results of offset commits. */
 RD_EXPORT
 void rd_kafka_conf_set_offset_commit_cb(rd_kafka_conf_t *conf, void (*offset_commit_cb)(rd_kafka_t *rk, rd_kafka_resp_err_t err, rd_kafka_topic_partition_list_t *offsets, void *opaque));
 
-/** The callback for errors that belong to no call. The client goes on by itself unless the error is fatal. */
+/** Sets the callback for errors that belong to no call. The client recovers by itself unless the error is fatal. */
 RD_EXPORT
 void rd_kafka_conf_set_error_cb(rd_kafka_conf_t *conf, void (*error_cb)(rd_kafka_t *rk, int err, const char *reason, void *opaque));
 
@@ -1192,63 +1192,63 @@ void rd_kafka_conf_set_error_cb(rd_kafka_conf_t *conf, void (*error_cb)(rd_kafka
 RD_EXPORT
 void rd_kafka_conf_set_throttle_cb(rd_kafka_conf_t *conf, void (*throttle_cb)(rd_kafka_t *rk, const char *broker_name, int32_t broker_id, int throttle_time_ms, void *opaque));
 
-/** The callback for log lines. It may be called by any thread. NULL: log lines are dropped; by default they are printed. */
+/** Sets the callback for log lines. Any thread may call it. With NULL, log lines are dropped; by default they are printed. */
 RD_EXPORT
 void rd_kafka_conf_set_log_cb(rd_kafka_conf_t *conf, void (*log_cb)(const rd_kafka_t *rk, int level, const char *fac, const char *buf));
 
-/** The callback for statistics, as JSON text. It returns 1 to keep the text, which it then frees. */
+/** Sets the callback for statistics, as JSON text. It returns 1 to keep the text, which the application then frees. */
 RD_EXPORT
 void rd_kafka_conf_set_stats_cb(rd_kafka_conf_t *conf, int (*stats_cb)(rd_kafka_t *rk, char *json, size_t json_len, void *opaque));
 
-/** The callback that is asked for a token (OAUTHBEARER), by rd_kafka_poll() or the queue of rd_kafka_conf_enable_sasl_queue(). It calls rd_kafka_oauthbearer_set_token() or rd_kafka_oauthbearer_set_token_failure(), then or later. It excludes `enable.sasl.oauthbearer.unsecure.jwt`. */
+/** Sets the callback for token requests (OAUTHBEARER). rd_kafka_poll() calls it, or a poll of the queue of rd_kafka_conf_enable_sasl_queue(). It calls rd_kafka_oauthbearer_set_token() or rd_kafka_oauthbearer_set_token_failure(), immediately or later. It can't be combined with `enable.sasl.oauthbearer.unsecure.jwt`. */
 RD_EXPORT
 void rd_kafka_conf_set_oauthbearer_token_refresh_cb(rd_kafka_conf_t *conf, void (*oauthbearer_token_refresh_cb)(rd_kafka_t *rk, const char *oauthbearer_config, void *opaque));
 
-/** Sends requests for tokens to a queue of their own, which rd_kafka_queue_get_sasl() returns. */
+/** Sends token requests to a separate queue, which rd_kafka_queue_get_sasl() returns. */
 RD_EXPORT
 void rd_kafka_conf_enable_sasl_queue(rd_kafka_conf_t *conf, int enable);
 
-/** Sets the function that opens sockets, as socket(2) does: it returns a new stream socket, or -1 and errno. The client makes it non-blocking and closes it. I/O threads of all clients call it: it must not block, nor call rd_kafka_destroy(). */
+/** Sets the function that opens sockets, like socket(2): it returns a new stream socket, or -1 and errno. The client makes it non-blocking and closes it. I/O threads of all clients call it: it must neither block nor call rd_kafka_destroy(). */
 RD_EXPORT
 void rd_kafka_conf_set_socket_cb(rd_kafka_conf_t *conf, int (*socket_cb)(int domain, int type, int protocol, void *opaque));
 
-/** Sets the function that connects sockets: it gets a non-blocking socket, the address, its length, and the broker's name, and returns 0 or the errno; EINPROGRESS is success, too. I/O threads of all clients call it: it must not block, nor call rd_kafka_destroy(). */
+/** Sets the function that connects sockets: it gets a non-blocking socket, the address, its length, and the broker's name, and returns 0 or the errno; EINPROGRESS counts as success. I/O threads of all clients call it: it must neither block nor call rd_kafka_destroy(). */
 RD_EXPORT
 void rd_kafka_conf_set_connect_cb(rd_kafka_conf_t *conf, int (*connect_cb)(int sockfd, const struct sockaddr *addr, int addrlen, const char *id, void *opaque));
 
-/** Sets the function that closes each socket of the client, also those that socket_cb did not open. Only this function closes them. Its return value is ignored. I/O threads of all clients call it: it must not block, nor call rd_kafka_destroy(). */
+/** Sets the function that closes each socket of the client, including those that socket_cb did not open. Only this function closes them. Its return value is ignored. I/O threads of all clients call it: it must neither block nor call rd_kafka_destroy(). */
 RD_EXPORT
 void rd_kafka_conf_set_closesocket_cb(rd_kafka_conf_t *conf, int (*closesocket_cb)(int sockfd, void *opaque));
 
-/** Sets the function that opens files, those of offset.store.method=file, as open(2) does: it returns the descriptor of a regular file, which the client closes, or -1 and errno. */
+/** Sets the function that opens files, those of offset.store.method=file, like open(2): it returns the descriptor of a regular file, which the client closes, or -1 and errno. */
 RD_EXPORT
 void rd_kafka_conf_set_open_cb(rd_kafka_conf_t *conf, int (*open_cb)(const char *pathname, int flags, mode_t mode, void *opaque));
 
-/** Sets the function that finds the addresses of a host, with the arguments and results of getaddrinfo(3). It is asked about hosts that are addresses already, too. It is called once more with node, service and hints NULL to free what it gave. It runs on a thread that all clients share. */
+/** Sets the function that resolves host names, with the arguments and results of getaddrinfo(3). It is also called for hosts that are addresses already. It is called again with node, service and hints NULL to free its result. It runs on a thread that all clients share. */
 RD_EXPORT
 void rd_kafka_conf_set_resolve_cb(rd_kafka_conf_t *conf, int (*resolve_cb)(const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **res, void *opaque));
 
-/** Sets the function that checks brokers' certificates, beside the client's own verification. It gets each certificate of a chain in DER, from the root to the broker's at depth 0, with the number of the problem that was found in OpenSSL's numbering, or 0. It returns 1 to accept the certificate, and sets the number to 0 to overrule the problem; it returns 0 and writes a reason to errstr to refuse it. broker_id is -1 for a bootstrap server. With enable.ssl.certificate.verification=false the result has no effect. I/O threads of all clients call it: it must not block. */
+/** Sets the function that checks brokers' certificates, in addition to the client's own verification. It gets each certificate of a chain in DER, from the root to the broker's at depth 0, with the OpenSSL error number of the problem that was found, or 0. It returns 1 to accept the certificate, and sets the number to 0 to overrule the problem; it returns 0 and writes a reason to errstr to refuse it. broker_id is -1 for a bootstrap server. With enable.ssl.certificate.verification=false the result has no effect. I/O threads of all clients call it: it must not block. */
 RD_EXPORT
 rd_kafka_conf_res_t rd_kafka_conf_set_ssl_cert_verify_cb(rd_kafka_conf_t *conf, int (*ssl_cert_verify_cb)(rd_kafka_t *rk, const char *broker_name, int32_t broker_id, int *x509_error, int depth, const char *buf, size_t size, char *errstr, size_t errstr_size, void *opaque));
 
-/** Sets the client's certificate with its chain, the client's private key, or CA certificates, from a buffer in PEM, DER or PKCS#12. The buffer is copied. ssl.key.password, which must be set before, is the password of the key and of the PKCS#12 store. A NULL buffer removes what was set. */
+/** Sets the client's certificate with its chain, the client's private key, or CA certificates, from a buffer in PEM, DER or PKCS#12. The buffer is copied. ssl.key.password, which must be set before, is the password of the key and of the PKCS#12 store. A NULL buffer removes the certificate or key. */
 RD_EXPORT
 rd_kafka_conf_res_t rd_kafka_conf_set_ssl_cert(rd_kafka_conf_t *conf, rd_kafka_cert_type_t cert_type, rd_kafka_cert_enc_t cert_enc, const void *buffer, size_t size, char *errstr, size_t errstr_size);
 
-/** Accepts the pointer for an OpenSSL engine, and ignores it: there is no OpenSSL in this library, and rd_kafka_new refuses ssl.engine.location and ssl.engine.id. */
+/** Accepts the pointer for an OpenSSL engine, and ignores it: this library contains no OpenSSL, and rd_kafka_new refuses ssl.engine.location and ssl.engine.id. */
 RD_EXPORT
 void rd_kafka_conf_set_engine_callback_data(rd_kafka_conf_t *conf, void *callback_data);
 
-/** The pointer that callbacks are given and rd_kafka_opaque() returns. */
+/** Sets the pointer that callbacks get and rd_kafka_opaque() returns. */
 RD_EXPORT
 void rd_kafka_conf_set_opaque(rd_kafka_conf_t *conf, void *opaque);
 
-/** The pointer that was set with rd_kafka_conf_set_opaque(). */
+/** Returns the pointer that was set with rd_kafka_conf_set_opaque(). */
 RD_EXPORT
 void *rd_kafka_opaque(const rd_kafka_t *rk);
 
-/** The topic configuration of all topics that have none of their own. It belongs to conf from now on. */
+/** Sets the topic configuration of all topics without their own. It belongs to conf from now on. */
 RD_EXPORT
 void rd_kafka_conf_set_default_topic_conf(rd_kafka_conf_t *conf, rd_kafka_topic_conf_t *tconf);
 
@@ -1256,19 +1256,19 @@ void rd_kafka_conf_set_default_topic_conf(rd_kafka_conf_t *conf, rd_kafka_topic_
 RD_EXPORT
 rd_kafka_topic_conf_t *rd_kafka_conf_get_default_topic_conf(rd_kafka_conf_t *conf);
 
-/** The value of a property. With dest NULL only its size, with the final zero byte. */
+/** Returns the value of a property. With dest NULL it only returns its size, with the final zero byte. */
 RD_EXPORT
 rd_kafka_conf_res_t rd_kafka_conf_get(const rd_kafka_conf_t *conf, const char *name, char *dest, size_t *dest_size);
 
-/** The value of a property of a topic configuration. */
+/** Returns the value of a property of a topic configuration. */
 RD_EXPORT
 rd_kafka_conf_res_t rd_kafka_topic_conf_get(const rd_kafka_topic_conf_t *conf, const char *name, char *dest, size_t *dest_size);
 
-/** The client's properties that have a value, and what was set of its topics' properties, as an array of name, value, name, value. */
+/** Returns the client's properties that have a value, and the topic properties that were set, as an array of name, value, name, value. */
 RD_EXPORT
 const char **rd_kafka_conf_dump(rd_kafka_conf_t *conf, size_t *cntp);
 
-/** All properties of a topic configuration with their values. */
+/** Returns all properties of a topic configuration with their values. */
 RD_EXPORT
 const char **rd_kafka_topic_conf_dump(rd_kafka_topic_conf_t *conf, size_t *cntp);
 
@@ -1280,19 +1280,19 @@ void rd_kafka_conf_dump_free(const char **arr, size_t cnt);
 RD_EXPORT
 void rd_kafka_conf_properties_show(FILE *fp);
 
-/** A topic configuration in which nothing was said. */
+/** Creates a topic configuration in which all properties have their defaults. */
 RD_EXPORT
 rd_kafka_topic_conf_t *rd_kafka_topic_conf_new(void);
 
-/** A copy of a topic configuration. */
+/** Returns a copy of a topic configuration. */
 RD_EXPORT
 rd_kafka_topic_conf_t *rd_kafka_topic_conf_dup(const rd_kafka_topic_conf_t *conf);
 
-/** A copy of the default topic configuration of a client. */
+/** Returns a copy of the default topic configuration of a client. */
 RD_EXPORT
 rd_kafka_topic_conf_t *rd_kafka_default_topic_conf_dup(rd_kafka_t *rk);
 
-/** Frees a topic configuration that was given to no topic. */
+/** Frees a topic configuration that was not passed to a topic. */
 RD_EXPORT
 void rd_kafka_topic_conf_destroy(rd_kafka_topic_conf_t *topic_conf);
 
@@ -1300,59 +1300,59 @@ void rd_kafka_topic_conf_destroy(rd_kafka_topic_conf_t *topic_conf);
 RD_EXPORT
 rd_kafka_conf_res_t rd_kafka_topic_conf_set(rd_kafka_topic_conf_t *conf, const char *name, const char *value, char *errstr, size_t errstr_size);
 
-/** The pointer that rd_kafka_topic_opaque() returns. */
+/** Sets the pointer that rd_kafka_topic_opaque() returns. */
 RD_EXPORT
 void rd_kafka_topic_conf_set_opaque(rd_kafka_topic_conf_t *conf, void *rkt_opaque);
 
-/** The function that chooses the partition of messages that were produced to RD_KAFKA_PARTITION_UA. */
+/** Sets the function that chooses the partition of messages that were produced to RD_KAFKA_PARTITION_UA. */
 RD_EXPORT
 void rd_kafka_topic_conf_set_partitioner_cb(rd_kafka_topic_conf_t *topic_conf, int32_t (*partitioner)(const rd_kafka_topic_t *rkt, const void *keydata, size_t keylen, int32_t partition_cnt, void *rkt_opaque, void *msg_opaque));
 
-/** The function that says in which order the messages go that wait in a partition: it returns less than 0 if a goes first, more */
+/** Sets the function that compares waiting messages of a partition, to determine the order in which they are sent: it returns less than 0 if a is sent first, more than 0 if b is, and 0 for the order in which they were produced. Threads of the library call it, with payload, key, partition and _private; it must not block. A message that is in a request, or waits for a retry, keeps its position. */
 RD_EXPORT
 void rd_kafka_topic_conf_set_msg_order_cmp(rd_kafka_topic_conf_t *topic_conf, int (*msg_order_cmp)(const rd_kafka_message_t *a, const rd_kafka_message_t *b));
 
-/** 1 if a partition has a leader. To be called from a partitioner only. */
+/** Returns 1 if a partition has a leader. May only be called from a partitioner. */
 RD_EXPORT
 int rd_kafka_topic_partition_available(const rd_kafka_topic_t *rkt, int32_t partition);
 
-/** A partitioner: anywhere. */
+/** A partitioner that chooses a random partition. */
 RD_EXPORT
 int32_t rd_kafka_msg_partitioner_random(const rd_kafka_topic_t *rkt, const void *key, size_t keylen, int32_t partition_cnt, void *rkt_opaque, void *msg_opaque);
 
-/** A partitioner: CRC32 of the key. */
+/** A partitioner that uses the CRC32 of the key. */
 RD_EXPORT
 int32_t rd_kafka_msg_partitioner_consistent(const rd_kafka_topic_t *rkt, const void *key, size_t keylen, int32_t partition_cnt, void *rkt_opaque, void *msg_opaque);
 
-/** A partitioner: CRC32 of the key, or anywhere for a message with none. */
+/** A partitioner that uses the CRC32 of the key; random for a message without one. */
 RD_EXPORT
 int32_t rd_kafka_msg_partitioner_consistent_random(const rd_kafka_topic_t *rkt, const void *key, size_t keylen, int32_t partition_cnt, void *rkt_opaque, void *msg_opaque);
 
-/** A partitioner: the hash of the Java client. */
+/** A partitioner that uses the hash of the Java client. */
 RD_EXPORT
 int32_t rd_kafka_msg_partitioner_murmur2(const rd_kafka_topic_t *rkt, const void *key, size_t keylen, int32_t partition_cnt, void *rkt_opaque, void *msg_opaque);
 
-/** A partitioner: the hash of the Java client, or anywhere for a message without a key. */
+/** A partitioner that uses the hash of the Java client; random for a message without a key. */
 RD_EXPORT
 int32_t rd_kafka_msg_partitioner_murmur2_random(const rd_kafka_topic_t *rkt, const void *key, size_t keylen, int32_t partition_cnt, void *rkt_opaque, void *msg_opaque);
 
-/** A partitioner: FNV-1a of the key. */
+/** A partitioner that uses FNV-1a of the key. */
 RD_EXPORT
 int32_t rd_kafka_msg_partitioner_fnv1a(const rd_kafka_topic_t *rkt, const void *key, size_t keylen, int32_t partition_cnt, void *rkt_opaque, void *msg_opaque);
 
-/** A partitioner: FNV-1a of the key, or anywhere for a message without a key. */
+/** A partitioner that uses FNV-1a of the key; random for a message without one. */
 RD_EXPORT
 int32_t rd_kafka_msg_partitioner_fnv1a_random(const rd_kafka_topic_t *rkt, const void *key, size_t keylen, int32_t partition_cnt, void *rkt_opaque, void *msg_opaque);
 
-/** Starts a client, which owns conf from then on, unless the call returns NULL. */
+/** Starts a client. It owns conf from then on, unless the call returns NULL. */
 RD_EXPORT
 rd_kafka_t *rd_kafka_new(rd_kafka_type_t type, rd_kafka_conf_t *conf, char *errstr, size_t errstr_size);
 
-/** Ends a client. Messages that are not sent are dropped: flush first. Functions of the application's that other threads are in are waited for, but for no more than 10 seconds in all; then the log names the one that did not return, and it finds everything that its thread uses when it does. */
+/** Destroys a client. Unsent messages are dropped: flush first. The call waits for functions of the application that run in other threads, for 10 seconds in all; after that a log line names the function that did not return. Everything that its thread uses is still valid when it does return. */
 RD_EXPORT
 void rd_kafka_destroy(rd_kafka_t *rk);
 
-/** Ends a client. A consumer that was not closed first commits the offsets that are committed automatically, and waits some seconds for that and for commits in flight, unless RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE is set. */
+/** Destroys a client. A consumer that was not closed first commits the offsets that are committed automatically, and waits some seconds for that and for commits in flight, unless RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE is set. */
 RD_EXPORT
 void rd_kafka_destroy_flags(rd_kafka_t *rk, int flags);
 
@@ -1368,11 +1368,11 @@ rd_kafka_resp_err_t rd_kafka_share_oauthbearer_set_token(rd_kafka_share_t *rksha
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_share_oauthbearer_set_token_failure(rd_kafka_share_t *rkshare, const char *errstr);
 
-/** The name of a client: client.id, kind and number. */
+/** Returns the name of a client: client.id, type and number. */
 RD_EXPORT
 const char *rd_kafka_name(const rd_kafka_t *rk);
 
-/** The kind of a client. */
+/** Returns the type of a client. */
 RD_EXPORT
 rd_kafka_type_t rd_kafka_type(const rd_kafka_t *rk);
 
@@ -1380,7 +1380,7 @@ rd_kafka_type_t rd_kafka_type(const rd_kafka_t *rk);
 RD_EXPORT
 char *rd_kafka_memberid(const rd_kafka_t *rk);
 
-/** The id of the cluster, to be freed by rd_kafka_mem_free(), or NULL when it is not known in time. */
+/** Returns the id of the cluster, to be freed by rd_kafka_mem_free(), or NULL if it is still unknown after the timeout. */
 RD_EXPORT
 char *rd_kafka_clusterid(rd_kafka_t *rk, int timeout_ms);
 
@@ -1388,19 +1388,19 @@ char *rd_kafka_clusterid(rd_kafka_t *rk, int timeout_ms);
 RD_EXPORT
 int32_t rd_kafka_controllerid(rd_kafka_t *rk, int timeout_ms);
 
-/** A handle for a topic; conf may be NULL and belongs to the handle from now on. It says all of the topic: what was not set in it has its default, whatever the client's configuration says of topics. One that contradicts the client's, such as acks=1 with enable.idempotence, is freed and refused: NULL, RD_KAFKA_RESP_ERR__INVALID_ARG, EINVAL and a line in the log. Where the topic has a handle already, that one is answered with the configuration that it has, and conf is freed. */
+/** Returns a handle for a topic; conf may be NULL and belongs to the handle from now on. A configuration is complete: properties that were not set in it have their defaults, whatever the client's configuration contains for topics. A configuration that contradicts the client's, such as acks=1 with enable.idempotence, is freed and refused: the result is NULL, with RD_KAFKA_RESP_ERR__INVALID_ARG, EINVAL and a log line. If the topic has a handle already, that handle is returned with its own configuration, and conf is freed. */
 RD_EXPORT
 rd_kafka_topic_t *rd_kafka_topic_new(rd_kafka_t *rk, const char *topic, rd_kafka_topic_conf_t *conf);
 
-/** Gives a topic handle back. */
+/** Gives up a reference to a topic handle. */
 RD_EXPORT
 void rd_kafka_topic_destroy(rd_kafka_topic_t *rkt);
 
-/** The name of a topic. */
+/** Returns the name of a topic. */
 RD_EXPORT
 const char *rd_kafka_topic_name(const rd_kafka_topic_t *rkt);
 
-/** The pointer that was set with rd_kafka_topic_conf_set_opaque(). */
+/** Returns the pointer that was set with rd_kafka_topic_conf_set_opaque(). */
 RD_EXPORT
 void *rd_kafka_topic_opaque(const rd_kafka_topic_t *rkt);
 
@@ -1408,35 +1408,35 @@ void *rd_kafka_topic_opaque(const rd_kafka_topic_t *rkt);
 RD_EXPORT
 int rd_kafka_poll(rd_kafka_t *rk, int timeout_ms);
 
-/** From a callback: makes the poll that called it return. */
+/** Makes the poll that called the current callback return. */
 RD_EXPORT
 void rd_kafka_yield(rd_kafka_t *rk);
 
-/** Pauses partitions: a consumer hands out none of their messages until they are resumed, and a producer sends none, while message.timeout.ms runs. Each element has its error. */
+/** Pauses partitions: a consumer returns none of their messages until they are resumed, and a producer sends none, while message.timeout.ms continues to run. Each element has its own error. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_pause_partitions(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *partitions);
 
-/** Resumes paused partitions. Each element has its error. */
+/** Resumes paused partitions. Each element has its own error. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_resume_partitions(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *partitions);
 
-/** The lowest and the highest offset of a partition, asked from its leader. */
+/** Requests the lowest and the highest offset of a partition from its leader. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_query_watermark_offsets(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t *low, int64_t *high, int timeout_ms);
 
-/** The lowest and the highest offset as the last fetch told them; RD_KAFKA_OFFSET_INVALID of a partition that was not fetched, which is no error. */
+/** Returns the lowest and the highest offset from the last fetch; RD_KAFKA_OFFSET_INVALID for a partition that was not fetched, which is no error. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_get_watermark_offsets(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t *low, int64_t *high);
 
-/** For each element, whose offset is a time in milliseconds, the first offset of that time or later. */
+/** Looks up, for each element, whose offset is a time in milliseconds, the first offset of that time or later. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_offsets_for_times(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *offsets, int timeout_ms);
 
-/** Memory of zeros from the allocator of the library. */
+/** Allocates memory of zeros with the allocator of the library. */
 RD_EXPORT
 void *rd_kafka_mem_calloc(rd_kafka_t *rk, size_t num, size_t size);
 
-/** Memory from the allocator of the library. */
+/** Allocates memory with the allocator of the library. */
 RD_EXPORT
 void *rd_kafka_mem_malloc(rd_kafka_t *rk, size_t size);
 
@@ -1444,59 +1444,59 @@ void *rd_kafka_mem_malloc(rd_kafka_t *rk, size_t size);
 RD_EXPORT
 void rd_kafka_mem_free(rd_kafka_t *rk, void *ptr);
 
-/** A queue of its own. */
+/** Creates a queue. */
 RD_EXPORT
 rd_kafka_queue_t *rd_kafka_queue_new(rd_kafka_t *rk);
 
-/** Gives a reference to a queue back. */
+/** Gives up a reference to a queue. */
 RD_EXPORT
 void rd_kafka_queue_destroy(rd_kafka_queue_t *rkqu);
 
-/** The queue that rd_kafka_poll() serves. */
+/** Returns the queue that rd_kafka_poll() serves. */
 RD_EXPORT
 rd_kafka_queue_t *rd_kafka_queue_get_main(rd_kafka_t *rk);
 
-/** The queue of requests for tokens; NULL without OAUTHBEARER, or without rd_kafka_conf_enable_sasl_queue(). */
+/** Returns the queue of token requests; NULL without OAUTHBEARER, or without rd_kafka_conf_enable_sasl_queue(). */
 RD_EXPORT
 rd_kafka_queue_t *rd_kafka_queue_get_sasl(rd_kafka_t *rk);
 
-/** Serves the queue of requests for tokens on the background thread. Error: there is no such queue. */
+/** Serves the queue of token requests on the background thread. Error: there is no such queue. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_sasl_background_callbacks_enable(rd_kafka_t *rk);
 
-/** Replaces user name and password of PLAIN and SCRAM. New connections and re-authentications use them, and connections that wait after a failure try at once. */
+/** Replaces user name and password of PLAIN and SCRAM. New connections and re-authentications use them, and connections that back off after a failure retry at once. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_sasl_set_credentials(rd_kafka_t *rk, const char *username, const char *password);
 
-/** The queue that rd_kafka_consumer_poll() serves. */
+/** Returns the queue that rd_kafka_consumer_poll() serves. */
 RD_EXPORT
 rd_kafka_queue_t *rd_kafka_queue_get_consumer(rd_kafka_t *rk);
 
-/** The queue of a partition, which is forwarded to the queue of the consumer until that is changed. A producer has none: NULL. */
+/** Returns the queue of a partition, which is forwarded to the queue of the consumer until that is changed. A producer has none: NULL. */
 RD_EXPORT
 rd_kafka_queue_t *rd_kafka_queue_get_partition(rd_kafka_t *rk, const char *topic, int32_t partition);
 
-/** Returns the queue whose events a thread of the client serves: by background_event_cb, or else by the callbacks of */
+/** Returns the queue whose events a thread of the client serves: by background_event_cb, or else by the callbacks of rd_kafka_poll. NULL if the thread can't be started. */
 RD_EXPORT
 rd_kafka_queue_t *rd_kafka_queue_get_background(rd_kafka_t *rk);
 
-/** Sends what comes to src on to dst; NULL stops that. */
+/** Forwards the entries of src to dst; NULL stops that. */
 RD_EXPORT
 void rd_kafka_queue_forward(rd_kafka_queue_t *src, rd_kafka_queue_t *dst);
 
-/** Log lines go to this queue, or with NULL to the main queue; needs the property log.queue. */
+/** Sends log lines to this queue, or with NULL to the main queue; needs the property log.queue. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_set_log_queue(rd_kafka_t *rk, rd_kafka_queue_t *rkqu);
 
-/** How many entries wait in a queue. */
+/** Returns the number of entries in a queue. */
 RD_EXPORT
 size_t rd_kafka_queue_length(rd_kafka_queue_t *rkqu);
 
-/** Writes payload to a descriptor when something comes to an empty queue; -1 stops that. */
+/** Writes payload to a descriptor when an entry arrives in an empty queue; -1 stops that. */
 RD_EXPORT
 void rd_kafka_queue_io_event_enable(rd_kafka_queue_t *rkqu, int fd, const void *payload, size_t size);
 
-/** Calls event_cb when something comes to an empty queue; NULL stops that. */
+/** Calls event_cb when an entry arrives in an empty queue; NULL stops that. */
 RD_EXPORT
 void rd_kafka_queue_cb_event_enable(rd_kafka_queue_t *rkqu, void (*event_cb)(rd_kafka_t *rk, void *qev_opaque), void *qev_opaque);
 
@@ -1504,47 +1504,47 @@ void rd_kafka_queue_cb_event_enable(rd_kafka_queue_t *rkqu, void (*event_cb)(rd_
 RD_EXPORT
 void rd_kafka_queue_yield(rd_kafka_queue_t *rkqu);
 
-/** Begins to fetch a partition at an offset or at one of the RD_KAFKA_OFFSET_ places. With offset.store.method=file what is read is kept in a file, whose offset is the place RD_KAFKA_OFFSET_STORED. */
+/** Starts fetching a partition at an offset or at one of the RD_KAFKA_OFFSET_ constants. With offset.store.method=file the offset is stored in a file, which is where RD_KAFKA_OFFSET_STORED starts. */
 RD_EXPORT
 int rd_kafka_consume_start(rd_kafka_topic_t *rkt, int32_t partition, int64_t offset);
 
-/** Begins to fetch a partition, whose messages go to a queue. */
+/** Starts fetching a partition whose messages go to a queue. */
 RD_EXPORT
 int rd_kafka_consume_start_queue(rd_kafka_topic_t *rkt, int32_t partition, int64_t offset, rd_kafka_queue_t *rkqu);
 
-/** Stops fetching a partition; what was fetched vanishes. */
+/** Stops fetching a partition; fetched messages are dropped. */
 RD_EXPORT
 int rd_kafka_consume_stop(rd_kafka_topic_t *rkt, int32_t partition);
 
-/** Goes on from another offset of a partition. */
+/** Continues at another offset of a partition. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_seek(rd_kafka_topic_t *rkt, int32_t partition, int64_t offset, int timeout_ms);
 
-/** Seeks partitions to other offsets, all at once and within timeout_ms. Each element has its error. With a timeout of 0 the call does not wait. */
+/** Seeks partitions to other offsets, all at once and within timeout_ms. Each element has its own error. With a timeout of 0 the call does not wait. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_seek_partitions(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *partitions, int timeout_ms);
 
-/** The next message of a partition, or NULL when the time is over. */
+/** Returns the next message of a partition, or NULL after the timeout. */
 RD_EXPORT
 rd_kafka_message_t *rd_kafka_consume(rd_kafka_topic_t *rkt, int32_t partition, int timeout_ms);
 
-/** Up to rkmessages_size messages of a partition; returns the number. */
+/** Stores up to rkmessages_size messages of a partition in the array, and returns their number. */
 RD_EXPORT
 ssize_t rd_kafka_consume_batch(rd_kafka_topic_t *rkt, int32_t partition, int timeout_ms, rd_kafka_message_t **rkmessages, size_t rkmessages_size);
 
-/** Hands messages of a partition to a callback; returns the number. */
+/** Passes messages of a partition to a callback, and returns their number. */
 RD_EXPORT
 int rd_kafka_consume_callback(rd_kafka_topic_t *rkt, int32_t partition, int timeout_ms, void (*consume_cb)(rd_kafka_message_t *rkmessage, void *commit_opaque), void *commit_opaque);
 
-/** The next message of a queue. */
+/** Returns the next message of a queue, or NULL after the timeout. */
 RD_EXPORT
 rd_kafka_message_t *rd_kafka_consume_queue(rd_kafka_queue_t *rkqu, int timeout_ms);
 
-/** Up to rkmessages_size messages of a queue; returns the number. */
+/** Stores up to rkmessages_size messages of a queue in the array, and returns their number. */
 RD_EXPORT
 ssize_t rd_kafka_consume_batch_queue(rd_kafka_queue_t *rkqu, int timeout_ms, rd_kafka_message_t **rkmessages, size_t rkmessages_size);
 
-/** Hands messages of a queue to a callback; returns the number. */
+/** Passes messages of a queue to a callback, and returns their number. */
 RD_EXPORT
 int rd_kafka_consume_callback_queue(rd_kafka_queue_t *rkqu, int timeout_ms, void (*consume_cb)(rd_kafka_message_t *rkmessage, void *commit_opaque), void *commit_opaque);
 
@@ -1552,7 +1552,7 @@ int rd_kafka_consume_callback_queue(rd_kafka_queue_t *rkqu, int timeout_ms, void
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_offset_store(rd_kafka_topic_t *rkt, int32_t partition, int64_t offset);
 
-/** Stores offsets to be committed later. Each element has its error. */
+/** Stores offsets to be committed later. Each element has its own error. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_offsets_store(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *offsets);
 
@@ -1564,7 +1564,7 @@ rd_kafka_error_t *rd_kafka_offset_store_message(rd_kafka_message_t *rkmessage);
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_subscribe(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *topics);
 
-/** Gives all partitions up and leaves the group, without waiting for that. */
+/** Revokes all partitions and leaves the group, without waiting for that. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_unsubscribe(rd_kafka_t *rk);
 
@@ -1572,7 +1572,7 @@ rd_kafka_resp_err_t rd_kafka_unsubscribe(rd_kafka_t *rk);
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_subscription(rd_kafka_t *rk, rd_kafka_topic_partition_list_t **topics);
 
-/** The next message or error for a consumer, or NULL when the time is over. Also calls callbacks. */
+/** Returns the next message or error for a consumer, or NULL after the timeout. Also calls callbacks. */
 RD_EXPORT
 rd_kafka_message_t *rd_kafka_consumer_poll(rd_kafka_t *rk, int timeout_ms);
 
@@ -1580,59 +1580,59 @@ rd_kafka_message_t *rd_kafka_consumer_poll(rd_kafka_t *rk, int timeout_ms);
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_consumer_close(rd_kafka_t *rk);
 
-/** Begins to close a consumer, whose rebalance and commit events come to the queue; rd_kafka_consumer_closed() returns 1 when it is closed. */
+/** Starts closing a consumer, whose rebalance and commit events go to the queue; rd_kafka_consumer_closed() returns 1 when it is closed. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_consumer_close_queue(rd_kafka_t *rk, rd_kafka_queue_t *rkqu);
 
-/** 1 when a consumer is closed. */
+/** Returns 1 if a consumer is closed. */
 RD_EXPORT
 int rd_kafka_consumer_closed(rd_kafka_t *rk);
 
-/** Fetches these partitions too. */
+/** Adds these partitions to the assignment. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_incremental_assign(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *partitions);
 
-/** Fetches these partitions no more. */
+/** Removes these partitions from the assignment. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_incremental_unassign(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *partitions);
 
-/** Returns how the members of the group give partitions up: NONE outside of a group, EAGER or COOPERATIVE. */
+/** Returns the rebalance protocol of the group's members: NONE outside of a group, EAGER or COOPERATIVE. */
 RD_EXPORT
 const char *rd_kafka_rebalance_protocol(rd_kafka_t *rk);
 
-/** Fetches these partitions and no others; NULL fetches none. */
+/** Replaces the assignment by these partitions; NULL removes all. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_assign(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *partitions);
 
-/** What is assigned, as a new list. */
+/** Returns the assignment as a new list. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_assignment(rd_kafka_t *rk, rd_kafka_topic_partition_list_t **partitions);
 
-/** Returns 1 while the group has given the assignment to others and the application has not answered that. */
+/** Returns 1 if the group has assigned the partitions to other members and the application has not yet responded to that rebalance. */
 RD_EXPORT
 int rd_kafka_assignment_lost(rd_kafka_t *rk);
 
-/** Commit. */
+/** Commits the offsets of a list, or with NULL the stored offsets of the assignment. With async it returns at once. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_commit(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *offsets, int async);
 
-/** Commit message. */
+/** Commits the offset behind a message. With async it returns at once. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_commit_message(rd_kafka_t *rk, const rd_kafka_message_t *rkmessage, int async);
 
-/** Commit queue. */
+/** Commits the offsets of a list, or with NULL the stored offsets. The outcome comes to the queue, or with cb to that callback. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_commit_queue(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *offsets, rd_kafka_queue_t *rkqu, void (*cb)(rd_kafka_t *rk, rd_kafka_resp_err_t err, rd_kafka_topic_partition_list_t *offsets, void *commit_opaque), void *commit_opaque);
 
-/** Committed. */
+/** Requests the committed offsets of the partitions, and waits up to timeout_ms. Each element has its own error. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_committed(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *partitions, int timeout_ms);
 
-/** The offset behind the last message that the application was handed, for each element. */
+/** Returns, for each element, the offset behind the last message that the application got. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_position(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *partitions);
 
-/** Returns the identity of the consumer in its group at this moment; NULL for a client without a group. */
+/** Returns the current identity of the consumer in its group; NULL for a client without a group. */
 RD_EXPORT
 rd_kafka_consumer_group_metadata_t *rd_kafka_consumer_group_metadata(rd_kafka_t *rk);
 
@@ -1668,31 +1668,31 @@ void rd_kafka_consumer_group_metadata_destroy(rd_kafka_consumer_group_metadata_t
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_consumer_group_metadata_write(const rd_kafka_consumer_group_metadata_t *cgmd, void **bufferp, size_t *sizep);
 
-/** Reads what rd_kafka_consumer_group_metadata_write() wrote; RD_KAFKA_RESP_ERR__BAD_MSG for anything else. */
+/** Reads the bytes of rd_kafka_consumer_group_metadata_write(); RD_KAFKA_RESP_ERR__BAD_MSG for anything else. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_consumer_group_metadata_read(rd_kafka_consumer_group_metadata_t **cgmdp, const void *buffer, size_t size);
 
-/** Takes a message, or returns -1 with the reason in rd_kafka_last_error() and errno. */
+/** Accepts a message, or returns -1 with the reason in rd_kafka_last_error() and errno. */
 RD_EXPORT
 int rd_kafka_produce(rd_kafka_topic_t *rkt, int32_t partition, int msgflags, void *payload, size_t len, const void *key, size_t keylen, void *msg_opaque);
 
-/** Takes a message that is described by RD_KAFKA_V_ arguments, which RD_KAFKA_V_END ends. */
+/** Accepts a message that is described by RD_KAFKA_V_ arguments, the last of which is RD_KAFKA_V_END. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_producev(rd_kafka_t *rk, ...);
 
-/** Takes a message that is described by an array. */
+/** Accepts a message that is described by an array of arguments. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_produceva(rd_kafka_t *rk, const rd_kafka_vu_t *vus, size_t cnt);
 
-/** Produces messages to one topic, and returns the number that was accepted. Each of the others has its error. */
+/** Produces messages to one topic, and returns the number that was accepted. Each of the others has its own error. */
 RD_EXPORT
 int rd_kafka_produce_batch(rd_kafka_topic_t *rkt, int32_t partition, int msgflags, rd_kafka_message_t *rkmessages, int message_cnt);
 
-/** Sends everything now and waits for the reports, calling their callbacks. */
+/** Sends all messages without linger and waits for their reports, calling the callbacks. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_flush(rd_kafka_t *rk, int timeout_ms);
 
-/** Drops messages that wait or are in flight, by RD_KAFKA_PURGE_F_ flags; each gets its report. The reports are there when the call returns, unless RD_KAFKA_PURGE_F_NON_BLOCKING says not to wait. */
+/** Drops messages that wait or are in flight, depending on RD_KAFKA_PURGE_F_ flags; each gets its report. The reports are queued when the call returns, unless RD_KAFKA_PURGE_F_NON_BLOCKING is set. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_purge(rd_kafka_t *rk, int purge_flags);
 
@@ -1796,7 +1796,7 @@ rd_kafka_error_t *rd_kafka_share_sasl_background_callbacks_enable(rd_kafka_share
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_share_sasl_set_credentials(rd_kafka_share_t *rkshare, const char *username, const char *password);
 
-/** Brokers and topics: all, one, or those that the client uses. */
+/** Requests brokers and topics: all topics, one, or those that the client uses. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_metadata(rd_kafka_t *rk, int all_topics, rd_kafka_topic_t *only_rkt, const struct rd_kafka_metadata **metadatap, int timeout_ms);
 
@@ -1804,23 +1804,23 @@ rd_kafka_resp_err_t rd_kafka_metadata(rd_kafka_t *rk, int all_topics, rd_kafka_t
 RD_EXPORT
 void rd_kafka_metadata_destroy(const struct rd_kafka_metadata *metadata);
 
-/** The broker's id. */
+/** Returns the broker's id. */
 RD_EXPORT
 int rd_kafka_Node_id(const rd_kafka_Node_t *node);
 
-/** The broker's host; empty if only a partition named it. */
+/** Returns the broker's host; empty if only a partition named the broker. */
 RD_EXPORT
 const char *rd_kafka_Node_host(const rd_kafka_Node_t *node);
 
-/** The broker's port. */
+/** Returns the broker's port. */
 RD_EXPORT
 uint16_t rd_kafka_Node_port(const rd_kafka_Node_t *node);
 
-/** The broker's rack, or NULL. */
+/** Returns the broker's rack, or NULL. */
 RD_EXPORT
 const char *rd_kafka_Node_rack(const rd_kafka_Node_t *node);
 
-/** Lists the groups of all brokers, or the one that is named, with their members, and waits at most timeout_ms. Returns RD_KAFKA_RESP_ERR__PARTIAL, and the groups of the others, if some brokers fail. Destroy the list with rd_kafka_group_list_destroy. */
+/** Lists all groups, or the given one, with their members, and waits at most timeout_ms. If some brokers fail, it returns RD_KAFKA_RESP_ERR__PARTIAL and the groups of the other brokers. Destroy the list with rd_kafka_group_list_destroy. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_list_groups(rd_kafka_t *rk, const char *group, const struct rd_kafka_group_list **grplistp, int timeout_ms);
 
@@ -1844,19 +1844,19 @@ rd_kafka_consumer_group_type_t rd_kafka_consumer_group_type_code(const char *nam
 RD_EXPORT
 void rd_kafka_group_list_destroy(const struct rd_kafka_group_list *grplist);
 
-/** Adds brokers to start from, also while the client runs; returns the number of well-formed entries. */
+/** Adds bootstrap brokers, even while the client runs; returns the number of well-formed entries. */
 RD_EXPORT
 int rd_kafka_brokers_add(rd_kafka_t *rk, const char *brokerlist);
 
-/** The ids of the brokers that the client knows, sorted, in memory that free() takes; NULL and 0 while it knows none. */
+/** Returns the ids of the brokers that the client knows, sorted, in memory that free() takes; NULL and 0 while it knows none. */
 RD_EXPORT
 int32_t *rd_kafka_brokers_learned_ids(rd_kafka_t *rk, size_t *cntp);
 
-/** The older way to set the callback for log lines. */
+/** Sets the callback for log lines, in the older way. */
 RD_EXPORT
 RD_DEPRECATED void rd_kafka_set_logger(rd_kafka_t *rk, void (*func)(const rd_kafka_t *rk, int level, const char *fac, const char *buf));
 
-/** The most talkative level that is logged, as in syslog. */
+/** Sets the highest level that is logged, as in syslog. */
 RD_EXPORT
 void rd_kafka_set_log_level(rd_kafka_t *rk, int level);
 
@@ -1868,35 +1868,35 @@ void rd_kafka_log_print(const rd_kafka_t *rk, int level, const char *fac, const 
 RD_EXPORT
 void rd_kafka_log_syslog(const rd_kafka_t *rk, int level, const char *fac, const char *buf);
 
-/** Messages, reports and other entries that wait for the network or for the application. */
+/** Returns the number of messages, reports and other entries that wait for the network or for the application. */
 RD_EXPORT
 int rd_kafka_outq_len(rd_kafka_t *rk);
 
-/** Prints the state of a client for people: its queues, its brokers and its partitions, a line each. */
+/** Prints the state of a client in readable form: its queues, its brokers and its partitions, one line each. */
 RD_EXPORT
 void rd_kafka_dump(FILE *fp, rd_kafka_t *rk);
 
-/** How many threads the library runs in this process. */
+/** Returns the number of threads that the library runs in this process. */
 RD_EXPORT
 int rd_kafka_thread_cnt(void);
 
-/** Waits until all clients are gone; 0 if they are. */
+/** Waits until all clients are destroyed; returns 0 if they are. */
 RD_EXPORT
 int rd_kafka_wait_destroyed(int timeout_ms);
 
-/** Tests on this machine what the library computes: checksums, hashes, numbers, and batches in every codec. Returns the number of */
+/** Tests the library's computations on this machine: checksums, hashes, numbers, and batches in every codec. Returns the number of failed tests, and names them on stderr. */
 RD_EXPORT
 int rd_kafka_unittest(void);
 
-/** From now on the main queue is served by rd_kafka_consumer_poll() too. */
+/** Makes rd_kafka_consumer_poll() serve the main queue, too. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_poll_set_consumer(rd_kafka_t *rk);
 
-/** What an event is: an RD_KAFKA_EVENT_* value. */
+/** Returns the type of an event: an RD_KAFKA_EVENT_* value. */
 RD_EXPORT
 rd_kafka_event_type_t rd_kafka_event_type(const rd_kafka_event_t *rkev);
 
-/** The name of what an event is. */
+/** Returns the name of the type of an event. */
 RD_EXPORT
 const char *rd_kafka_event_name(const rd_kafka_event_t *rkev);
 
@@ -1904,15 +1904,15 @@ const char *rd_kafka_event_name(const rd_kafka_event_t *rkev);
 RD_EXPORT
 void rd_kafka_event_destroy(rd_kafka_event_t *rkev);
 
-/** The next message of an event that has some; NULL after the last. */
+/** Returns the next message of an event with messages; NULL after the last one. */
 RD_EXPORT
 const rd_kafka_message_t *rd_kafka_event_message_next(rd_kafka_event_t *rkev);
 
-/** Up to size messages of an event; returns the number. */
+/** Stores up to size messages of an event in the array, and returns their number. */
 RD_EXPORT
 size_t rd_kafka_event_message_array(rd_kafka_event_t *rkev, const rd_kafka_message_t **rkmessages, size_t size);
 
-/** How many messages an event has. */
+/** Returns the number of messages of an event. */
 RD_EXPORT
 size_t rd_kafka_event_message_count(rd_kafka_event_t *rkev);
 
@@ -1920,19 +1920,19 @@ size_t rd_kafka_event_message_count(rd_kafka_event_t *rkev);
 RD_EXPORT
 const char *rd_kafka_event_config_string(rd_kafka_event_t *rkev);
 
-/** The error of an event. */
+/** Returns the error of an event. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_event_error(rd_kafka_event_t *rkev);
 
-/** The text of the error of an event. */
+/** Returns the error text of an event. */
 RD_EXPORT
 const char *rd_kafka_event_error_string(rd_kafka_event_t *rkev);
 
-/** 1 if the client can not go on. */
+/** Returns 1 if the event reports a fatal error. */
 RD_EXPORT
 int rd_kafka_event_error_is_fatal(rd_kafka_event_t *rkev);
 
-/** Returns the opaque pointer of the administrative call of this result event, or NULL for other events. */
+/** Returns the opaque pointer of the admin call of this result event, or NULL for other events. */
 RD_EXPORT
 void *rd_kafka_event_opaque(rd_kafka_event_t *rkev);
 
@@ -1940,123 +1940,123 @@ void *rd_kafka_event_opaque(rd_kafka_event_t *rkev);
 RD_EXPORT
 int rd_kafka_event_log(rd_kafka_event_t *rkev, const char **fac, const char **str, int *level);
 
-/** Writes the contexts of `debug` that a log line belongs to, separated by commas; none for a line that comes without `debug`. -1 if the event is no log line. */
+/** Writes the contexts of `debug` that a log line belongs to, separated by commas; none for a line that is independent of `debug`. Returns -1 if the event is not a log line. */
 RD_EXPORT
 int rd_kafka_event_debug_contexts(rd_kafka_event_t *rkev, char *dst, size_t dstsize);
 
-/** The JSON text of statistics. */
+/** Returns the JSON text of statistics. */
 RD_EXPORT
 const char *rd_kafka_event_stats(rd_kafka_event_t *rkev);
 
-/** The list of an event that has one; it belongs to the event. */
+/** Returns the list of an event that has one; it belongs to the event. */
 RD_EXPORT
 rd_kafka_topic_partition_list_t *rd_kafka_event_topic_partition_list(rd_kafka_event_t *rkev);
 
-/** The partition that an error is about, to be freed by rd_kafka_topic_partition_destroy(), or NULL. */
+/** Returns the partition that an error is about, to be freed by rd_kafka_topic_partition_destroy(), or NULL. */
 RD_EXPORT
 rd_kafka_topic_partition_t *rd_kafka_event_topic_partition(rd_kafka_event_t *rkev);
 
-/** The result of CreateTopics that an event carries, or NULL if it is another kind of event. */
+/** Returns the result of CreateTopics of an event; NULL for other events. */
 RD_EXPORT
 const rd_kafka_CreateTopics_result_t *rd_kafka_event_CreateTopics_result(rd_kafka_event_t *rkev);
 
-/** The result of DeleteTopics that an event carries, or NULL if it is another kind of event. */
+/** Returns the result of DeleteTopics of an event; NULL for other events. */
 RD_EXPORT
 const rd_kafka_DeleteTopics_result_t *rd_kafka_event_DeleteTopics_result(rd_kafka_event_t *rkev);
 
-/** The result of CreatePartitions that an event carries, or NULL if it is another kind of event. */
+/** Returns the result of CreatePartitions of an event; NULL for other events. */
 RD_EXPORT
 const rd_kafka_CreatePartitions_result_t *rd_kafka_event_CreatePartitions_result(rd_kafka_event_t *rkev);
 
-/** The result of AlterConfigs that an event carries, or NULL if it is another kind of event. */
+/** Returns the result of AlterConfigs of an event; NULL for other events. */
 RD_EXPORT
 const rd_kafka_AlterConfigs_result_t *rd_kafka_event_AlterConfigs_result(rd_kafka_event_t *rkev);
 
-/** The result of IncrementalAlterConfigs that an event carries, or NULL if it is another kind of event. */
+/** Returns the result of IncrementalAlterConfigs of an event; NULL for other events. */
 RD_EXPORT
 const rd_kafka_IncrementalAlterConfigs_result_t *rd_kafka_event_IncrementalAlterConfigs_result(rd_kafka_event_t *rkev);
 
-/** The result of DescribeConfigs that an event carries, or NULL if it is another kind of event. */
+/** Returns the result of DescribeConfigs of an event; NULL for other events. */
 RD_EXPORT
 const rd_kafka_DescribeConfigs_result_t *rd_kafka_event_DescribeConfigs_result(rd_kafka_event_t *rkev);
 
-/** The result of DeleteRecords that an event carries, or NULL if it is another kind of event. */
+/** Returns the result of DeleteRecords of an event; NULL for other events. */
 RD_EXPORT
 const rd_kafka_DeleteRecords_result_t *rd_kafka_event_DeleteRecords_result(rd_kafka_event_t *rkev);
 
-/** The result of ListConsumerGroups that an event carries, or NULL if it is another kind of event. */
+/** Returns the result of ListConsumerGroups of an event; NULL for other events. */
 RD_EXPORT
 const rd_kafka_ListConsumerGroups_result_t *rd_kafka_event_ListConsumerGroups_result(rd_kafka_event_t *rkev);
 
-/** The result of DescribeConsumerGroups that an event carries, or NULL if it is another kind of event. */
+/** Returns the result of DescribeConsumerGroups of an event; NULL for other events. */
 RD_EXPORT
 const rd_kafka_DescribeConsumerGroups_result_t *rd_kafka_event_DescribeConsumerGroups_result(rd_kafka_event_t *rkev);
 
-/** The result of DescribeTopics that an event carries, or NULL if it is another kind of event. */
+/** Returns the result of DescribeTopics of an event; NULL for other events. */
 RD_EXPORT
 const rd_kafka_DescribeTopics_result_t *rd_kafka_event_DescribeTopics_result(rd_kafka_event_t *rkev);
 
-/** The result of DescribeCluster that an event carries, or NULL if it is another kind of event. */
+/** Returns the result of DescribeCluster of an event; NULL for other events. */
 RD_EXPORT
 const rd_kafka_DescribeCluster_result_t *rd_kafka_event_DescribeCluster_result(rd_kafka_event_t *rkev);
 
-/** The result of DeleteGroups that an event carries, or NULL if it is another kind of event. */
+/** Returns the result of DeleteGroups of an event; NULL for other events. */
 RD_EXPORT
 const rd_kafka_DeleteGroups_result_t *rd_kafka_event_DeleteGroups_result(rd_kafka_event_t *rkev);
 
-/** The result of DeleteConsumerGroupOffsets that an event carries, or NULL if it is another kind of event. */
+/** Returns the result of DeleteConsumerGroupOffsets of an event; NULL for other events. */
 RD_EXPORT
 const rd_kafka_DeleteConsumerGroupOffsets_result_t *rd_kafka_event_DeleteConsumerGroupOffsets_result(rd_kafka_event_t *rkev);
 
-/** The result of CreateAcls that an event carries, or NULL if it is another kind of event. */
+/** Returns the result of CreateAcls of an event; NULL for other events. */
 RD_EXPORT
 const rd_kafka_CreateAcls_result_t *rd_kafka_event_CreateAcls_result(rd_kafka_event_t *rkev);
 
-/** The result of DescribeAcls that an event carries, or NULL if it is another kind of event. */
+/** Returns the result of DescribeAcls of an event; NULL for other events. */
 RD_EXPORT
 const rd_kafka_DescribeAcls_result_t *rd_kafka_event_DescribeAcls_result(rd_kafka_event_t *rkev);
 
-/** The result of DeleteAcls that an event carries, or NULL if it is another kind of event. */
+/** Returns the result of DeleteAcls of an event; NULL for other events. */
 RD_EXPORT
 const rd_kafka_DeleteAcls_result_t *rd_kafka_event_DeleteAcls_result(rd_kafka_event_t *rkev);
 
-/** The result of ListConsumerGroupOffsets that an event carries, or NULL if it is another kind of event. */
+/** Returns the result of ListConsumerGroupOffsets of an event; NULL for other events. */
 RD_EXPORT
 const rd_kafka_ListConsumerGroupOffsets_result_t *rd_kafka_event_ListConsumerGroupOffsets_result(rd_kafka_event_t *rkev);
 
-/** The result of AlterConsumerGroupOffsets that an event carries, or NULL if it is another kind of event. */
+/** Returns the result of AlterConsumerGroupOffsets of an event; NULL for other events. */
 RD_EXPORT
 const rd_kafka_AlterConsumerGroupOffsets_result_t *rd_kafka_event_AlterConsumerGroupOffsets_result(rd_kafka_event_t *rkev);
 
-/** The result of ListOffsets that an event carries, or NULL if it is another kind of event. */
+/** Returns the result of ListOffsets of an event; NULL for other events. */
 RD_EXPORT
 const rd_kafka_ListOffsets_result_t *rd_kafka_event_ListOffsets_result(rd_kafka_event_t *rkev);
 
-/** The result of DescribeUserScramCredentials that an event carries, or NULL if it is another kind of event. */
+/** Returns the result of DescribeUserScramCredentials of an event; NULL for other events. */
 RD_EXPORT
 const rd_kafka_DescribeUserScramCredentials_result_t *rd_kafka_event_DescribeUserScramCredentials_result(rd_kafka_event_t *rkev);
 
-/** The result of AlterUserScramCredentials that an event carries, or NULL if it is another kind of event. */
+/** Returns the result of AlterUserScramCredentials of an event; NULL for other events. */
 RD_EXPORT
 const rd_kafka_AlterUserScramCredentials_result_t *rd_kafka_event_AlterUserScramCredentials_result(rd_kafka_event_t *rkev);
 
-/** The result of ElectLeaders that an event carries, or NULL if it is another kind of event. */
+/** Returns the result of ElectLeaders of an event; NULL for other events. */
 RD_EXPORT
 const rd_kafka_ElectLeaders_result_t *rd_kafka_event_ElectLeaders_result(rd_kafka_event_t *rkev);
 
-/** The next event of a queue, or NULL when the time is over. */
+/** Returns the next event of a queue, or NULL after the timeout. */
 RD_EXPORT
 rd_kafka_event_t *rd_kafka_queue_poll(rd_kafka_queue_t *rkqu, int timeout_ms);
 
-/** Calls the callbacks of what is in a queue; returns the number. */
+/** Calls the callbacks for the entries of a queue; returns the number of entries. */
 RD_EXPORT
 int rd_kafka_queue_poll_callback(rd_kafka_queue_t *rkqu, int timeout_ms);
 
-/** Adds an on_conf_set interceptor; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. */
+/** Adds an on_conf_set interceptor; the same name and function can be added once; a repetition is RD_KAFKA_RESP_ERR__CONFLICT. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_conf_interceptor_add_on_conf_set(rd_kafka_conf_t *conf, const char *ic_name, rd_kafka_interceptor_f_on_conf_set_t *on_conf_set, void *ic_opaque);
 
-/** Adds an on_conf_dup interceptor; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. */
+/** Adds an on_conf_dup interceptor; the same name and function can be added once; a repetition is RD_KAFKA_RESP_ERR__CONFLICT. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_conf_interceptor_add_on_conf_dup(rd_kafka_conf_t *conf, const char *ic_name, rd_kafka_interceptor_f_on_conf_dup_t *on_conf_dup, void *ic_opaque);
 
@@ -2064,59 +2064,59 @@ rd_kafka_resp_err_t rd_kafka_conf_interceptor_add_on_conf_dup(rd_kafka_conf_t *c
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_conf_interceptor_add_on_conf_destroy(rd_kafka_conf_t *conf, const char *ic_name, rd_kafka_interceptor_f_on_conf_destroy_t *on_conf_destroy, void *ic_opaque);
 
-/** Adds an on_new interceptor; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. */
+/** Adds an on_new interceptor; the same name and function can be added once; a repetition is RD_KAFKA_RESP_ERR__CONFLICT. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_conf_interceptor_add_on_new(rd_kafka_conf_t *conf, const char *ic_name, rd_kafka_interceptor_f_on_new_t *on_new, void *ic_opaque);
 
-/** Adds an on_destroy interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. */
+/** Adds an on_destroy interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; the same name and function can be added once; a repetition is RD_KAFKA_RESP_ERR__CONFLICT. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_destroy(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_destroy_t *on_destroy, void *ic_opaque);
 
-/** Adds an on_send interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. Added too late to be called, it returns RD_KAFKA_RESP_ERR__STATE. */
+/** Adds an on_send interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; the same name and function can be added once; a repetition is RD_KAFKA_RESP_ERR__CONFLICT. If it is too late for it to be called, the result is RD_KAFKA_RESP_ERR__STATE. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_send(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_send_t *on_send, void *ic_opaque);
 
-/** Adds an on_acknowledgement interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. Added too late to be called, it returns RD_KAFKA_RESP_ERR__STATE. */
+/** Adds an on_acknowledgement interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; the same name and function can be added once; a repetition is RD_KAFKA_RESP_ERR__CONFLICT. If it is too late for it to be called, the result is RD_KAFKA_RESP_ERR__STATE. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_acknowledgement(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_acknowledgement_t *on_acknowledgement, void *ic_opaque);
 
-/** Adds an on_consume interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. */
+/** Adds an on_consume interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; the same name and function can be added once; a repetition is RD_KAFKA_RESP_ERR__CONFLICT. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_consume(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_consume_t *on_consume, void *ic_opaque);
 
-/** Adds an on_commit interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. */
+/** Adds an on_commit interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; the same name and function can be added once; a repetition is RD_KAFKA_RESP_ERR__CONFLICT. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_commit(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_commit_t *on_commit, void *ic_opaque);
 
-/** Adds an on_request_sent interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. Added too late to be called, it returns RD_KAFKA_RESP_ERR__STATE. It is called when a request, of size bytes with its length, was wholly written to the socket. I/O threads of all clients call it: it must not block. Once on_destroy interceptors are called it is not. */
+/** Adds an on_request_sent interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; the same name and function can be added once; a repetition is RD_KAFKA_RESP_ERR__CONFLICT. If it is too late for it to be called, the result is RD_KAFKA_RESP_ERR__STATE. It is called when a request, of size bytes with its length, was completely written to the socket. I/O threads of all clients call it: it must not block. It is not called after the on_destroy interceptors. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_request_sent(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_request_sent_t *on_request_sent, void *ic_opaque);
 
-/** Adds an on_response_received interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. Added too late to be called, it returns RD_KAFKA_RESP_ERR__STATE. It is called when the response to a request, of size bytes with its length, was read completely and before it is decoded; rtt is in microseconds and counts from the request's last byte. It is also called when the response to a sent request won't come: err then is RD_KAFKA_RESP_ERR__TIMED_OUT for a request that took too long, or the reason why the connection was given up (RD_KAFKA_RESP_ERR__TRANSPORT if it was lost), size is 0 and rtt is -1. So it is called once for each request that on_request_sent saw and that has a response. sockfd is -1 always. I/O threads of all clients call it: it must not block. Once on_destroy interceptors are called it is not. */
+/** Adds an on_response_received interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; the same name and function can be added once; a repetition is RD_KAFKA_RESP_ERR__CONFLICT. If it is too late for it to be called, the result is RD_KAFKA_RESP_ERR__STATE. It is called when the response to a request, of size bytes with its length, was read completely and before it is decoded; rtt is in microseconds and counts from the request's last byte. It is also called when the response to a sent request is lost: err then is RD_KAFKA_RESP_ERR__TIMED_OUT for a request that timed out, or the reason why the connection was closed (RD_KAFKA_RESP_ERR__TRANSPORT if it was lost), size is 0 and rtt is -1. It is therefore called once for each request that on_request_sent got and that has a response. sockfd is always -1. I/O threads of all clients call it: it must not block. It is not called after the on_destroy interceptors. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_response_received(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_response_received_t *on_response_received, void *ic_opaque);
 
-/** Adds an on_thread_start interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. Added too late to be called, it returns RD_KAFKA_RESP_ERR__STATE. The background thread calls it when it starts, as RD_KAFKA_THREAD_BACKGROUND. I/O threads serve all clients of the process: each calls it, as RD_KAFKA_THREAD_BROKER, when it begins to serve this client. */
+/** Adds an on_thread_start interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; the same name and function can be added once; a repetition is RD_KAFKA_RESP_ERR__CONFLICT. If it is too late for it to be called, the result is RD_KAFKA_RESP_ERR__STATE. The background thread calls it when it starts, as RD_KAFKA_THREAD_BACKGROUND. I/O threads serve all clients of the process: each calls it, as RD_KAFKA_THREAD_BROKER, when it begins to serve this client. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_thread_start(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_thread_start_t *on_thread_start, void *ic_opaque);
 
-/** Adds an on_thread_exit interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. Added too late to be called, it returns RD_KAFKA_RESP_ERR__STATE. The background thread calls it when it ends. An I/O thread calls it when it serves this client no more, and may go on for others. */
+/** Adds an on_thread_exit interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; the same name and function can be added once; a repetition is RD_KAFKA_RESP_ERR__CONFLICT. If it is too late for it to be called, the result is RD_KAFKA_RESP_ERR__STATE. The background thread calls it when it ends. An I/O thread calls it when it stops serving this client, and may continue for others. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_thread_exit(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_thread_exit_t *on_thread_exit, void *ic_opaque);
 
-/** Adds an on_broker_state_change interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; a name may come with the same function once: then RD_KAFKA_RESP_ERR__CONFLICT. Added too late to be called, it returns RD_KAFKA_RESP_ERR__STATE. It is called when a connection is in another state: CONNECT, APIVERSION_QUERY, UP or DOWN. I/O threads of all clients call it: it must not block. Once on_destroy interceptors are called it is not. */
+/** Adds an on_broker_state_change interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; the same name and function can be added once; a repetition is RD_KAFKA_RESP_ERR__CONFLICT. If it is too late for it to be called, the result is RD_KAFKA_RESP_ERR__STATE. It is called when the state of a connection changes: CONNECT, APIVERSION_QUERY, UP or DOWN. I/O threads of all clients call it: it must not block. It is not called after the on_destroy interceptors. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_broker_state_change(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_broker_state_change_t *on_broker_state_change, void *ic_opaque);
 
-/** What became of a topic. */
+/** Returns the error code of a topic. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_topic_result_error(const rd_kafka_topic_result_t *topicres);
 
-/** The same in words, or NULL if it went well. */
+/** Returns the error text of a topic, or NULL if there is no error. */
 RD_EXPORT
 const char *rd_kafka_topic_result_error_string(const rd_kafka_topic_result_t *topicres);
 
-/** The name of the topic. */
+/** Returns the name of the topic. */
 RD_EXPORT
 const char *rd_kafka_topic_result_name(const rd_kafka_topic_result_t *topicres);
 
@@ -2140,23 +2140,23 @@ const rd_kafka_topic_partition_t *rd_kafka_topic_partition_result_partition(cons
 RD_EXPORT
 const rd_kafka_error_t *rd_kafka_topic_partition_result_error(const rd_kafka_topic_partition_result_t *partition_result);
 
-/** Options for calls of this kind, RD_KAFKA_ADMIN_OP_ANY for every kind. NULL if there is no such kind or no client. */
+/** Creates options for calls of this kind, or RD_KAFKA_ADMIN_OP_ANY for every kind. Returns NULL if there is no such kind or no client. */
 RD_EXPORT
 rd_kafka_AdminOptions_t *rd_kafka_AdminOptions_new(rd_kafka_t *rk, rd_kafka_admin_op_t for_api);
 
-/** Frees options. Calls that were made with them do not need them any more. */
+/** Frees options. Calls that were made with them no longer need them. */
 RD_EXPORT
 void rd_kafka_AdminOptions_destroy(rd_kafka_AdminOptions_t *options);
 
-/** How long the call tries in all, in milliseconds: 0 to 3600000; socket.timeout.ms if not set. */
+/** Sets how long the call is retried in all, in milliseconds: 0 to 3600000; socket.timeout.ms if not set. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_AdminOptions_set_request_timeout(rd_kafka_AdminOptions_t *options, int timeout_ms, char *errstr, size_t errstr_size);
 
-/** How long the broker may take for what is wanted, in milliseconds: -1 to 3600000, -1 as long as the request. For creating and deleting topics, creating partitions, deleting records, electing leaders. */
+/** Sets how long the broker may take for the operation, in milliseconds: -1 to 3600000, -1 as long as the request. For creating and deleting topics, creating partitions, deleting records, electing leaders. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_AdminOptions_set_operation_timeout(rd_kafka_AdminOptions_t *options, int timeout_ms, char *errstr, size_t errstr_size);
 
-/** 1: the broker only says whether it could be done. For creating topics and partitions and altering configurations. */
+/** With 1, the broker only validates the request and does not execute it. For creating topics and partitions and altering configurations. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_AdminOptions_set_validate_only(rd_kafka_AdminOptions_t *options, int true_or_false, char *errstr, size_t errstr_size);
 
@@ -2164,11 +2164,11 @@ rd_kafka_resp_err_t rd_kafka_AdminOptions_set_validate_only(rd_kafka_AdminOption
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_AdminOptions_set_broker(rd_kafka_AdminOptions_t *options, int32_t broker_id, char *errstr, size_t errstr_size);
 
-/** 1: the coordinator returns only offsets that no open transaction may change; the call waits for them. For ListConsumerGroupOffsets. */
+/** With 1, the coordinator returns only offsets that no open transaction may change; the call waits for them. For ListConsumerGroupOffsets. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_AdminOptions_set_require_stable_offsets(rd_kafka_AdminOptions_t *options, int true_or_false);
 
-/** 1 asks for what the application may do with the topic, cluster or group. */
+/** With 1, the call requests the operations on the topic, cluster or group that the application is authorized for. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_AdminOptions_set_include_authorized_operations(rd_kafka_AdminOptions_t *options, int true_or_false);
 
@@ -2180,19 +2180,19 @@ rd_kafka_error_t *rd_kafka_AdminOptions_set_match_consumer_group_states(rd_kafka
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_AdminOptions_set_match_consumer_group_types(rd_kafka_AdminOptions_t *options, const rd_kafka_consumer_group_type_t *consumer_group_types, size_t consumer_group_types_cnt);
 
-/** For listing offsets: with RD_KAFKA_ISOLATION_LEVEL_READ_COMMITTED the last offset is the one up to which transactions are decided. */
+/** Sets the isolation level. With RD_KAFKA_ISOLATION_LEVEL_READ_COMMITTED the last offset is the one up to which transactions are decided. For ListOffsets. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_AdminOptions_set_isolation_level(rd_kafka_AdminOptions_t *options, rd_kafka_IsolationLevel_t value);
 
-/** The pointer that rd_kafka_event_opaque() returns for the result. */
+/** Sets the pointer that rd_kafka_event_opaque() returns for the result. */
 RD_EXPORT
 void rd_kafka_AdminOptions_set_opaque(rd_kafka_AdminOptions_t *options, void *ev_opaque);
 
-/** A topic to be created; -1 leaves the number of partitions or of replicas to the broker. NULL, with the reason in errstr, if a number is out of range or there is no name. */
+/** Describes a topic to create; with -1 the broker chooses the number of partitions or of replicas. Returns NULL, with the reason in errstr, if a number is out of range or the name is missing. */
 RD_EXPORT
 rd_kafka_NewTopic_t *rd_kafka_NewTopic_new(const char *topic, int num_partitions, int replication_factor, char *errstr, size_t errstr_size);
 
-/** Frees a topic to be created. */
+/** Frees a topic to create. */
 RD_EXPORT
 void rd_kafka_NewTopic_destroy(rd_kafka_NewTopic_t *new_topic);
 
@@ -2200,27 +2200,27 @@ void rd_kafka_NewTopic_destroy(rd_kafka_NewTopic_t *new_topic);
 RD_EXPORT
 void rd_kafka_NewTopic_destroy_array(rd_kafka_NewTopic_t **new_topics, size_t new_topic_cnt);
 
-/** The brokers that hold a partition, first the preferred leader. The topic has -1 replicas, and partitions are assigned in order from 0 on, all of them. */
+/** Sets the brokers of a partition, the preferred leader first. The topic must have -1 replicas, and all partitions have to be assigned in order from 0 on. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_NewTopic_set_replica_assignment(rd_kafka_NewTopic_t *new_topic, int32_t partition, int32_t *broker_ids, size_t broker_id_cnt, char *errstr, size_t errstr_size);
 
-/** Sets a property of the topic; the broker checks it. */
+/** Sets a property of the topic, which the broker validates. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_NewTopic_set_config(rd_kafka_NewTopic_t *new_topic, const char *name, const char *value);
 
-/** Creates topics. An RD_KAFKA_EVENT_CREATETOPICS_RESULT comes to rkqu, or to the main queue if that is NULL: with an error if the call failed as a whole, else with a result for each topic. No topics, or one twice, is RD_KAFKA_RESP_ERR__INVALID_ARG. */
+/** Creates topics. An RD_KAFKA_EVENT_CREATETOPICS_RESULT comes to rkqu, or to the main queue if that is NULL: with an error if the call failed as a whole, otherwise with a result for each topic. No topics, or a duplicate one, is RD_KAFKA_RESP_ERR__INVALID_ARG. */
 RD_EXPORT
 void rd_kafka_CreateTopics(rd_kafka_t *rk, rd_kafka_NewTopic_t **new_topics, size_t new_topic_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The result for each topic, in the order of the call. They live as long as the event. */
+/** Returns the result for each topic, in the order of the call. They live as long as the event. */
 RD_EXPORT
 const rd_kafka_topic_result_t **rd_kafka_CreateTopics_result_topics(const rd_kafka_CreateTopics_result_t *result, size_t *cntp);
 
-/** A topic to be deleted. */
+/** Names a topic to delete. */
 RD_EXPORT
 rd_kafka_DeleteTopic_t *rd_kafka_DeleteTopic_new(const char *topic);
 
-/** Frees a topic to be deleted. */
+/** Frees a topic to delete. */
 RD_EXPORT
 void rd_kafka_DeleteTopic_destroy(rd_kafka_DeleteTopic_t *del_topic);
 
@@ -2232,11 +2232,11 @@ void rd_kafka_DeleteTopic_destroy_array(rd_kafka_DeleteTopic_t **del_topics, siz
 RD_EXPORT
 void rd_kafka_DeleteTopics(rd_kafka_t *rk, rd_kafka_DeleteTopic_t **del_topics, size_t del_topic_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The result for each topic, in the order of the call. They live as long as the event. */
+/** Returns the result for each topic, in the order of the call. They live as long as the event. */
 RD_EXPORT
 const rd_kafka_topic_result_t **rd_kafka_DeleteTopics_result_topics(const rd_kafka_DeleteTopics_result_t *result, size_t *cntp);
 
-/** Describes a topic that is to have this number of partitions in total. NULL, with the reason in errstr, if that is not in 1 .. 100000 or there is no name. */
+/** Describes a topic that gets this number of partitions in total. Returns NULL, with the reason in errstr, if that is not in 1 .. 100000 or the name is missing. */
 RD_EXPORT
 rd_kafka_NewPartitions_t *rd_kafka_NewPartitions_new(const char *topic, size_t new_total_cnt, char *errstr, size_t errstr_size);
 
@@ -2248,51 +2248,51 @@ void rd_kafka_NewPartitions_destroy(rd_kafka_NewPartitions_t *new_parts);
 RD_EXPORT
 void rd_kafka_NewPartitions_destroy_array(rd_kafka_NewPartitions_t **new_parts, size_t new_parts_cnt);
 
-/** The brokers that hold a new partition, first the preferred leader. The first new one is 0; they are assigned in order, all of them. */
+/** Sets the brokers of a new partition, the preferred leader first. The first new partition has index 0; all of them have to be assigned in order. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_NewPartitions_set_replica_assignment(rd_kafka_NewPartitions_t *new_parts, int32_t new_partition_idx, int32_t *broker_ids, size_t broker_id_cnt, char *errstr, size_t errstr_size);
 
-/** Gives topics more partitions; the result is an RD_KAFKA_EVENT_CREATEPARTITIONS_RESULT. See rd_kafka_CreateTopics(). */
+/** Increases the number of partitions of topics; the result is an RD_KAFKA_EVENT_CREATEPARTITIONS_RESULT. See rd_kafka_CreateTopics(). */
 RD_EXPORT
 void rd_kafka_CreatePartitions(rd_kafka_t *rk, rd_kafka_NewPartitions_t **new_parts, size_t new_parts_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The result for each topic, in the order of the call. They live as long as the event. */
+/** Returns the result for each topic, in the order of the call. They live as long as the event. */
 RD_EXPORT
 const rd_kafka_topic_result_t **rd_kafka_CreatePartitions_result_topics(const rd_kafka_CreatePartitions_result_t *result, size_t *cntp);
 
-/** The name of a source. */
+/** Returns the name of a source. */
 RD_EXPORT
 const char *rd_kafka_ConfigSource_name(rd_kafka_ConfigSource_t confsource);
 
-/** The property's name. */
+/** Returns the property's name. */
 RD_EXPORT
 const char *rd_kafka_ConfigEntry_name(const rd_kafka_ConfigEntry_t *entry);
 
-/** The property's value; NULL for a secret. */
+/** Returns the property's value; NULL for a secret. */
 RD_EXPORT
 const char *rd_kafka_ConfigEntry_value(const rd_kafka_ConfigEntry_t *entry);
 
-/** Where the value comes from. */
+/** Returns the source of the value. */
 RD_EXPORT
 rd_kafka_ConfigSource_t rd_kafka_ConfigEntry_source(const rd_kafka_ConfigEntry_t *entry);
 
-/** 1 if the property can not be changed. */
+/** Returns 1 if the property is read-only. */
 RD_EXPORT
 int rd_kafka_ConfigEntry_is_read_only(const rd_kafka_ConfigEntry_t *entry);
 
-/** 1 if the value is the default. */
+/** Returns 1 if the value is the default. */
 RD_EXPORT
 int rd_kafka_ConfigEntry_is_default(const rd_kafka_ConfigEntry_t *entry);
 
-/** 1 if the value is a secret. */
+/** Returns 1 if the value is a secret. */
 RD_EXPORT
 int rd_kafka_ConfigEntry_is_sensitive(const rd_kafka_ConfigEntry_t *entry);
 
-/** 1 if this is one of rd_kafka_ConfigEntry_synonyms(). */
+/** Returns 1 if this is one of rd_kafka_ConfigEntry_synonyms(). */
 RD_EXPORT
 int rd_kafka_ConfigEntry_is_synonym(const rd_kafka_ConfigEntry_t *entry);
 
-/** The places that the value could come from, the most important first. */
+/** Returns the sources that could provide the value, in the order of precedence. */
 RD_EXPORT
 const rd_kafka_ConfigEntry_t **rd_kafka_ConfigEntry_synonyms(const rd_kafka_ConfigEntry_t *entry, size_t *cntp);
 
@@ -2300,11 +2300,11 @@ const rd_kafka_ConfigEntry_t **rd_kafka_ConfigEntry_synonyms(const rd_kafka_Conf
 RD_EXPORT
 const char *rd_kafka_ResourcePatternType_name(rd_kafka_ResourcePatternType_t resource_pattern_type);
 
-/** The name of a type of resource. */
+/** Returns the name of a type of resource. */
 RD_EXPORT
 const char *rd_kafka_ResourceType_name(rd_kafka_ResourceType_t restype);
 
-/** A topic, group or broker whose configuration is asked for or changed; a broker's name is its id. NULL if there is no such type or no name. */
+/** Names a topic, group or broker whose configuration is requested or changed; a broker's name is its id. Returns NULL if there is no such type or no name. */
 RD_EXPORT
 rd_kafka_ConfigResource_t *rd_kafka_ConfigResource_new(rd_kafka_ResourceType_t restype, const char *resname);
 
@@ -2316,35 +2316,35 @@ void rd_kafka_ConfigResource_destroy(rd_kafka_ConfigResource_t *config);
 RD_EXPORT
 void rd_kafka_ConfigResource_destroy_array(rd_kafka_ConfigResource_t **config, size_t config_cnt);
 
-/** A property that is to have this value; for rd_kafka_AlterConfigs(). */
+/** Sets a property of the resource, for rd_kafka_AlterConfigs(). */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_ConfigResource_set_config(rd_kafka_ConfigResource_t *config, const char *name, const char *value);
 
-/** A property that is to be set, deleted, appended to or subtracted from; for rd_kafka_IncrementalAlterConfigs(). The value is NULL only to delete. */
+/** Adds a change of a property, for rd_kafka_IncrementalAlterConfigs(): set, delete, append or subtract. The value is NULL only to delete. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_ConfigResource_add_incremental_config(rd_kafka_ConfigResource_t *config, const char *name, rd_kafka_AlterConfigOpType_t op_type, const char *value);
 
-/** The properties of a resource: those of a result, or those that the application wants changed. */
+/** Returns the properties of a resource: those of a result, or the changes that the application requests. */
 RD_EXPORT
 const rd_kafka_ConfigEntry_t **rd_kafka_ConfigResource_configs(const rd_kafka_ConfigResource_t *config, size_t *cntp);
 
-/** The resource's type. */
+/** Returns the resource's type. */
 RD_EXPORT
 rd_kafka_ResourceType_t rd_kafka_ConfigResource_type(const rd_kafka_ConfigResource_t *config);
 
-/** The resource's name. */
+/** Returns the resource's name. */
 RD_EXPORT
 const char *rd_kafka_ConfigResource_name(const rd_kafka_ConfigResource_t *config);
 
-/** What became of the resource. */
+/** Returns the error code of the resource. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_ConfigResource_error(const rd_kafka_ConfigResource_t *config);
 
-/** The same in words, or NULL if it went well. */
+/** Returns the error text of the resource, or NULL if there is no error. */
 RD_EXPORT
 const char *rd_kafka_ConfigResource_error_string(const rd_kafka_ConfigResource_t *config);
 
-/** Replaces configurations: what is not named goes back to its default; the result is an RD_KAFKA_EVENT_ALTERCONFIGS_RESULT. See rd_kafka_DescribeConfigs(). */
+/** Replaces configurations: properties that are not named get their defaults; the result is an RD_KAFKA_EVENT_ALTERCONFIGS_RESULT. See rd_kafka_DescribeConfigs(). */
 RD_EXPORT
 void rd_kafka_AlterConfigs(rd_kafka_t *rk, rd_kafka_ConfigResource_t **configs, size_t config_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
@@ -2352,7 +2352,7 @@ void rd_kafka_AlterConfigs(rd_kafka_t *rk, rd_kafka_ConfigResource_t **configs, 
 RD_EXPORT
 const rd_kafka_ConfigResource_t **rd_kafka_AlterConfigs_result_resources(const rd_kafka_AlterConfigs_result_t *result, size_t *cntp);
 
-/** Changes properties, the others stay as they are; the result is an RD_KAFKA_EVENT_INCREMENTALALTERCONFIGS_RESULT. See rd_kafka_DescribeConfigs(). */
+/** Changes properties and keeps all others; the result is an RD_KAFKA_EVENT_INCREMENTALALTERCONFIGS_RESULT. See rd_kafka_DescribeConfigs(). */
 RD_EXPORT
 void rd_kafka_IncrementalAlterConfigs(rd_kafka_t *rk, rd_kafka_ConfigResource_t **configs, size_t config_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
@@ -2360,19 +2360,19 @@ void rd_kafka_IncrementalAlterConfigs(rd_kafka_t *rk, rd_kafka_ConfigResource_t 
 RD_EXPORT
 const rd_kafka_ConfigResource_t **rd_kafka_IncrementalAlterConfigs_result_resources(const rd_kafka_IncrementalAlterConfigs_result_t *result, size_t *cntp);
 
-/** Describes configurations; the result is an RD_KAFKA_EVENT_DESCRIBECONFIGS_RESULT. No resources, one twice, or several brokers are RD_KAFKA_RESP_ERR__INVALID_ARG. */
+/** Describes configurations; the result is an RD_KAFKA_EVENT_DESCRIBECONFIGS_RESULT. No resources, duplicates, or several brokers are RD_KAFKA_RESP_ERR__INVALID_ARG. */
 RD_EXPORT
 void rd_kafka_DescribeConfigs(rd_kafka_t *rk, rd_kafka_ConfigResource_t **configs, size_t config_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The resources with their properties, in the order of the call. They live as long as the event. */
+/** Returns the resources with their properties, in the order of the call. They live as long as the event. */
 RD_EXPORT
 const rd_kafka_ConfigResource_t **rd_kafka_DescribeConfigs_result_resources(const rd_kafka_DescribeConfigs_result_t *result, size_t *cntp);
 
-/** Records to be deleted: those of each partition before the element's offset, RD_KAFKA_OFFSET_END for all. */
+/** Describes records to delete: those of each partition before the element's offset, RD_KAFKA_OFFSET_END for all. */
 RD_EXPORT
 rd_kafka_DeleteRecords_t *rd_kafka_DeleteRecords_new(const rd_kafka_topic_partition_list_t *before_offsets);
 
-/** Frees records to be deleted. */
+/** Frees records to delete. */
 RD_EXPORT
 void rd_kafka_DeleteRecords_destroy(rd_kafka_DeleteRecords_t *del_records);
 
@@ -2380,47 +2380,47 @@ void rd_kafka_DeleteRecords_destroy(rd_kafka_DeleteRecords_t *del_records);
 RD_EXPORT
 void rd_kafka_DeleteRecords_destroy_array(rd_kafka_DeleteRecords_t **del_records, size_t del_record_cnt);
 
-/** Deletes the oldest records of partitions; the result is an RD_KAFKA_EVENT_DELETERECORDS_RESULT. One element is taken in a call. */
+/** Deletes the oldest records of partitions; the result is an RD_KAFKA_EVENT_DELETERECORDS_RESULT. A call takes exactly one element. */
 RD_EXPORT
 void rd_kafka_DeleteRecords(rd_kafka_t *rk, rd_kafka_DeleteRecords_t **del_records, size_t del_record_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The partitions with their first offsets now, or what went wrong. They live as long as the event. */
+/** Returns the partitions with their new first offsets, or their errors. They live as long as the event. */
 RD_EXPORT
 const rd_kafka_topic_partition_list_t *rd_kafka_DeleteRecords_result_offsets(const rd_kafka_DeleteRecords_result_t *result);
 
-/** Topics to be described. */
+/** Names topics to describe. */
 RD_EXPORT
 rd_kafka_TopicCollection_t *rd_kafka_TopicCollection_of_topic_names(const char **topics, size_t topics_cnt);
 
-/** Frees topics to be described. */
+/** Frees topics to describe. */
 RD_EXPORT
 void rd_kafka_TopicCollection_destroy(rd_kafka_TopicCollection_t *topics);
 
-/** Describes topics; the result is an RD_KAFKA_EVENT_DESCRIBETOPICS_RESULT. No topics, or one twice, is RD_KAFKA_RESP_ERR__INVALID_ARG. */
+/** Describes topics; the result is an RD_KAFKA_EVENT_DESCRIBETOPICS_RESULT. No topics, or a duplicate one, is RD_KAFKA_RESP_ERR__INVALID_ARG. */
 RD_EXPORT
 void rd_kafka_DescribeTopics(rd_kafka_t *rk, const rd_kafka_TopicCollection_t *topics, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The topics in the order of the call. They live as long as the event. */
+/** Returns the topics in the order of the call. They live as long as the event. */
 RD_EXPORT
 const rd_kafka_TopicDescription_t **rd_kafka_DescribeTopics_result_topics(const rd_kafka_DescribeTopics_result_t *result, size_t *cntp);
 
-/** The topic's partitions by number. */
+/** Returns the topic's partitions in the order of their numbers. */
 RD_EXPORT
 const rd_kafka_TopicPartitionInfo_t **rd_kafka_TopicDescription_partitions(const rd_kafka_TopicDescription_t *topicdesc, size_t *cntp);
 
-/** The partition's number. */
+/** Returns the partition's number. */
 RD_EXPORT
 int rd_kafka_TopicPartitionInfo_partition(const rd_kafka_TopicPartitionInfo_t *partition);
 
-/** The broker that leads the partition, or NULL. */
+/** Returns the broker that leads the partition, or NULL. */
 RD_EXPORT
 const rd_kafka_Node_t *rd_kafka_TopicPartitionInfo_leader(const rd_kafka_TopicPartitionInfo_t *partition);
 
-/** The replicas in sync. */
+/** Returns the in-sync replicas. */
 RD_EXPORT
 const rd_kafka_Node_t **rd_kafka_TopicPartitionInfo_isr(const rd_kafka_TopicPartitionInfo_t *partition, size_t *cntp);
 
-/** The replicas, first the preferred leader. */
+/** Returns the replicas, the preferred leader first. */
 RD_EXPORT
 const rd_kafka_Node_t **rd_kafka_TopicPartitionInfo_replicas(const rd_kafka_TopicPartitionInfo_t *partition, size_t *cntp);
 
@@ -2428,27 +2428,27 @@ const rd_kafka_Node_t **rd_kafka_TopicPartitionInfo_replicas(const rd_kafka_Topi
 RD_EXPORT
 const rd_kafka_AclOperation_t *rd_kafka_TopicDescription_authorized_operations(const rd_kafka_TopicDescription_t *topicdesc, size_t *cntp);
 
-/** The topic's name. */
+/** Returns the topic's name. */
 RD_EXPORT
 const char *rd_kafka_TopicDescription_name(const rd_kafka_TopicDescription_t *topicdesc);
 
-/** The topic's id; all zeros if the broker knows no ids. */
+/** Returns the topic's id; all zeros if the broker does not support ids. */
 RD_EXPORT
 const rd_kafka_Uuid_t *rd_kafka_TopicDescription_topic_id(const rd_kafka_TopicDescription_t *topicdesc);
 
-/** 1 for the cluster's own topics. */
+/** Returns 1 for the cluster's internal topics. */
 RD_EXPORT
 int rd_kafka_TopicDescription_is_internal(const rd_kafka_TopicDescription_t *topicdesc);
 
-/** Why nothing is known of the topic, or NULL. */
+/** Returns the error of the topic, or NULL. */
 RD_EXPORT
 const rd_kafka_error_t *rd_kafka_TopicDescription_error(const rd_kafka_TopicDescription_t *topicdesc);
 
-/** Asks for the cluster's id, controller and brokers; the result is an RD_KAFKA_EVENT_DESCRIBECLUSTER_RESULT. */
+/** Requests the cluster's id, controller and brokers; the result is an RD_KAFKA_EVENT_DESCRIBECLUSTER_RESULT. */
 RD_EXPORT
 void rd_kafka_DescribeCluster(rd_kafka_t *rk, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
-/** The brokers by id. They live as long as the event. */
+/** Returns the brokers in the order of their ids. They live as long as the event. */
 RD_EXPORT
 const rd_kafka_Node_t **rd_kafka_DescribeCluster_result_nodes(const rd_kafka_DescribeCluster_result_t *result, size_t *cntp);
 
@@ -2456,15 +2456,15 @@ const rd_kafka_Node_t **rd_kafka_DescribeCluster_result_nodes(const rd_kafka_Des
 RD_EXPORT
 const rd_kafka_AclOperation_t *rd_kafka_DescribeCluster_result_authorized_operations(const rd_kafka_DescribeCluster_result_t *result, size_t *cntp);
 
-/** The broker that takes administrative requests, or NULL. */
+/** Returns the controller: the broker that takes admin requests, or NULL. */
 RD_EXPORT
 const rd_kafka_Node_t *rd_kafka_DescribeCluster_result_controller(const rd_kafka_DescribeCluster_result_t *result);
 
-/** The cluster's id. */
+/** Returns the cluster's id. */
 RD_EXPORT
 const char *rd_kafka_DescribeCluster_result_cluster_id(const rd_kafka_DescribeCluster_result_t *result);
 
-/** Lists the consumer groups of all brokers. The event has no error if brokers fail: their errors are in the result, beside the groups of the others. */
+/** Lists the consumer groups of all brokers. The event has no error if some brokers fail: their errors are in the result, together with the groups of the others. */
 RD_EXPORT
 void rd_kafka_ListConsumerGroups(rd_kafka_t *rk, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
@@ -2476,7 +2476,7 @@ const char *rd_kafka_ConsumerGroupListing_group_id(const rd_kafka_ConsumerGroupL
 RD_EXPORT
 int rd_kafka_ConsumerGroupListing_is_simple_consumer_group(const rd_kafka_ConsumerGroupListing_t *grplist);
 
-/** Returns the state of the group. States that the enumeration lacks are RD_KAFKA_CONSUMER_GROUP_STATE_UNKNOWN. */
+/** Returns the state of the group. States without a constant are RD_KAFKA_CONSUMER_GROUP_STATE_UNKNOWN. */
 RD_EXPORT
 rd_kafka_consumer_group_state_t rd_kafka_ConsumerGroupListing_state(const rd_kafka_ConsumerGroupListing_t *grplist);
 
@@ -2484,7 +2484,7 @@ rd_kafka_consumer_group_state_t rd_kafka_ConsumerGroupListing_state(const rd_kaf
 RD_EXPORT
 rd_kafka_consumer_group_type_t rd_kafka_ConsumerGroupListing_type(const rd_kafka_ConsumerGroupListing_t *grplist);
 
-/** Returns the listed groups, by ID. They live as long as the event. */
+/** Returns the listed groups, sorted by ID. They live as long as the event. */
 RD_EXPORT
 const rd_kafka_ConsumerGroupListing_t **rd_kafka_ListConsumerGroups_result_valid(const rd_kafka_ListConsumerGroups_result_t *result, size_t *cntp);
 
@@ -2516,7 +2516,7 @@ int rd_kafka_ConsumerGroupDescription_is_simple_consumer_group(const rd_kafka_Co
 RD_EXPORT
 const char *rd_kafka_ConsumerGroupDescription_partition_assignor(const rd_kafka_ConsumerGroupDescription_t *grpdesc);
 
-/** Returns the permitted operations, if they were requested; NULL without any. */
+/** Returns the authorized operations, if they were requested; NULL without any. */
 RD_EXPORT
 const rd_kafka_AclOperation_t *rd_kafka_ConsumerGroupDescription_authorized_operations(const rd_kafka_ConsumerGroupDescription_t *grpdesc, size_t *cntp);
 
@@ -2556,7 +2556,7 @@ const char *rd_kafka_MemberDescription_consumer_id(const rd_kafka_MemberDescript
 RD_EXPORT
 const char *rd_kafka_MemberDescription_host(const rd_kafka_MemberDescription_t *member);
 
-/** Returns what the member is assigned. */
+/** Returns the assignment of the member. */
 RD_EXPORT
 const rd_kafka_MemberAssignment_t *rd_kafka_MemberDescription_assignment(const rd_kafka_MemberDescription_t *member);
 
@@ -2564,7 +2564,7 @@ const rd_kafka_MemberAssignment_t *rd_kafka_MemberDescription_assignment(const r
 RD_EXPORT
 const rd_kafka_topic_partition_list_t *rd_kafka_MemberAssignment_partitions(const rd_kafka_MemberAssignment_t *assignment);
 
-/** Returns what the member of a group of the consumer protocol will have; NULL for other groups. */
+/** Returns the target assignment of a member of a group of the consumer protocol; NULL for other groups. */
 RD_EXPORT
 const rd_kafka_MemberAssignment_t *rd_kafka_MemberDescription_target_assignment(const rd_kafka_MemberDescription_t *member);
 
@@ -2600,7 +2600,7 @@ void rd_kafka_ListConsumerGroupOffsets_destroy(rd_kafka_ListConsumerGroupOffsets
 RD_EXPORT
 void rd_kafka_ListConsumerGroupOffsets_destroy_array(rd_kafka_ListConsumerGroupOffsets_t **list_grpoffsets, size_t list_grpoffset_cnt);
 
-/** Lists the committed offsets of one group. Partitions without one have RD_KAFKA_OFFSET_INVALID. Exactly one object is taken. */
+/** Lists the committed offsets of one group. Partitions without one have RD_KAFKA_OFFSET_INVALID. A call takes exactly one object. */
 RD_EXPORT
 void rd_kafka_ListConsumerGroupOffsets(rd_kafka_t *rk, rd_kafka_ListConsumerGroupOffsets_t **list_grpoffsets, size_t list_grpoffsets_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
@@ -2620,7 +2620,7 @@ void rd_kafka_AlterConsumerGroupOffsets_destroy(rd_kafka_AlterConsumerGroupOffse
 RD_EXPORT
 void rd_kafka_AlterConsumerGroupOffsets_destroy_array(rd_kafka_AlterConsumerGroupOffsets_t **alter_grpoffsets, size_t alter_grpoffset_cnt);
 
-/** Commits offsets for one group, which must not have members. Each partition has an error of its own. Exactly one object is taken. */
+/** Commits offsets for one group, which must not have members. Each partition has an error of its own. A call takes exactly one object. */
 RD_EXPORT
 void rd_kafka_AlterConsumerGroupOffsets(rd_kafka_t *rk, rd_kafka_AlterConsumerGroupOffsets_t **alter_grpoffsets, size_t alter_grpoffsets_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
@@ -2640,7 +2640,7 @@ void rd_kafka_DeleteConsumerGroupOffsets_destroy(rd_kafka_DeleteConsumerGroupOff
 RD_EXPORT
 void rd_kafka_DeleteConsumerGroupOffsets_destroy_array(rd_kafka_DeleteConsumerGroupOffsets_t **del_grpoffsets, size_t del_grpoffset_cnt);
 
-/** Deletes committed offsets of one group, of topics that no member subscribes to. Each partition has an error of its own. Exactly one object is taken. */
+/** Deletes committed offsets of one group, of topics that no member subscribes to. Each partition has an error of its own. A call takes exactly one object. */
 RD_EXPORT
 void rd_kafka_DeleteConsumerGroupOffsets(rd_kafka_t *rk, rd_kafka_DeleteConsumerGroupOffsets_t **del_grpoffsets, size_t del_grpoffsets_cnt, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
@@ -2648,11 +2648,11 @@ void rd_kafka_DeleteConsumerGroupOffsets(rd_kafka_t *rk, rd_kafka_DeleteConsumer
 RD_EXPORT
 const rd_kafka_group_result_t **rd_kafka_DeleteConsumerGroupOffsets_result_groups(const rd_kafka_DeleteConsumerGroupOffsets_result_t *result, size_t *cntp);
 
-/** The partition with the offset, the leader epoch, or what went wrong with it. */
+/** Returns the partition with the offset and the leader epoch, or with its error. */
 RD_EXPORT
 const rd_kafka_topic_partition_t *rd_kafka_ListOffsetsResultInfo_topic_partition(const rd_kafka_ListOffsetsResultInfo_t *result_info);
 
-/** The timestamp of the record that was asked for by time, else -1. */
+/** Returns the timestamp of the record that was looked up by time, otherwise -1. */
 RD_EXPORT
 int64_t rd_kafka_ListOffsetsResultInfo_timestamp(const rd_kafka_ListOffsetsResultInfo_t *result_info);
 
@@ -2660,7 +2660,7 @@ int64_t rd_kafka_ListOffsetsResultInfo_timestamp(const rd_kafka_ListOffsetsResul
 RD_EXPORT
 const rd_kafka_ListOffsetsResultInfo_t **rd_kafka_ListOffsets_result_infos(const rd_kafka_ListOffsets_result_t *result, size_t *cntp);
 
-/** Asks the leaders of partitions for offsets: each element's offset is one of RD_KAFKA_OFFSET_SPEC_* or a timestamp in milliseconds. The result is an RD_KAFKA_EVENT_LISTOFFSETS_RESULT. An empty list, or a partition twice, is RD_KAFKA_RESP_ERR__INVALID_ARG. */
+/** Requests offsets from the leaders of partitions: each element's offset is one of RD_KAFKA_OFFSET_SPEC_* or a timestamp in milliseconds. The result is an RD_KAFKA_EVENT_LISTOFFSETS_RESULT. An empty list, or a duplicate partition, is RD_KAFKA_RESP_ERR__INVALID_ARG. */
 RD_EXPORT
 void rd_kafka_ListOffsets(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *topic_partitions, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
@@ -2836,15 +2836,15 @@ void rd_kafka_ElectLeaders(rd_kafka_t *rk, rd_kafka_ElectLeaders_t *elect_leader
 RD_EXPORT
 const rd_kafka_topic_partition_result_t **rd_kafka_ElectLeaders_result_partitions(const rd_kafka_ElectLeaders_result_t *result, size_t *cntp);
 
-/** Sets the token of OAUTHBEARER, its end in milliseconds since 1970, the name of its principal, and extensions as keys and values in turn. Error: RD_KAFKA_RESP_ERR__STATE without OAUTHBEARER, RD_KAFKA_RESP_ERR__INVALID_ARG with the reason in errstr. */
+/** Sets the token of OAUTHBEARER, its expiry in milliseconds since 1970, the name of its principal, and extensions as alternating keys and values. Error: RD_KAFKA_RESP_ERR__STATE without OAUTHBEARER, RD_KAFKA_RESP_ERR__INVALID_ARG with the reason in errstr. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_oauthbearer_set_token(rd_kafka_t *rk, const char *token_value, int64_t md_lifetime_ms, const char *md_principal_name, const char **extensions, size_t extension_size, char *errstr, size_t errstr_size);
 
-/** Reports that no token could be obtained, for this reason. The last token is used until its end, and the next request comes in ten seconds. */
+/** Reports that no token could be obtained, with the reason. The last token is used until it expires, and the next request comes in ten seconds. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_oauthbearer_set_token_failure(rd_kafka_t *rk, const char *errstr);
 
-/** Obtains the producer ID of transactional.id, fences an earlier producer with the same ID and ends its transaction. Call it once, before producing. Errors: RD_KAFKA_RESP_ERR__TIMED_OUT is retriable, and the next call continues; a fatal one if this producer was fenced or lacks permissions. -1 waits for twice transaction.timeout.ms. */
+/** Obtains the producer ID of transactional.id, fences an earlier producer with the same ID and ends its transaction. Call it once, before producing. Errors: after RD_KAFKA_RESP_ERR__TIMED_OUT, which is retriable, the next call continues; the error is fatal if this producer was fenced or lacks permissions. -1 waits for twice transaction.timeout.ms. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_init_transactions(rd_kafka_t *rk, int timeout_ms);
 
@@ -2852,11 +2852,11 @@ rd_kafka_error_t *rd_kafka_init_transactions(rd_kafka_t *rk, int timeout_ms);
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_begin_transaction(rd_kafka_t *rk);
 
-/** Adds the offsets of the next messages to read to the transaction: they are committed for the group if the transaction is. Partitions without a valid offset are left out. The metadata of the consumer must be current: a member that was replaced is refused. At most transaction.timeout.ms are waited. The consumer must not commit by itself. */
+/** Adds the offsets of the next messages to read to the transaction: they are committed for the group if the transaction is. Partitions without a valid offset are left out. The metadata of the consumer must be current: a member that was replaced is refused. The call waits at most transaction.timeout.ms. The consumer must not commit automatically. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_send_offsets_to_transaction(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *offsets, const rd_kafka_consumer_group_metadata_t *cgmetadata, int timeout_ms);
 
-/** Waits until all messages are delivered, then commits the transaction. It serves delivery reports by callback; if they are events, another thread must poll them. Errors: after a retriable one, call it again; the outcome is open until then. After one that requires an abort, call rd_kafka_abort_transaction(). -1 waits for twice transaction.timeout.ms. */
+/** Waits until all messages are delivered, then commits the transaction. It serves delivery reports by callback; if they are events, another thread must poll them. Errors: after a retriable one, call it again; the outcome is undecided until then. After one that requires an abort, call rd_kafka_abort_transaction(). -1 waits for twice transaction.timeout.ms. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_commit_transaction(rd_kafka_t *rk, int timeout_ms);
 

@@ -1,4 +1,4 @@
-//! An administrative call: a future that ends as an event, and what all calls share.
+//! An admin call: a future that ends as an event, and the parts that all calls share.
 
 use std::{
     any::Any,
@@ -30,10 +30,10 @@ use crate::{
     },
 };
 
-/// How a call ends.
+/// The outcome of a call.
 pub(super) type Outcome = Result<ResultBody, Failure>;
 
-/// Returns what a call found out, to be shown by its event.
+/// Returns the result of a call, which its event shows.
 pub(super) fn found<T: Any + Send>(what: T) -> Outcome {
     Ok(Box::new(what))
 }
@@ -42,11 +42,11 @@ pub(super) fn found<T: Any + Send>(what: T) -> Outcome {
 #[derive(Debug)]
 pub(super) struct Listed<T> {
     pointers: Box<[*const T]>,
-    /// Behind the pointers.
+    /// The targets of the pointers.
     pub(super) _items: Box<[T]>,
 }
 
-// SAFETY: the pointers lead to what the list owns.
+// SAFETY: the pointers lead to objects that the list owns.
 unsafe impl<T: Send> Send for Listed<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for Listed<T> {}
@@ -57,13 +57,13 @@ impl<T> Listed<T> {
         Self { pointers: items.iter().map(ptr::from_ref).collect(), _items: items }
     }
 
-    /// Returns the array for C and its size; NULL if there is nothing.
+    /// Returns the array for C and its size; NULL without a list.
     pub(super) fn show(list: Option<&Self>, cntp: Place<usize>) -> *const *const T {
         show(list.map_or(&[], |list| &list.pointers), cntp)
     }
 }
 
-/// Returns an array for C and its size; NULL if there is nothing.
+/// Returns an array for C and its size; NULL if it is empty.
 pub(super) fn show<T>(list: &[T], cntp: Place<usize>) -> *const T {
     cntp.put(list.len());
     if list.is_empty() { ptr::null() } else { list.as_ptr() }
@@ -74,12 +74,13 @@ impl Failure {
         Self { code, text: text.into() }
     }
 
-    /// A call that could not be made at all.
+    /// Returns the failure of a call that could not be made at all.
     pub(super) fn misuse(text: impl Into<String>) -> Self {
         Self::new(code::_INVALID_ARG, text)
     }
 
-    /// A call that ended with an error. One that found no broker to answer it tried until its time was over.
+    /// Returns the failure of a call that ended with an error. A call that found no broker to respond was retried until
+    /// its timeout.
     pub(super) fn of(error: &Error) -> Self {
         let code = match error.kind() {
             ErrorKind::Resolve
@@ -93,7 +94,7 @@ impl Failure {
     }
 }
 
-/// The code of one part's error: that of the brokers where they have one.
+/// Returns the code of the error of one part: the broker's, if there is one.
 pub(super) fn code_in_result(error: &Error) -> RespErr {
     match error.kind() {
         ErrorKind::UnknownTopic | ErrorKind::UnknownPartition => code::UNKNOWN_TOPIC_OR_PART,
@@ -101,7 +102,7 @@ pub(super) fn code_in_result(error: &Error) -> RespErr {
     }
 }
 
-/// The error of the whole call, if every part has the same one and no broker gave it.
+/// Returns the error of the whole call, if every part has the same one and it is not a broker's.
 pub(super) fn common_failure<'a>(errors: impl Iterator<Item = Option<&'a Error>>) -> Option<Failure> {
     let mut first = None;
     for error in errors {
@@ -127,8 +128,8 @@ impl Call {
         self.queue.push(Op::Event(Box::new(event)));
     }
 
-    /// Waits for the outcome. A panic becomes one: the thread is one of the client's I/O threads, which goes on whatever
-    /// happens here.
+    /// Waits for the outcome. A panic counts as an outcome: the thread is one of the client's I/O threads, which has to
+    /// continue in any case.
     async fn finish(self, future: impl Future<Output = Outcome>) {
         let mut future = Box::pin(future);
         let outcome = poll_fn(|context| {
@@ -146,7 +147,7 @@ impl Call {
     }
 }
 
-/// Makes a call; the event goes to the queue, without one to the client's main queue.
+/// Makes a call; the event goes to the given queue, or without one to the client's main queue.
 pub(super) fn call<F>(
     rk: Ref<Client>,
     options: Ref<AdminOptions>,
@@ -190,7 +191,7 @@ pub(super) fn objects<'a, T: Handle>(
     array.get(count).ok_or_else(|| Failure::misuse(format!("one of the {what} is NULL or none")))
 }
 
-/// A text of an error, or of none.
+/// Returns the text of an error as C sees it, or none.
 pub(super) fn error_text(error: Option<&Error>) -> CString {
     error.map_or_else(CString::default, |error| c_text(&error.to_string()))
 }

@@ -1,4 +1,4 @@
-//! The cluster and its topics, described.
+//! Descriptions of the cluster and of topics.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -55,7 +55,7 @@ impl Node {
     }
 }
 
-/// Brokers, those among them that only partitions name, and where each is.
+/// Brokers, including those that only partitions name, and the index of each.
 #[derive(Debug)]
 struct Nodes {
     by_id: BTreeMap<i32, *const Node>,
@@ -90,7 +90,7 @@ impl Nodes {
     }
 }
 
-/// What DescribeCluster shows.
+/// The result of DescribeCluster.
 #[derive(Debug)]
 pub(crate) struct ClusterResult {
     nodes: Nodes,
@@ -99,14 +99,14 @@ pub(crate) struct ClusterResult {
     operations: Vec<c_int>,
 }
 
-/// What DescribeTopics shows.
+/// The result of DescribeTopics.
 #[derive(Debug)]
 pub(crate) struct TopicsResult {
     topics: Listed<TopicDescription>,
     _nodes: Nodes,
 }
 
-// SAFETY: the pointers lead to what the results own.
+// SAFETY: the pointers lead to objects that the results own.
 unsafe impl Send for ClusterResult {}
 // SAFETY: as above.
 unsafe impl Send for TopicsResult {}
@@ -148,13 +148,13 @@ fn flat<T>(result: Result<Result<T, Error>, Error>) -> Result<T, Failure> {
     result.and_then(|result| result).map_err(|error| Failure::of(&error))
 }
 
-/// As `rd_kafka_AclOperation_t`, of which there are 13. The first three are no operations that a broker names.
+/// Operations as `rd_kafka_AclOperation_t`, of which there are 13. Brokers return none of the first three.
 pub(super) fn operations(operations: Option<AuthorizedOperations>) -> Vec<c_int> {
     let named = operations.into_iter().flat_map(AuthorizedOperations::iter);
     named.filter(|operation| (3..13).contains(operation)).map(c_int::from).collect()
 }
 
-/// Shows operations; NULL if there are none.
+/// Returns operations to C; NULL without any.
 pub(super) fn show_operations(operations: Option<&Vec<c_int>>, cntp: Place<usize>) -> *const c_int {
     show(operations.map_or(&[], Vec::as_slice), cntp)
 }
@@ -239,7 +239,7 @@ fn described(names: &[String], cluster: ClusterDescription) -> Outcome {
                 .as_ref()
                 .map(|error| ErrorObject::new(code_in_result(error), error.to_string())),
             partitions: Listed::new(topic.partitions.iter().map(info)),
-            // Brokers also say what may be done with a name that no topic has.
+            // Brokers return authorized operations for missing topics, too.
             operations: operations(topic.authorized_operations.filter(|_| topic.error.is_none())),
         });
     let topics = Listed::new(described.collect::<Vec<_>>());
@@ -270,7 +270,7 @@ export!(
     }
 );
 
-/// Returns the cluster that an event shows.
+/// Returns the cluster of an event.
 fn cluster_of<'a>(event: Ref<'a, Event>) -> Option<&'a ClusterResult> {
     event.get().and_then(Event::result)
 }

@@ -40,7 +40,7 @@ pub(super) const DESCRIBED: c_int = 104;
 /// `RD_KAFKA_EVENT_INCREMENTALALTERCONFIGS_RESULT`.
 pub(super) const CHANGED: c_int = 1 << 17;
 
-/// `RD_KAFKA_RESOURCE_GROUP`, whose number in the protocol is another one.
+/// `RD_KAFKA_RESOURCE_GROUP`, which has another number in the protocol.
 const GROUP: c_int = 3;
 /// `RD_KAFKA_RESOURCE_BROKER`.
 const BROKER: c_int = 4;
@@ -57,7 +57,7 @@ const SOURCES: [&CStr; 9] = [
     c"GROUP_CONFIG",
 ];
 
-/// `rd_kafka_ConfigResource_t`: of the application, with what it wants, or of a result, with what there is.
+/// `rd_kafka_ConfigResource_t`: of the application, with the requested changes, or of a result, with the configuration.
 #[repr(C)]
 #[derive(Debug)]
 pub struct ConfigResource {
@@ -119,7 +119,7 @@ impl ConfigEntry {
     }
 }
 
-/// A source that the interface has no number for is an unknown one.
+/// Returns the interface's number of a source; sources without a number are unknown.
 fn source(number: i8) -> c_int {
     match c_int::from(number) {
         known @ (1..=5 | 8) => known,
@@ -147,7 +147,7 @@ impl ConfigResource {
         self.entries = Listed::new(self.changes.iter().map(entry));
     }
 
-    /// The resource as the protocol names it.
+    /// Returns the resource as the protocol names it.
     fn to_core(&self) -> ottla_core::admin::configs::ConfigResource {
         let kind = match self.kind {
             GROUP => ResourceKind::GROUP,
@@ -182,7 +182,7 @@ fn outcome(results: Results) -> Outcome {
     }
 }
 
-/// The application's resources, each of which may be named once, and at most one of which is a broker.
+/// Returns the application's resources. Each may be named once, and at most one of them may be a broker.
 fn resources(configs: Handles<'_, ConfigResource>, count: usize) -> Result<Vec<&ConfigResource>, Failure> {
     let resources = objects(configs, count, "configurations")?;
     if resources.iter().filter(|resource| resource.kind == BROKER).count() > 1 {

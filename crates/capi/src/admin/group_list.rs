@@ -1,4 +1,4 @@
-//! `rd_kafka_list_groups`: groups with their members in structures that applications look into.
+//! `rd_kafka_list_groups`: groups with their members in structures whose fields applications read.
 
 use std::{
     alloc::{Layout, dealloc},
@@ -74,7 +74,7 @@ const GONE: c_int = c_int::MIN;
 static FREED: PlainQuarantine = PlainQuarantine::new(free);
 
 unsafe fn free(memory: *mut u8) {
-    // SAFETY: it comes from a box of an `Owned`, whose contents are gone.
+    // SAFETY: the memory comes from a box of an `Owned` whose contents were dropped.
     unsafe { dealloc(memory, Layout::new::<Owned>()) };
 }
 
@@ -207,7 +207,7 @@ export!(
                 Err(error) => return code_of_call(&error),
             },
         };
-        // SAFETY: the header demands a writable place.
+        // SAFETY: the header demands a writable address.
         unsafe { *grplistp = Box::into_raw(Owned::new(groups)).cast_const().cast() };
         if listings.failed.is_empty() { code::NO_ERROR } else { code::_PARTIAL }
     }
@@ -216,8 +216,8 @@ export!(
 export!(
     #[local(())]
     fn rd_kafka_group_list_destroy(list: *const GroupList) {
-        // SAFETY: the list is the first field of an `Owned` from `into_raw`, which the caller gives up; or it was given up
-        // before, and its count says so.
+        // SAFETY: the list is the first field of an `Owned` from `into_raw`, whose ownership the caller passes on; a
+        // destroyed list is recognized by its count.
         unsafe {
             if is_no_address(list) || (*list).group_cnt == GONE {
                 return;

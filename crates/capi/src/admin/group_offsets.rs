@@ -1,4 +1,4 @@
-//! Groups to delete, and committed offsets of a group to list, alter and delete.
+//! Deleting groups, and listing, altering and deleting the committed offsets of a group.
 
 use std::{
     collections::BTreeSet,
@@ -63,7 +63,7 @@ unsafe impl Handle for DeleteGroup {
 pub struct GroupOffsets {
     tag: Tag,
     group: String,
-    /// The partitions with what the application set for them; `None` for NULL.
+    /// The partitions with the application's values; `None` for NULL.
     offsets: Option<Vec<GroupOffset>>,
 }
 
@@ -80,7 +80,7 @@ pub struct GroupResult {
     partitions: Option<ShownList>,
 }
 
-/// The results of the groups of a call.
+/// The results for the groups of a call.
 type GroupResults = Listed<GroupResult>;
 
 impl GroupResult {
@@ -89,8 +89,7 @@ impl GroupResult {
         Self { group: c_text(group), error, partitions: None }
     }
 
-    /// Shows partitions in their order, whatever the order of the request, as the original does for offsets that are listed
-    /// or altered.
+    /// Sorts partitions, independently of the request's order, as librdkafka does for listed or altered offsets.
     fn of_sorted_offsets(group: &str, offsets: impl Iterator<Item = (GroupOffset, RespErr)>) -> Self {
         let mut offsets: Vec<_> = offsets.collect();
         offsets.sort_by(|(one, _), (other, _)| {
@@ -131,7 +130,7 @@ getters! {
     }
 }
 
-/// The functions that show the groups of a result.
+/// Declares the functions that return the groups of a result.
 macro_rules! result_groups {
     ($($name:ident),*) => {$(
         export!(
@@ -192,7 +191,7 @@ export!(
 
 // ---- offsets
 
-/// Creates what a call about offsets takes.
+/// Creates the object that a call about offsets takes.
 fn new_offsets(group: Text, partitions: Part<List>) -> *mut GroupOffsets {
     let Some(group) = group.get() else { return ptr::null_mut() };
     if List::is_gone(partitions) {
@@ -204,7 +203,7 @@ fn new_offsets(group: Text, partitions: Part<List>) -> *mut GroupOffsets {
     Box::into_raw(Box::new(GroupOffsets { tag: Tag::of::<GroupOffsets>(), group, offsets }))
 }
 
-/// The functions that create and destroy what a call about offsets takes.
+/// Declares the functions that create and destroy the object that a call about offsets takes.
 macro_rules! offset_objects {
     ($($new:ident, $destroy:ident, $destroy_array:ident;)*) => {$(
         export!(

@@ -1,4 +1,4 @@
-//! Consumer groups, listed and described.
+//! Listing and describing consumer groups.
 
 use std::{
     borrow::Cow,
@@ -38,7 +38,8 @@ pub(super) const LISTED: c_int = 1 << 13;
 /// `RD_KAFKA_EVENT_DESCRIBECONSUMERGROUPS_RESULT`.
 pub(super) const DESCRIBED: c_int = 1 << 14;
 
-/// The states of `rd_kafka_consumer_group_state_t`, by their number. Later states of the consumer protocol have none there.
+/// The states of `rd_kafka_consumer_group_state_t`, by their number. Later states of the consumer protocol have no
+/// number.
 pub(super) const STATES: [(GroupState, &std::ffi::CStr); 6] = [
     (GroupState::Unknown, c"Unknown"),
     (GroupState::PreparingRebalance, c"PreparingRebalance"),
@@ -100,7 +101,7 @@ pub struct Listing {
     group_type: c_int,
 }
 
-/// What ListConsumerGroups shows.
+/// The result of ListConsumerGroups.
 #[derive(Debug)]
 pub(crate) struct Listings {
     valid: Listed<Listing>,
@@ -262,7 +263,7 @@ impl Description {
     }
 }
 
-/// Returns the names of the groups that a call is about.
+/// Returns the names of the groups of a call.
 fn names(groups: Texts, count: usize) -> Result<Vec<String>, Failure> {
     if count == 0 || groups.is_null() || count > c_int::MAX as usize {
         return Err(Failure::misuse("no groups: at least one is needed"));

@@ -1,4 +1,4 @@
-//! Administrative calls, and the events that return their results.
+//! Admin calls, and the events that return their results.
 //!
 //! ```text
 //!  call ───── a call in progress: a future of `ottla::Admin` that ends as an event;  options
@@ -8,7 +8,7 @@
 //!  acls ───── access control lists;  users ── SCRAM credentials;  elections ── leaders
 //! ```
 //!
-//! A call copies its arguments before it returns. The objects that an event shows live as long as the event.
+//! A call copies its arguments before it returns. The objects of an event live as long as the event.
 
 mod acls;
 mod call;

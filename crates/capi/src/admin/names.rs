@@ -1,8 +1,8 @@
-//! The names of the events that administrative calls end with.
+//! The names of the result events of admin calls.
 
 use std::ffi::{CStr, c_int};
 
-/// The names of result events, and of the calls that they result.
+/// The names of result events, and of their calls.
 const KINDS: [(c_int, &CStr); 23] = [
     (100, c"CreateTopicsResult"),
     (101, c"DeleteTopicsResult"),

@@ -1,9 +1,9 @@
-//! The first offset of partitions, the last, or that of a time.
+//! The first and last offset of partitions, and the offset at a timestamp.
 //!
 //! # Pitfalls
 //!
 //! - An application that takes many records at once may not call the library for minutes. The cluster actor's timer
-//!   commits what is due (`autocommit.c`).
+//!   commits the offsets that are due (`autocommit.c`).
 
 use std::{collections::BTreeSet, ffi::c_int, ptr};
 
@@ -42,16 +42,16 @@ pub struct ListedInfo {
     timestamp: i64,
 }
 
-// SAFETY: the info has the only pointer.
+// SAFETY: the info has the only pointer to it.
 unsafe impl Send for ListedInfo {}
-// SAFETY: nothing is changed behind it.
+// SAFETY: the list is not changed through shared references.
 unsafe impl Sync for ListedInfo {}
 
 impl ListedInfo {
     fn new(topic: &str, partition: i32, result: &Result<ListedOffset, Error>) -> Self {
         let (offset, code) = match result {
             Ok(listed) => (listed.offset.unwrap_or(OFFSET_END), code::NO_ERROR),
-            // The leaders are looked up in metadata: no broker was asked about a partition that is not there.
+            // Leaders are looked up in metadata: no broker was asked about a missing partition.
             Err(error) if error.kind() == ErrorKind::UnknownPartition => {
                 (OFFSET_INVALID, code::_UNKNOWN_PARTITION)
             }
@@ -60,7 +60,7 @@ impl ListedInfo {
         let element = list::alone(topic, partition, offset, code);
         let (epoch, timestamp) =
             result.as_ref().map_or((None, None), |listed| (listed.leader_epoch, listed.timestamp));
-        // SAFETY: the element was just made, or is NULL.
+        // SAFETY: the element was just created, or is NULL.
         unsafe { rd_kafka_topic_partition_set_leader_epoch(element, LeaderEpoch::to_wire(epoch)) };
         Self { partition: element, timestamp: timestamp.unwrap_or(-1) }
     }
@@ -68,7 +68,7 @@ impl ListedInfo {
 
 impl Drop for ListedInfo {
     fn drop(&mut self) {
-        // SAFETY: the info has the only pointer.
+        // SAFETY: the info has the only pointer to it.
         unsafe { rd_kafka_topic_partition_destroy(self.partition) };
     }
 }

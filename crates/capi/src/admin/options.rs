@@ -1,4 +1,4 @@
-//! `rd_kafka_AdminOptions_t`: how a call is made.
+//! `rd_kafka_AdminOptions_t`: the options of a call.
 
 use std::{
     ffi::{c_int, c_void},
@@ -25,7 +25,7 @@ use crate::{
 #[derive(Debug)]
 pub struct AdminOptions {
     tag: Tag,
-    /// The call that it is for, 0 for any.
+    /// The call that the options are for, 0 for any.
     for_api: c_int,
     request_timeout_ms: c_int,
     operation_timeout_ms: Option<c_int>,
@@ -45,10 +45,10 @@ unsafe impl Handle for AdminOptions {
 
 /// `RD_KAFKA_ADMIN_OP__CNT`.
 const CALLS: c_int = 23;
-/// The longest timeout that can be said: an hour.
+/// The maximum timeout: an hour.
 const LONGEST: c_int = 3_600_000;
 
-/// Calls that an option is for, by their number in `rd_kafka_admin_op_t`; none of them stands for any call.
+/// The calls to which an option applies, by their number in `rd_kafka_admin_op_t`; an empty list means every call.
 const ANY_CALL: &[c_int] = &[];
 const WITH_OPERATION_TIMEOUT: &[c_int] = &[1, 2, 3, 6, 22];
 const WITH_VALIDATE_ONLY: &[c_int] = &[1, 3, 4, 16];
@@ -82,7 +82,7 @@ impl AdminOptions {
     pub(super) fn for_admin(&self) -> ottla::AdminOptions {
         let millis = |ms: c_int| Duration::from_millis(u64::try_from(ms).unwrap_or(0));
         let mut options = ottla::AdminOptions::new(millis(self.request_timeout_ms));
-        // -1 leaves it to the request's timeout.
+        // -1 means the request timeout.
         options.operation_timeout = self.operation_timeout_ms.filter(|ms| *ms >= 0).map(millis);
         options.validate_only = self.validate_only;
         options.broker = self.broker;
@@ -114,7 +114,7 @@ fn in_range(name: &str, value: c_int, lowest: c_int, highest: c_int) -> Result<(
     }
 }
 
-/// Changes options, or says why they can't be changed.
+/// Changes options. Error: the reason why they can't be changed.
 fn change(
     options: RefMut<AdminOptions>,
     change: impl FnOnce(&mut AdminOptions) -> Result<(), String>,
@@ -220,7 +220,7 @@ setters! {
     }
 }
 
-/// Returns the values of an array of numbers, each the place of its value in the rows, and each at most once.
+/// Returns the values of an array of numbers. Each number is the index of its value in the rows, and may occur once.
 fn values<T: Copy + PartialEq>(
     array: Numbers,
     count: usize,

@@ -40,16 +40,16 @@ unsafe impl Handle for DeleteRecords {
     const KIND: u32 = 0x6f74_4107;
 }
 
-/// A list that an event shows.
+/// A list that belongs to an event.
 #[derive(Debug)]
 pub struct ShownList(pub(super) *mut List);
 
-// SAFETY: the event has the only pointer.
+// SAFETY: the event has the only pointer to the list.
 unsafe impl Send for ShownList {}
 
 impl Drop for ShownList {
     fn drop(&mut self) {
-        // SAFETY: the event has the only pointer.
+        // SAFETY: the event has the only pointer to the list.
         unsafe { rd_kafka_topic_partition_list_destroy(self.0) };
     }
 }
@@ -60,7 +60,7 @@ fn outcome(asked: &[(String, i32, i64)], results: Result<Vec<Result<i64, Error>>
         return Err(failure);
     }
     let list = ShownList(List::with_capacity(results.len()));
-    // SAFETY: the list was just made, or is NULL.
+    // SAFETY: the list was just created, or is NULL.
     if let Some(list) = unsafe { list.0.as_mut() } {
         for ((topic, partition, before), result) in asked.iter().zip(&results) {
             let element = list.add(topic.as_bytes(), *partition);
@@ -68,7 +68,7 @@ fn outcome(asked: &[(String, i32, i64)], results: Result<Vec<Result<i64, Error>>
             if let Some(element) = unsafe { element.as_mut() } {
                 (element.offset, element.err) = match result {
                     Ok(low) => (*low, code::NO_ERROR),
-                    // The leaders are looked up in metadata: no broker was asked, and the requested offset stays.
+                    // Leaders are looked up in metadata: no broker was asked, and the requested offset stays.
                     Err(error) if error.kind() == ErrorKind::UnknownPartition => {
                         (*before, code::_UNKNOWN_PARTITION)
                     }

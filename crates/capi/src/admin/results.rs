@@ -1,4 +1,4 @@
-//! The functions that say which call an event is the result of.
+//! The functions that convert an event to the result of its call.
 
 use std::ptr;
 

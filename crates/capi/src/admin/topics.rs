@@ -1,9 +1,9 @@
-//! Creating and deleting topics, and giving them more partitions.
+//! Creating and deleting topics, and adding partitions to them.
 //!
 //! # Pitfalls
 //!
-//! - Apache Kafka returns authorized operations for the name of a topic that does not exist. librdkafka's callers don't
-//!   get them (`describe.c`).
+//! - Apache Kafka returns authorized operations for the name of a topic that does not exist. librdkafka does not return
+//!   them to its callers (`describe.c`).
 
 use std::{
     ffi::{CString, c_char, c_int},
@@ -37,7 +37,7 @@ pub(super) const DELETED: c_int = 101;
 /// `RD_KAFKA_EVENT_CREATEPARTITIONS_RESULT`.
 pub(super) const EXTENDED: c_int = 102;
 
-/// The most partitions and brokers that can be named.
+/// The maximum number of partitions and brokers that can be named.
 const MOST_PARTITIONS: c_int = 100_000;
 const MOST_BROKERS: usize = 10_000;
 
@@ -341,7 +341,7 @@ fn topics_of(event: Ref<Event>, kind: c_int, cntp: Place<usize>) -> *const *cons
     Listed::show(event.and_then(Event::result::<Listed<TopicResult>>), cntp)
 }
 
-/// The functions that return the topics of a result.
+/// Declares the functions that return the topics of a result.
 macro_rules! result_topics {
     ($($name:ident: $kind:expr;)*) => {$(
         export!(

@@ -11,7 +11,7 @@ use crate::ffi::{
     export,
 };
 
-/// A UUID, and its text: base64 for URLs, without padding.
+/// A UUID, and its text: URL-safe base64, without padding.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Uuid {
@@ -30,7 +30,7 @@ unsafe impl Handle for Uuid {
     }
 }
 
-/// The tag of one that is a part of something else: it can be read and not destroyed.
+/// The tag of a UUID that is a part of another object: C can read it, but not destroy it.
 const LENT: u32 = 0x6f74_7502;
 
 const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -47,13 +47,13 @@ impl Uuid {
         Self { tag: Tag::of::<Self>(), most, least, text }
     }
 
-    /// One that C gets a pointer to as long as what it belongs to is there.
+    /// Returns a UUID to which C gets a pointer and that lives as long as the object that contains it.
     pub(crate) fn lent(self) -> Self {
         self.tag.change(Self::KIND, LENT);
         self
     }
 
-    /// A UUID out of its text.
+    /// Parses the text of a UUID.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         if text.len() != 22 {
             return None;
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_uuid_is_the_same_after_its_text() {
+    fn uuid_survives_conversion_to_text() {
         for (most, least) in [(0, 0), (-1, -1), (1, 2), (i64::MIN, i64::MAX), (0x0123_4567_89ab_cdef, -77)] {
             let uuid = Uuid::new(most, least);
             let again = Uuid::parse(uuid.text.to_str().unwrap()).unwrap();

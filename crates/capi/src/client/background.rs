@@ -1,5 +1,5 @@
-//! The thread that hands events of the background queue to the application. A client has it only if the application
-//! set `background_event_cb`.
+//! The thread that delivers events of the background queue to the application. A client has it if the application set
+//! `background_event_cb` or asked for the queue.
 
 use std::{
     io,
@@ -29,7 +29,7 @@ pub(crate) struct Background {
     gate: Arc<Gate>,
 }
 
-/// What the thread works with.
+/// The data of the thread.
 pub(super) struct Served {
     pub(super) queue: Arc<Queue>,
     is_over: Arc<AtomicBool>,
@@ -47,7 +47,7 @@ impl Served {
 static THREADS: PerProcess<AtomicUsize> = PerProcess::new();
 
 impl Background {
-    /// Starts the thread, which runs `serve` until that returns.
+    /// Starts the thread, which runs `serve` until it returns.
     pub(super) fn start(queue: Arc<Queue>, serve: impl FnOnce(&Served) + Send + 'static) -> io::Result<Self> {
         let is_over = Arc::new(AtomicBool::new(false));
         let gate = Arc::<Gate>::default();
@@ -68,7 +68,7 @@ impl Background {
         &self.queue
     }
 
-    /// Ends the thread and waits for it, unless this is it. The error names a function that did not return.
+    /// Ends the thread and waits for it, unless this is the thread. The error names a function that did not return.
     pub(crate) fn stop(&self, until: Instant) -> Result<(), &'static str> {
         self.is_over.store(true, Ordering::Release);
         self.queue.clear();
@@ -79,16 +79,16 @@ impl Background {
         };
         let left = until.saturating_duration_since(Instant::now());
         if ended.recv_timeout(left) == Err(mpsc::RecvTimeoutError::Timeout) {
-            // The thread goes its own way; whatever it is in, it calls nothing more.
+            // The thread is detached; the gate lets no further call of it through.
             return self.gate.shut(until);
         }
-        // It can only have panicked inside the application's function, which ends the process anyway.
+        // A join error means a panic inside the application's function, which ends the process anyway.
         let _ = thread.join();
         Ok(())
     }
 }
 
-/// How many background threads the process has.
+/// Returns the number of background threads in the process.
 pub(crate) fn thread_count() -> usize {
     THREADS.get().load(Ordering::Relaxed)
 }

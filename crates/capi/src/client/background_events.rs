@@ -1,6 +1,6 @@
-//! The work of the background thread: it calls `background_event_cb`, or without one the callbacks that `rd_kafka_poll` would
-//! call. It starts with the client if the application set `background_event_cb`, otherwise when the application first asks
-//! for the queue.
+//! The work of the background thread: it calls `background_event_cb`, or without one the callbacks that `rd_kafka_poll`
+//! would call. The thread starts with the client if the application set `background_event_cb`, otherwise when the
+//! application first asks for the queue.
 
 use std::{
     ffi::c_int,
@@ -27,12 +27,12 @@ use crate::{
     },
 };
 
-/// How long the thread sleeps when nothing comes; closing wakes it.
+/// The longest sleep between two checks; closing wakes the thread earlier.
 const NAP_MS: c_int = 60_000;
-/// After this number of panics the thread ends: the client has a fatal error since the first.
+/// The thread ends after this number of panics; the client has a fatal error since the first one.
 const MOST_PANICS: usize = 3;
 
-/// Starts the thread of a client.
+/// Starts the background thread of a client.
 fn start(client: &Client, callback: Option<EventCb>) -> io::Result<Background> {
     let queue = Queue::new();
     queue.set_client(client.object());
@@ -63,8 +63,8 @@ fn serve(client: &Weak<Client>, served: &Served, callback: Option<EventCb>) {
             if let Some(mut event) = served.queue.pop_event(&client, NAP_MS)
                 && let Some(_pass) = served.gate.enter("background_event_cb")
             {
-                // A request for a token goes to the callback for tokens, if there is one: the Python client's
-                // AdminClient has both callbacks, and crashes on an event that it does not expect.
+                // A token request goes to the token callback, if there is one: the Python client's AdminClient sets
+                // both callbacks, and crashes on an event that it does not expect.
                 if client.conf().callbacks.token_refresh.is_some()
                     && let Some(request) = event.op.take_if(|op| matches!(op, Op::TokenRefresh(_)))
                 {
@@ -72,7 +72,7 @@ fn serve(client: &Weak<Client>, served: &Served, callback: Option<EventCb>) {
                     return true;
                 }
                 let event = Box::into_raw(Box::new(event));
-                // SAFETY: the application's function; the event is its own from now on.
+                // SAFETY: the application's function; it takes ownership of the event.
                 unsafe { callback(client.as_c(), event, client.conf().opaque.0) };
             }
             true
@@ -81,13 +81,13 @@ fn serve(client: &Weak<Client>, served: &Served, callback: Option<EventCb>) {
     }
 }
 
-/// Waits for an entry, and calls the callback that it is for.
+/// Waits for an entry, and calls the callback for it.
 fn serve_callbacks(client: &Client, served: &Served) {
     if let Some(op) = served.queue.pop(deadline(NAP_MS))
         && let Some(_pass) = served.gate.enter("a callback of the background queue")
     {
         let mut op = Some(op);
-        // A callback that yields ends a report of many messages early; this thread has nothing else to do.
+        // A callback that calls `rd_kafka_yield` interrupts a batch of reports; this thread serves the rest at once.
         while let Some(rest) = op {
             op = client.serve(rest);
             let _ = take_yield();

@@ -75,13 +75,13 @@ pub(crate) struct Callbacks {
     pub(crate) token_refresh: Option<TokenCb>,
 }
 
-/// Where a client's log lines go.
+/// The destination of a client's log lines.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum LogTo {
-    /// They are printed, as `rd_kafka_log_print` does: the application set nothing.
+    /// The application set nothing: lines are printed, as by `rd_kafka_log_print`.
     #[default]
     StandardError,
-    /// The application's callback gets them.
+    /// The application's callback receives the lines.
     Application(LogCb),
     /// The application set NULL as its callback.
     Nowhere,

@@ -1,8 +1,9 @@
-//! Certificates and keys that a program passes instead of naming files, and its check of brokers' certificates.
+//! Certificates and keys that a program passes instead of file names, and its callback that checks brokers'
+//! certificates.
 //!
 //! # Pitfalls
 //!
-//! - The check may clear the number of an error, but not set one: librdkafka ignores a number beside a result of 1
+//! - The callback may clear the error number, but not set one: librdkafka ignores a number beside a result of 1
 //!   (`check_of_the_application_decides_as_with_the_original`).
 
 use std::{
@@ -30,7 +31,7 @@ use crate::{
     },
 };
 
-/// The application's check of brokers' certificates. I/O threads call it.
+/// The application's callback that checks brokers' certificates. I/O threads call it.
 #[derive(Debug)]
 pub(crate) struct CertificateCheck {
     callback: CertificateCb,
@@ -39,11 +40,11 @@ pub(crate) struct CertificateCheck {
     gate: Gate,
 }
 
-/// The room for the reason of a refusal, with its zero byte.
+/// The size of the buffer for the reason of a refusal, with its zero byte.
 const REASON_SIZE: usize = 512;
 
 impl CertificateCheck {
-    /// Creates the check of a client; `None` if the application set none.
+    /// Returns the check of a client; `None` if the application set no callback.
     pub(super) fn of(conf: &Conf, client: &Weak<Client>) -> Option<Self> {
         let callback = conf.callbacks.certificate?;
         Some(Self { callback, opaque: conf.opaque, client: Weak::clone(client), gate: Gate::default() })
@@ -62,7 +63,7 @@ impl CertificateCallback for CertificateCheck {
         let _pass = self.gate.enter("ssl_cert_verify_cb").ok_or_else(destroyed)?;
         let broker = c_text(certificate.broker);
         let (mut number, mut reason) = (*error, [0; REASON_SIZE]);
-        // SAFETY: the application's function, with texts, bytes and places that live until it returns.
+        // SAFETY: the application's function gets texts, bytes and writable addresses that live until it returns.
         let call = || unsafe {
             (self.callback)(
                 client.as_c(),
@@ -133,14 +134,14 @@ export!(
 );
 
 export!(
-    // A client with an engine is refused, so nothing reads the pointer.
+    // Clients with an engine are refused, so the pointer is never read.
     #[local(())]
     fn rd_kafka_conf_set_engine_callback_data(conf: RefMut<Conf>, callback_data: *mut c_void) {
         let _ = (conf, callback_data);
     }
 );
 
-/// Sets or, without bytes, removes a certificate or the key. Error: what is wrong with the arguments.
+/// Sets a certificate or the key, or removes it if there are no bytes. Error: the invalid argument.
 fn set_certificate(
     passed: &mut PassedCredentials,
     kind: c_int,
@@ -190,7 +191,8 @@ mod tests {
         ffi::quarantine::counted,
     };
 
-    /// Accepts, refuses with a reason, clears the number, or sets it, as the opaque pointer's number says.
+    /// A callback that accepts, refuses with a reason, clears the number, or sets it, depending on the opaque pointer's
+    /// number.
     unsafe extern "C-unwind" fn decide(
         rk: *const crate::ffi::types::rd_kafka_t,
         broker: *const c_char,
@@ -203,7 +205,7 @@ mod tests {
         errstr_size: usize,
         opaque: *mut c_void,
     ) -> c_int {
-        // SAFETY: the client passes what the header promises.
+        // SAFETY: the client passes the arguments that the header documents.
         unsafe {
             assert!(!rk.is_null() && CStr::from_ptr(broker) == c"host:9093" && (broker_id, depth) == (-1, 2));
             assert_eq!(bytes(der.cast(), size), Some(&b"der"[..]));
@@ -239,7 +241,7 @@ mod tests {
                 assert_eq!(rd_kafka_conf_set_ssl_cert_verify_cb(conf, Some(decide)), CONF_OK);
                 rd_kafka_new(0, conf, std::ptr::null_mut(), 0)
             };
-            // SAFETY: it was just created.
+            // SAFETY: the client was just created.
             let client = unsafe { counted(rk) }.unwrap();
             let check = client.certificate_check.clone().unwrap();
             let certificate =
@@ -248,7 +250,7 @@ mod tests {
             let result = check.check(certificate, &mut seen);
             assert_eq!(result.map(|()| seen), expected);
             drop(client);
-            // SAFETY: it is no longer used.
+            // SAFETY: the client is no longer used.
             unsafe { rd_kafka_destroy(rk) };
             check.check(certificate, &mut seen).unwrap_err();
         }

@@ -11,7 +11,7 @@ use crate::ffi::{
 #[derive(Clone, Debug)]
 pub(super) struct Chain<F>(pub(super) Vec<(String, F, Opaque)>);
 
-/// A function, to be told from others.
+/// A function pointer that can be compared.
 pub(super) trait Function: Copy {
     fn address(self) -> usize;
 }
@@ -34,7 +34,8 @@ impl<F> Default for Chain<F> {
 }
 
 impl<F: Function> Chain<F> {
-    /// A name may come with the same function once, and `many` times if so it is for this kind.
+    /// Adds an interceptor. The same name and function may be added once, or repeatedly if `many` is true for this
+    /// kind.
     pub(super) fn add(
         &mut self,
         name: &str,

@@ -1,5 +1,5 @@
-//! `rd_kafka_conf_t`: properties, callbacks and pointers of the application. The rows, ranges and rules are
-//! `ottla_core::config`'s.
+//! `rd_kafka_conf_t`: properties, callbacks and pointers of the application. The properties, ranges and rules are
+//! defined in `ottla_core::config`.
 
 use std::{
     borrow::Cow,
@@ -37,7 +37,7 @@ use crate::{
 #[derive(Debug)]
 pub struct Conf {
     tag: Tag,
-    /// A client has it now: nothing can be changed any more.
+    /// True once a client uses it: nothing can be changed any more.
     is_taken: bool,
     pub(crate) raw: RawConfig,
     pub(crate) callbacks: Callbacks,
@@ -45,14 +45,14 @@ pub struct Conf {
     pub(crate) opaque: Opaque,
     /// Certificates and the key that were set by `rd_kafka_conf_set_ssl_cert`.
     pub(crate) credentials: PassedCredentials,
-    /// Requests for tokens go to a queue of their own.
+    /// True if token requests go to a queue of their own.
     pub(crate) has_sasl_queue: bool,
     /// The default topic configuration: the topic properties that were set, or the application's object.
     pub(crate) topic: Option<HandleBox<TopicConf>>,
-    /// Topic properties that were set are lost, because the application's object replaced them.
+    /// True if the application's object replaced topic properties that were set, which are lost.
     pub(crate) has_lost_topic_properties: bool,
     pub(crate) interceptors: ConfInterceptors,
-    /// The properties that plug-ins took, as they were set: a copy's plug-ins get them again.
+    /// The properties that plug-ins accepted, as they were set: the plug-ins of a copy get them again.
     taken: Vec<(CString, Option<CString>)>,
 }
 
@@ -115,18 +115,19 @@ impl Conf {
         raw
     }
 
-    /// Deprecated properties that were said and that what runs [`below`] is not told of.
+    /// Returns the deprecated properties that were explicitly set and that are missing in the configuration [`below`],
+    /// so that the core does not warn of them.
     pub(crate) fn deprecated_here(&self) -> impl Iterator<Item = &'static str> {
         let raws = [Some(&self.raw), self.topic.as_deref().map(|topic| &topic.raw)];
         DEPRECATED.into_iter().filter(move |name| raws.into_iter().flatten().any(|raw| raw.is_modified(name)))
     }
 
-    /// Returns the configuration that C passed to be changed, unless it is NULL, destroyed, or a client's already.
+    /// Returns the configuration that C passed to be changed, unless it is NULL, destroyed, or in use by a client.
     pub(crate) fn passed_mut(conf: RefMut<'_, Self>) -> Option<&mut Self> {
         conf.get().filter(|conf| !conf.is_taken)
     }
 
-    /// As [`Conf::passed_mut`], for a call that needs the address, too: interceptors get it.
+    /// As [`Conf::passed_mut`], for calls that need the address, too, because interceptors get it.
     ///
     /// # Safety
     ///
@@ -134,16 +135,17 @@ impl Conf {
     pub(crate) unsafe fn changeable<'a>(conf: *mut Self) -> Option<&'a mut Self> {
         // SAFETY: by the contract of this function; a configuration is used by one thread at a time.
         unsafe { handle(conf.cast_const()) }.filter(|conf| !conf.is_taken)?;
-        // SAFETY: it was just checked.
+        // SAFETY: the pointer was just checked.
         unsafe { conf.as_mut() }
     }
 }
 
-/// Those of [`OLD_CONSUMER`] that the original calls deprecated.
+/// The properties of [`OLD_CONSUMER`] that librdkafka marks as deprecated.
 const DEPRECATED: [&str; 4] =
     ["auto.commit.enable", "offset.store.method", "offset.store.path", "offset.store.sync.interval.ms"];
 
-/// The configuration for what runs below: it would warn of properties that it does not know to have an effect here.
+/// Returns the configuration for the core, without the properties that only this crate applies: the core would warn
+/// that they have no effect.
 pub(crate) fn below(raw: &RawConfig) -> RawConfig {
     let mut raw = raw.clone();
     for name in OLD_CONSUMER {
@@ -162,7 +164,7 @@ export!(
 export!(
     #[local(())]
     fn rd_kafka_conf_destroy(conf: *mut Conf) {
-        // SAFETY: the header demands NULL or a configuration; the caller gives it up.
+        // SAFETY: the header demands NULL or a configuration, whose ownership passes to this call.
         if let Some(changeable) = unsafe { Conf::changeable(conf) } {
             changeable.interceptors.destroy();
             // SAFETY: as above.
@@ -188,7 +190,7 @@ export!(
         let Some(conf) = conf.get() else { return ptr::null_mut() };
         let mut copy = Conf::duplicate(conf);
         let count = if filter.is_null() { 0 } else { filter_cnt };
-        // SAFETY: the header demands the array has this number of texts.
+        // SAFETY: the header demands that the array has this number of texts.
         let mut raw_filters: Vec<_> = (0..count).map(|at| unsafe { *filter.add(at) }).collect();
         // SAFETY: as above.
         let filters: Vec<_> = (0..count).filter_map(|at| unsafe { text(*filter.add(at)) }).collect();
@@ -201,15 +203,16 @@ export!(
     }
 );
 
-/// Returns a copy for the application: its interceptors have seen every property, and its plug-ins have the properties that
-/// the plug-ins of the original took.
+/// Returns a copy for the application. Interceptors have seen every property, and the plug-ins of the copy get the
+/// properties that the plug-ins of the original accepted.
 fn intercepted_copy(conf: &Conf, copy: Conf, filters: &mut [*const c_char]) -> *mut Conf {
     let entries: Vec<_> = copy.raw.iter().collect();
     let copy = Box::into_raw(Box::new(copy));
     conf.interceptors.dup(copy, conf, filters);
     for entry in &entries {
         if entry.property == "plugin.library.paths" {
-            // The plug-ins were loaded for the original, and what fails now failed then.
+            // The plug-ins are loaded already; a failure would repeat an error that the application got for the
+            // original.
             let _ = load_plugins(copy, &entry.value);
             // SAFETY: texts, as the application passed them.
             let filters: Vec<_> = filters.iter().filter_map(|filter| unsafe { text(*filter) }).collect();
@@ -232,19 +235,19 @@ fn intercepted_copy(conf: &Conf, copy: Conf, filters: &mut [*const c_char]) -> *
     copy
 }
 
-/// Sets the properties in a copy that interceptors of the original took and that do not start with a filter.
+/// Sets the properties in a copy that interceptors of the original accepted and that do not start with a filter.
 fn replay_taken(conf: &Conf, copy: *mut Conf, filters: &[Cow<'_, str>]) {
     let is_filtered =
         |name: &CStr| filters.iter().any(|filter| name.to_bytes().starts_with(filter.as_bytes()));
     for (name, value) in conf.taken.iter().filter(|(name, _)| !is_filtered(name)) {
         let value = value.as_ref().map_or(ptr::null(), |value| value.as_ptr());
-        // The plug-in took it before; a plug-in that was filtered out leaves its properties unknown.
-        // SAFETY: a configuration that is not shared yet, texts, and no buffer.
+        // The plug-in accepted the property before; without a plug-in that was filtered out, its properties are
+        // unknown. SAFETY: a configuration that is not shared yet, texts, and no buffer.
         unsafe { rd_kafka_conf_set(copy, name.as_ptr(), value, ptr::null_mut(), 0) };
     }
 }
 
-/// A property that is being set, as interceptors are asked about it.
+/// A property that is being set, as passed to interceptors.
 struct Asked {
     conf: *mut Conf,
     value: *const c_char,
@@ -253,7 +256,7 @@ struct Asked {
 }
 
 impl Asked {
-    /// Asks the interceptors whether one of them takes the property; `None` if none does.
+    /// Passes the property to the interceptors; returns `None` if none of them accepts it.
     ///
     /// # Safety
     ///
@@ -266,9 +269,9 @@ impl Asked {
         }
     }
 
-    /// Asks the interceptors about a property of the client as librdkafka does: by the name that the application used, by
-    /// the name for which that is an alias, and once more when the value is known to be valid, which for a list of words is
-    /// once per word.
+    /// Passes a property of the client to the interceptors as librdkafka does: with the name that the application used,
+    /// with the name for which that is an alias, and once more when the value is known to be valid, which for a list of
+    /// words happens once per word.
     ///
     /// # Safety
     ///
@@ -367,7 +370,7 @@ export!(
     fn rd_kafka_conf_set_events(conf: RefMut<Conf>, events: c_int) {
         if let Some(conf) = Conf::passed_mut(conf) {
             conf.events = events;
-            // The property shows the same; a set of bits that is no positive number can't be said there.
+            // The flags also determine the property's value; a set of bits that is no positive number has none.
             let _ = conf.raw.set("enabled_events", &events.max(0).to_string());
         }
     }

@@ -2,11 +2,11 @@
 
 use ottla_core::config::table::{Kind, Scope, find};
 
-/// Contexts of `debug`, as a set.
+/// A set of contexts of `debug`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Contexts(u32);
 
-/// Returns the names of the contexts in the order of their bits: the values of the property, of which `all` is the last.
+/// The names of the contexts in the order of their bits: the values of the property, of which `all` is the last.
 fn names() -> &'static [&'static str] {
     match find(Scope::Global, "debug").map(|property| property.kind) {
         Some(Kind::Flags([names @ .., _all])) => names,
@@ -36,7 +36,7 @@ impl Contexts {
     pub(crate) const CONF: Self = Self(1 << 18);
     pub(crate) const TELEMETRY: Self = Self(1 << 19);
 
-    /// The value of the property, which was checked when it was set.
+    /// Returns the contexts of the property's value, which was checked when it was set.
     pub(crate) fn of(value: &str) -> Self {
         value.split(',').map(str::trim).fold(Self::NONE, |known, name| match name {
             "all" => Self::ALL,
@@ -56,7 +56,7 @@ impl Contexts {
         self.0 & other.0 != 0
     }
 
-    /// Their names, separated by commas.
+    /// Returns their names, separated by commas.
     pub(crate) fn names(self) -> String {
         let has = |bit: usize| self.0 & 1 << bit != 0;
         let names: Vec<&str> =
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn each_context_has_the_bit_of_its_place_in_the_property() {
+    fn context_has_the_bit_of_its_position_in_the_property() {
         for (context, name) in [
             (Contexts::GENERIC, "generic"),
             (Contexts::BROKER, "broker"),

@@ -1,4 +1,4 @@
-//! What runs below a client's handle.
+//! The parts of a client that belong to the core.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ pub(super) enum Core {
     Consumer(Consumer),
 }
 
-/// The way of a topic's messages to their producer.
+/// The link from a topic to the producer.
 #[derive(Debug)]
 pub(crate) struct Producing {
     pub(crate) topic: ottla::Topic,
-    /// Each record's number is its [`Produced`](crate::produce::produced::Produced).
+    /// The opaque number of each record is its [`Produced`](crate::produce::produced::Produced).
     pub(crate) has_messages: bool,
-    /// A message with more bytes than this is refused anyway: nothing is copied before.
+    /// The maximum size of a message: larger ones are refused before anything is copied.
     pub(crate) max_bytes: usize,
-    /// The application chooses the partitions, in a function that may call the library.
+    /// True if the application's partitioner, which may call the library, chooses the partitions.
     pub(crate) asks_partitioner: bool,
 }

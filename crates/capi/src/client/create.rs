@@ -119,7 +119,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Starts what runs: interceptors are there.
+    /// Starts the client's threads and timers, after its interceptors were called.
     fn begin(&self) -> Result<(), String> {
         let is_watched = self.interceptors.has(kind::OBSERVED);
         let _ = self.observer_gates.set(is_watched.then(Arc::<Gates>::default));
@@ -143,7 +143,7 @@ impl Client {
         Ok(())
     }
 
-    /// Writes down what it was configured to be.
+    /// Logs the configuration.
     fn note_configuration(&self) {
         self.debug(Contexts::ALL, c"INIT", || {
             let contexts = self.log.contexts().names();
@@ -161,7 +161,7 @@ impl Client {
         }
     }
 
-    /// Whether the configuration holds together, also where there is no broker to start with yet.
+    /// Checks that the properties fit together, even if no broker is configured yet.
     fn check(&self) -> Result<(), String> {
         let raw = self.raw.lock().clone();
         if !self.is_consumer {
@@ -171,7 +171,7 @@ impl Client {
         if !self.offsets.has_group() {
             return Ok(());
         }
-        // A member of a group is refused where it is made, and not where it subscribes.
+        // A configuration that can't join a group is refused here, not at the call that subscribes.
         let group = GroupSettings::new(&config).map_err(|error| error.to_string())?;
         let cooperative = group.assignors.iter().filter(|assignor| assignor.is_cooperative()).count();
         if cooperative > 0 && cooperative < group.assignors.len() {

@@ -1,5 +1,5 @@
-//! `debug`: what happens inside a client, in lines of level 7 with the facilities that the original's users look for. A line
-//! belongs to contexts, and is made only if one of them is asked for.
+//! `debug`: log lines of level 7 about the inside of a client, with the facilities that users of librdkafka search for.
+//! A line belongs to contexts, and is formatted only if one of them is enabled.
 
 use std::{collections::BTreeMap, ffi::CStr, fmt, sync::Arc, time::Duration};
 
@@ -21,16 +21,16 @@ use crate::{
     },
 };
 
-/// Writes down what passes on a client's connections.
+/// The observer that writes debug lines about a client's connections.
 #[derive(Debug)]
 pub(crate) struct DebugObserver {
     log: Arc<Log>,
-    /// The state that each connection was last in.
+    /// The last state of each connection.
     states: Mutex<BTreeMap<String, &'static str>>,
 }
 
 impl DebugObserver {
-    /// The contexts that it has lines for.
+    /// The contexts for which this observer has lines.
     pub(crate) const CONTEXTS: Contexts = Contexts::BROKER
         .or(Contexts::PROTOCOL)
         .or(Contexts::METADATA)
@@ -46,7 +46,7 @@ impl DebugObserver {
         Self { log, states: Mutex::new(BTreeMap::new()) }
     }
 
-    /// Writes a line about the purpose of an API, in the contexts of that purpose.
+    /// Writes a line about a request or response, in the contexts of its API.
     fn note_purpose(&self, peer: &Peer<'_>, api: ApiKey, line: impl FnOnce() -> String) {
         let (of, facility) = match api {
             ApiKey::Metadata => (Contexts::METADATA, c"METADATA"),
@@ -132,7 +132,7 @@ impl DebugObserver {
 }
 
 impl Log {
-    /// Writes down how a batch ended.
+    /// Logs the outcome of a batch.
     pub(crate) fn note_delivery(&self, batch: &DeliveryBatch) {
         let broker = batch.broker_id().map_or_else(|| "no broker".to_owned(), |id| format!("broker {id}"));
         self.debug(Contexts::MSG, c"MSGSET", || {
@@ -148,7 +148,7 @@ impl Log {
 }
 
 impl Log {
-    /// Writes down what the application does with partitions.
+    /// Logs what the application does with partitions.
     pub(crate) fn note_partitions(
         &self,
         facility: &'static CStr,
@@ -167,7 +167,7 @@ impl Log {
     }
 }
 
-/// An offset as a log names it.
+/// Returns an offset as log lines show it.
 struct OffsetName(i64);
 
 impl fmt::Display for OffsetName {
@@ -183,7 +183,7 @@ impl fmt::Display for OffsetName {
     }
 }
 
-/// Several observers as one.
+/// An observer that passes everything to several observers.
 #[derive(Debug)]
 pub(crate) struct Observers(pub(crate) Vec<Arc<dyn Observer>>);
 

@@ -21,21 +21,21 @@ use crate::{
     ffi::{boundary::Tag, codes::code, error::set_last, export, time::deadline},
 };
 
-/// Clients that this process started and has not destroyed.
+/// The number of clients that this process started and has not destroyed.
 pub(super) static LIVE: PerProcess<AtomicUsize> = PerProcess::new();
 
 /// `RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE`.
 const NO_CONSUMER_CLOSE: c_int = 8;
-/// How long the end of a client waits for a last commit.
+/// The time limit for the last commit of a client.
 const LAST_COMMIT_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// How long destroying waits, all in all, for functions of the application's that other threads are in.
+/// The time limit for all waits for application functions that run in other threads while a client is destroyed.
 pub(super) const DESTROY_TIMEOUT: Duration = Duration::from_secs(10);
-/// How much of that a log callback of another thread has before it counts as one that does not return.
+/// The part of that limit after which a log callback in another thread counts as one that does not return.
 const LOG_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Client {
-    /// Interceptors learn that the client goes, and nothing after that.
+    /// Calls the on_destroy interceptors; no interceptor is called afterwards.
     pub(super) fn intercept_end(&self, until: Instant) -> Result<(), &'static str> {
         let shut = self.observer_gates().map_or(Ok(()), |gates| gates.traffic.shut(until));
         self.intercept_destroy();
@@ -44,7 +44,7 @@ impl Client {
 
     /// Closes a consumer that the application has not closed, as `rd_kafka_consumer_close` does.
     fn close_consumer(&self) {
-        // An I/O thread, in the application's function, can't wait for what it has to do itself.
+        // An I/O thread that runs an application function can't wait for work that it has to do itself.
         if let Some(Core::Consumer(consumer)) = self.core.get()
             && !is_own_thread()
         {
@@ -52,7 +52,7 @@ impl Client {
         }
     }
 
-    /// Ends everything that runs. The wait for functions of the application is bounded.
+    /// Ends all threads and timers of the client. The wait for application functions is bounded.
     fn close(&self) {
         self.debug(Contexts::ALL, c"DESTROY", || "Terminating instance".to_owned());
         let until = Instant::now() + DESTROY_TIMEOUT;
@@ -81,7 +81,7 @@ impl Client {
         stuck.extend(self.transport.as_ref().and_then(|transport| transport.shut(until).err()));
         stuck.extend(self.certificate_check.as_ref().and_then(|check| check.shut(until).err()));
         stuck.extend(self.observer_gates().and_then(|gates| gates.threads.shut(until).err()));
-        // A thread that was about to start has started.
+        // A thread that was about to start has started by now.
         drop(self.starting_background.lock());
         stuck.extend(self.background.get().and_then(|background| background.stop(until).err()));
         if !has_ended || !stuck.is_empty() {
@@ -106,7 +106,7 @@ impl Client {
         let _ = self.log.shut(until);
     }
 
-    /// Warns of messages that the producer has not delivered, and that are lost with it.
+    /// Warns of messages that the producer has not delivered, and that are lost.
     fn warn_of_messages(&self) {
         let messages = self.core.get().map_or(0, |core| match core {
             Core::Producer(producer, _) => producer.in_queue(),
@@ -119,7 +119,7 @@ impl Client {
             "{messages} messages are still queued or in flight and will be lost: call rd_kafka_flush() before \
              rd_kafka_destroy() to wait for their delivery"
         );
-        // A log callback that does not return must not keep rd_kafka_destroy() too.
+        // A log callback that does not return must not block rd_kafka_destroy().
         if self.log.is_stuck_elsewhere(Instant::now() + LOG_TIMEOUT) {
             self.log.print(4, c"TERMINATE", &line);
         } else {
@@ -127,7 +127,7 @@ impl Client {
         }
     }
 
-    /// A line names who was not waited for to the end.
+    /// Logs the functions whose end was not awaited.
     fn say_stuck(&self, mut stuck: Vec<&'static str>) {
         let is_logging = self.log.is_stuck_elsewhere(Instant::now());
         if is_logging {
@@ -140,7 +140,7 @@ impl Client {
              until it returns, and other clients on it stand still",
             DESTROY_TIMEOUT.as_secs()
         );
-        // A log callback that does not return is not called once more.
+        // A log callback that does not return is not called again.
         if is_logging {
             self.log.print(4, c"DESTROY", &line);
         } else {
@@ -160,9 +160,9 @@ export!(
 export!(
     #[on(rk, ())]
     fn rd_kafka_destroy_flags(rk: *const Client, flags: c_int) {
-        // SAFETY: the header demands NULL or a client; the caller gives its reference up.
+        // SAFETY: the header demands NULL or a client; the caller gives up its reference.
         unsafe {
-            // The application's functions get a handle that is still good.
+            // The application's functions get a handle that is still valid.
             if flags & NO_CONSUMER_CLOSE == 0
                 && let Some(client) = Client::of(rk).and_then(|client| client.me.upgrade())
             {
@@ -188,7 +188,7 @@ export!(
                 set_last(code::_TIMED_OUT);
                 return -1;
             }
-            // The thread that destroys a client is in a call that returns soon.
+            // The thread that destroys a client may still be in a call, which returns soon.
             std::thread::sleep(Duration::from_millis(1));
         }
         0

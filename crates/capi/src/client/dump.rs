@@ -23,7 +23,7 @@ export!(
             Some(statistics) => written(&statistics),
             None => format!("{}: its I/O threads can't be asked now\n", client.name().to_string_lossy()),
         };
-        // SAFETY: an open stream, says the caller, and a text of that length.
+        // SAFETY: the caller passes an open stream; the text has that length.
         unsafe {
             libc::fwrite(text.as_ptr().cast(), 1, text.len(), fp);
             libc::fflush(fp);
@@ -44,7 +44,8 @@ export!(
         ids.retain(|id| *id >= 0);
         ids.sort_unstable();
         ids.dedup();
-        // SAFETY: the memory has room for the ids, if there is any. Without ids the caller gets memory to free, too.
+        // SAFETY: the memory is large enough for the ids. It is allocated without ids, too, because the caller frees
+        // it.
         unsafe {
             let copy = libc::malloc(size_of_val(&ids[..]).max(1)).cast::<i32>();
             if !copy.is_null() {
@@ -56,10 +57,10 @@ export!(
     }
 );
 
-/// A line for the client, one for each broker and one for each partition.
+/// Writes a line for the client, one for each broker and one for each partition.
 fn written(statistics: &Statistics) -> String {
     let mut text = String::new();
-    // Writing to a text can't fail.
+    // Writing to a `String` can't fail.
     let _ = writeln!(
         text,
         "{}: {}, client.id {}, {} s old; {} messages of {} bytes wait for their reports, {} events wait",

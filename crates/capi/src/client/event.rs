@@ -1,4 +1,4 @@
-//! `rd_kafka_event_t`: an entry of a queue in the application's hands.
+//! `rd_kafka_event_t`: a queue entry that belongs to the application.
 
 use std::{
     any::Any,
@@ -20,10 +20,10 @@ use crate::{
     },
 };
 
-/// The result of an administrative call. Its type belongs to the call.
+/// The result of an admin call. Its type depends on the call.
 pub(crate) type ResultBody = Box<dyn Any + Send>;
 
-/// Error: the reason why an administrative call has no result.
+/// Error: the reason why an admin call has no result.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) code: RespErr,
@@ -40,10 +40,10 @@ pub struct Event {
     pub(super) code: RespErr,
     pub(super) text: CString,
     pub(super) is_fatal: bool,
-    /// The one message of a fetch event was shown.
+    /// True once the one message of a fetch event was returned.
     is_shown: bool,
     pub(super) log: Option<(c_int, Contexts, &'static CStr)>,
-    /// The result of an administrative call, and the pointer of its options.
+    /// The result of an admin call, and the pointer of its options.
     result: Option<ResultBody>,
     pub(super) opaque: Opaque,
 }
@@ -54,7 +54,7 @@ unsafe impl Handle for Event {
 }
 
 impl Event {
-    /// An entry as an event.
+    /// Creates an event from an entry.
     pub(crate) fn of(op: Op) -> Self {
         let kind = event_type_of(&op);
         let mut event = Self {
@@ -90,13 +90,13 @@ impl Event {
                 (event.log, event.text) = (Some((*level, *of, *facility)), c_text(text))
             }
             Op::Message(message) => {
-                // SAFETY: the entry has the message.
+                // SAFETY: the entry owns the message.
                 let message = unsafe { &*message.0 };
                 if message.err.is_error() {
                     event.kind = event_type::ERROR;
                     event.code = message.err;
                     if !message.payload.is_null() {
-                        // SAFETY: an error's payload is its text.
+                        // SAFETY: the payload of an error message is its text.
                         event.text = unsafe { CStr::from_ptr(message.payload.cast()) }.to_owned();
                     }
                 }
@@ -110,7 +110,7 @@ impl Event {
         event
     }
 
-    /// Returns an event for an error alone.
+    /// Returns an event that only has an error.
     pub(crate) fn of_error(code: RespErr, text: String) -> Self {
         Self {
             tag: Tag::of::<Self>(),
@@ -126,7 +126,7 @@ impl Event {
         }
     }
 
-    /// The end of an administrative call.
+    /// Returns the event at the end of an admin call.
     pub(crate) fn of_result(kind: c_int, opaque: Opaque, outcome: Result<ResultBody, Failure>) -> Self {
         let (result, code, text) = match outcome {
             Ok(result) => (Some(result), code::NO_ERROR, String::new()),
@@ -135,7 +135,7 @@ impl Event {
         Self { kind, result, opaque, ..Self::of_error(code, text) }
     }
 
-    /// Returns the result of an administrative call, if it is a `T`.
+    /// Returns the result of an admin call, if it is a `T`.
     pub(crate) fn result<T: 'static>(&self) -> Option<&T> {
         self.result.as_ref()?.downcast_ref()
     }
@@ -152,5 +152,5 @@ impl Event {
     }
 }
 
-/// Keeps the layout of what events show in one place.
+/// Stores the arrays that events return to C.
 const _: () = assert!(size_of::<Held>() >= size_of::<rd_kafka_message_t>());

@@ -49,8 +49,8 @@ export!(
 export!(
     #[local(())]
     fn rd_kafka_event_destroy(event: *mut Event) {
-        // SAFETY: the header demands NULL or an event; the caller gives it up. Its contents are the client's, so one that a
-        // forked child inherited stays.
+        // SAFETY: the header demands NULL or an event, whose ownership passes to this call. Its contents belong to the
+        // client, so an event that a forked child inherited is not freed.
         unsafe {
             if !is_inherited(event) {
                 quarantine::retire(event);
@@ -114,7 +114,7 @@ export!(
     fn rd_kafka_event_error_string(event: Ref<Event>) -> *const c_char {
         let text = match event.get() {
             Some(event) if event.code.is_error() && !event.text.is_empty() => &event.text,
-            // Programs print it without looking at the code.
+            // Programs print the text without checking the code.
             event => describe(event.map_or(code::NO_ERROR, |event| event.code)),
         };
         text.as_ptr()
@@ -143,7 +143,7 @@ export!(
         text: *mut *const c_char,
         level: *mut c_int,
     ) -> c_int {
-        // SAFETY: the header demands NULL or an event, and writable places or NULL.
+        // SAFETY: the header demands NULL or an event, and writable addresses or NULL.
         unsafe {
             let Some(event) = event.get() else { return -1 };
             let Some((is, _, facility)) = event.log else { return -1 };
@@ -188,7 +188,7 @@ export!(
         // SAFETY: the header demands NULL or an event.
         match event.get().and_then(|event| event.op.as_ref()) {
             Some(Op::Message(message)) => {
-                // SAFETY: the event has the message.
+                // SAFETY: the event owns the message.
                 let message = unsafe { &*message.0 };
                 Topic::of_message(message).map_or(ptr::null_mut(), |topic| {
                     list::alone(topic.name(), message.partition, message.offset, message.err)

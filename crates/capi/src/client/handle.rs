@@ -1,6 +1,6 @@
-//! The object behind `rd_kafka_t`, and what its parts ask it for.
+//! The object behind `rd_kafka_t`, and the methods that the other parts of a client call.
 //!
-//! The application's handle is a counted reference; topics and queues have others, so that they outlive
+//! The application's handle is a counted reference; topics and queues hold further ones, so that they outlive
 //! `rd_kafka_destroy`. There is one producer, also for topics with configurations of their own.
 
 use std::{
@@ -57,14 +57,14 @@ pub struct Client {
     pub(super) me: Weak<Self>,
     pub(super) main: Arc<Queue>,
     pub(super) consumer_queue: Option<Arc<Queue>>,
-    /// Requests for tokens, if they do not go to the main queue.
+    /// The queue for token requests, if they do not go to the main queue.
     pub(super) sasl_queue: Option<Arc<Queue>>,
     pub(super) core: OnceLock<Core>,
     pub(super) starting: Mutex<()>,
     pub(super) topics: Mutex<BTreeMap<String, Arc<Topic>>>,
-    /// Queues of single partitions.
+    /// The queues of single partitions.
     pub(super) partition_queues: Mutex<BTreeMap<(String, i32), Arc<Queue>>>,
-    /// Queues that the application made.
+    /// The queues that the application created.
     pub(super) other_queues: Mutex<Vec<Weak<Queue>>>,
     pub(super) is_closing: AtomicBool,
     pub(super) membership: Membership,
@@ -73,7 +73,7 @@ pub struct Client {
     pub(super) learned_brokers: Mutex<BTreeSet<i32>>,
     pub(super) fatal: Mutex<Option<(RespErr, String)>>,
     pub(super) offsets: Offsets,
-    /// How often the older calls began to consume a partition.
+    /// How often the older calls began to consume each partition.
     pub(super) simple_count: AtomicI64,
     pub(super) offset_files: OffsetFiles,
     pub(super) interceptors: Interceptors,
@@ -81,7 +81,8 @@ pub struct Client {
     /// The application's functions for sockets, if there are any.
     pub(super) transport: Option<Arc<AppTransport>>,
     pub(super) certificate_check: Option<Arc<CertificateCheck>>,
-    /// Sees what passes on the connections, if there are interceptors for that; known when on_new interceptors were called.
+    /// The gates of the interceptors of connections and threads; `None` if there are no such interceptors. Set once the
+    /// on_new interceptors were called.
     pub(super) observer_gates: OnceLock<Option<Arc<Gates>>>,
     pub(super) background: OnceLock<Background>,
     pub(super) starting_background: Mutex<()>,
@@ -111,11 +112,11 @@ impl Drop for Client {
     }
 }
 
-/// The most bytes of a topic's name. Brokers allow 249 and say so themselves.
+/// The maximum length of a topic's name in bytes. The limit of brokers is 249; they report longer names themselves.
 const LONGEST_TOPIC_NAME: usize = 512;
 
 impl Client {
-    /// The client behind a handle.
+    /// Returns the client behind a handle.
     ///
     /// # Safety
     ///
@@ -126,8 +127,8 @@ impl Client {
         unsafe { handle(rk) }
     }
 
-    /// Returns the topic of this name, which is created if the client has none. The configuration applies to a new one
-    /// only.
+    /// Returns the topic of this name, which is created if the client has none. The configuration applies only to a new
+    /// topic.
     pub(crate) fn topic(&self, name: &str, conf: Option<TopicConf>) -> Result<Arc<Topic>, RespErr> {
         if let Some(topic) = self.topic_if_any(name) {
             return Ok(topic);
@@ -144,17 +145,17 @@ impl Client {
         Ok(topic)
     }
 
-    /// Returns the configuration of topics without one of their own.
+    /// Returns the configuration of topics without their own.
     pub(crate) const fn default_topic_conf(&self) -> &TopicConf {
         &self.default_topic_conf
     }
 
-    /// The topic of this name, if there is one.
+    /// Returns the topic of this name, if the client has it.
     pub(crate) fn topic_if_any(&self, name: &str) -> Option<Arc<Topic>> {
         self.topics.lock().get(name).cloned()
     }
 
-    /// The topics that were used.
+    /// Returns all topics of the client.
     pub(crate) fn topic_names(&self) -> Vec<String> {
         self.topics.lock().keys().cloned().collect()
     }
@@ -184,7 +185,8 @@ impl Client {
         self.observer_gates.get()?.as_ref()
     }
 
-    /// True if an interceptor of this kind would be called from now on: after `rd_kafka_new` it is too late for some.
+    /// Returns true if an interceptor of this kind would still be called: some kinds have no effect after
+    /// `rd_kafka_new`.
     pub(crate) fn heeds(&self, kind: u32) -> bool {
         let has_started = self.core.get().is_some();
         match kind {
@@ -210,7 +212,7 @@ impl Client {
         &self.conf
     }
 
-    /// The cluster that the client started for itself, or NULL.
+    /// Returns the cluster that the client started for itself, or NULL.
     pub(crate) fn mock(&self) -> *const MockCluster {
         self.mock.lock().as_deref().map_or(ptr::null(), ptr::from_ref)
     }
@@ -227,7 +229,7 @@ impl Client {
         &self.partition_queues
     }
 
-    /// A queue that the application made ends with the client.
+    /// Registers a queue that the application created: it ends with the client.
     pub(crate) fn adopt_queue(&self, queue: &Arc<Queue>) {
         let mut queues = self.other_queues.lock();
         if queues.len() == queues.capacity() {
@@ -236,7 +238,7 @@ impl Client {
         queues.push(Arc::downgrade(queue));
     }
 
-    /// Returns true for a queue that the client hands out itself: the waits of its polls do not depend on the handle.
+    /// Returns true for a queue that belongs to the client: its polls wait independently of the application's handle.
     pub(crate) fn serves(&self, queue: &Arc<Queue>) -> bool {
         Arc::ptr_eq(queue, &self.main)
             || self.sasl_queue.as_ref().is_some_and(|own| Arc::ptr_eq(own, queue))
@@ -247,7 +249,7 @@ impl Client {
         Weak::clone(&self.me)
     }
 
-    /// Returns the client as its queues know it.
+    /// Returns the client as its queues refer to it.
     pub(crate) fn object(&self) -> WeakObject<rd_kafka_t> {
         WeakObject::new(self.weak())
     }
@@ -258,7 +260,7 @@ impl Client {
         ptr::from_ref(self).cast()
     }
 
-    /// A property's value.
+    /// Returns a property's value.
     pub(crate) fn property(&self, name: &str) -> Option<String> {
         self.raw.lock().get(name).ok().map(str::to_owned)
     }
@@ -284,7 +286,7 @@ impl Client {
         self.fatal.lock().clone()
     }
 
-    /// The client can't go on; false if that was known already.
+    /// Records a fatal error; returns false if there is one already.
     pub(crate) fn set_fatal(&self, code: RespErr, reason: &str) -> bool {
         let text = format!("Fatal error: {}: {reason}", describe(code).to_string_lossy());
         let mut fatal = self.fatal.lock();
@@ -302,12 +304,12 @@ impl Client {
         true
     }
 
-    /// Remembers brokers that a response to the application named.
+    /// Stores the brokers of a response to the application.
     pub(crate) fn learn_brokers(&self, ids: impl Iterator<Item = i32>) {
         self.learned_brokers.lock().extend(ids);
     }
 
-    /// The brokers that responses to the application named.
+    /// Returns the brokers of all responses to the application.
     pub(crate) fn learned_brokers(&self) -> Vec<i32> {
         self.learned_brokers.lock().iter().copied().collect()
     }
@@ -320,7 +322,7 @@ impl Blamed for *const Client {
     }
 
     fn blame(self, text: &str) {
-        // SAFETY: the call that panicked got the handle from the application.
+        // SAFETY: the handle is the one that the application passed to the call that panicked.
         if let Some(client) = unsafe { Client::of(self) } {
             client.set_fatal(code::_FAIL, text);
         }

@@ -29,7 +29,7 @@ impl Client {
         assert_none_held("an interceptor");
         for (name, function, opaque) in &self.conf().interceptors.new.0 {
             let mut errstr: [c_char; 256] = [0; 256];
-            // SAFETY: the plug-in's function, with a buffer of this size that ends with a zero byte afterwards.
+            // SAFETY: the plug-in's function gets a buffer of this size; the last byte is set to zero afterwards.
             let (code, why) = unsafe {
                 let code = function(self.as_c(), self.conf(), opaque.0, errstr.as_mut_ptr(), errstr.len());
                 errstr[255] = 0;
@@ -41,7 +41,7 @@ impl Client {
         }
     }
 
-    /// Shows a message to the interceptors of a kind.
+    /// Passes a message to the interceptors of a kind.
     #[cold]
     pub(crate) fn intercept_message(&self, kind: u32, message: *mut rd_kafka_message_t) {
         let chain = self.interceptors().of_messages(|chains| match kind {
@@ -51,7 +51,7 @@ impl Client {
         });
         assert_none_held("an interceptor");
         for (name, function, opaque) in &chain.0 {
-            // SAFETY: the plug-in's function, with a message that lives until it returns.
+            // SAFETY: the plug-in's function gets a message that lives until it returns.
             let code = unsafe { function(self.as_c(), message, opaque.0) };
             self.intercepted(name, code);
         }
@@ -63,14 +63,14 @@ impl Client {
             let chain = self.interceptors().chains.lock().commit.clone();
             assert_none_held("an interceptor");
             for (name, function, opaque) in &chain.0 {
-                // SAFETY: the plug-in's function, with a list that lives until it returns.
+                // SAFETY: the plug-in's function gets a list that lives until it returns.
                 let code = unsafe { function(self.as_c(), offsets, code, opaque.0) };
                 self.intercepted(name, code);
             }
         }
     }
 
-    /// Calls the interceptors of a thread that starts or ends, or that starts or stops serving this client.
+    /// Calls the thread interceptors when a thread starts or ends, or starts or stops serving this client.
     pub(crate) fn intercept_thread(&self, starts: bool, kind: c_int, name: &CStr, gate: &Gate) {
         let chain = {
             let chains = self.interceptors().chains.lock();
@@ -78,7 +78,7 @@ impl Client {
         };
         assert_none_held("an interceptor");
         for (who, function, opaque) in &chain.0 {
-            // SAFETY: the plug-in's function, with a text that lives until it returns.
+            // SAFETY: the plug-in's function gets a text that lives until it returns.
             let code = unsafe { function(self.as_c(), kind, name.as_ptr(), opaque.0) };
             if gate.is_given_up() {
                 return;

@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-/// Shows a client's interceptors what passes on its connections, and which I/O threads serve it.
+/// The observer that calls a client's interceptors for requests, responses, broker states and I/O threads.
 #[derive(Debug)]
 pub(super) struct InterceptorObserver {
     client: Weak<Client>,
@@ -36,7 +36,7 @@ impl InterceptorObserver {
         Self { client, gates }
     }
 
-    /// Calls each function of a kind, if there are any.
+    /// Calls each interceptor of a kind.
     fn notify<F: Copy>(
         &self,
         kind: u32,
@@ -61,16 +61,16 @@ impl InterceptorObserver {
         }
     }
 
-    /// Tells how a request ended.
+    /// Reports how a request ended.
     fn report_response(&self, peer: &Peer<'_>, request: &Exchange, size: usize, micros: i64, code: RespErr) {
         let (name, node) = (c_text(&peer.to_string()), peer.node_id.unwrap_or(-1));
         let Exchange { api, version, correlation_id, .. } = *request;
-        // The interface says that the socket is not told here.
+        // The header says that this call has no socket.
         let socket = -1;
         self.notify(
             kind::RESPONSE_RECEIVED,
             |chains| &chains.response_received,
-            // SAFETY: the plug-in's function, with a text that lives until it returns.
+            // SAFETY: the plug-in's function gets a text that lives until it returns.
             |client, function, opaque| unsafe {
                 function(
                     client.as_c(),
@@ -103,7 +103,7 @@ impl Observer for InterceptorObserver {
         self.notify(
             kind::REQUEST_SENT,
             |chains| &chains.request_sent,
-            // SAFETY: the plug-in's function, with a text that lives until it returns.
+            // SAFETY: the plug-in's function gets a text that lives until it returns.
             |client, function, opaque| unsafe {
                 let socket = peer.socket.unwrap_or(-1);
                 function(
@@ -138,7 +138,7 @@ impl Observer for InterceptorObserver {
             |client, function, opaque| {
                 let protocol = c_text(&client.property("security.protocol").unwrap_or_default());
                 let (node, port) = (peer.node_id.unwrap_or(-1), c_int::from(peer.port));
-                // SAFETY: the plug-in's function, with texts that live until it returns.
+                // SAFETY: the plug-in's function gets texts that live until it returns.
                 unsafe {
                     function(
                         client.as_c(),

@@ -1,4 +1,4 @@
-//! The interceptors of a client: functions of plug-ins that look at what passes.
+//! The interceptors of a client: functions of plug-ins that observe messages, requests and threads.
 
 use std::{
     ffi::{c_char, c_int, c_void},
@@ -66,7 +66,7 @@ functions!(Destroy OfMessage Commit RequestSent ResponseReceived OfThread Broker
 /// The interceptors of a client.
 #[derive(Debug, Default)]
 pub(crate) struct Interceptors {
-    /// Which kinds there are, by [`kind`].
+    /// The kinds for which there are interceptors, as bits of [`kind`].
     pub(super) kinds: AtomicU32,
     pub(super) chains: Mutex<Chains>,
 }
@@ -85,7 +85,7 @@ pub(super) struct Chains {
     pub(super) broker_state_change: Chain<BrokerStateChange>,
 }
 
-/// Let calls of interceptors of connections and threads through until the client ends.
+/// The gates for calls of interceptors of connections and threads. They are shut when the client ends.
 #[derive(Debug, Default)]
 pub(super) struct Gates {
     /// Requests, responses and broker states.
@@ -94,7 +94,7 @@ pub(super) struct Gates {
     pub(super) threads: Gate,
 }
 
-/// Kinds that are looked for often.
+/// Bits for the kinds of interceptors that are checked often.
 pub(crate) mod kind {
     pub(crate) const SEND: u32 = 1;
     pub(crate) const ACKNOWLEDGEMENT: u32 = 2;
@@ -105,7 +105,7 @@ pub(crate) mod kind {
     pub(crate) const BROKER_STATE_CHANGE: u32 = 64;
     pub(crate) const THREAD: u32 = 128;
     pub(crate) const OTHER: u32 = 256;
-    /// Kinds that see connections and I/O threads.
+    /// The kinds that need an observer of connections and I/O threads.
     pub(crate) const OBSERVED: u32 = REQUEST_SENT | RESPONSE_RECEIVED | BROKER_STATE_CHANGE | THREAD;
 }
 
@@ -115,13 +115,13 @@ pub(crate) const THREAD_BACKGROUND: c_int = 1;
 pub(super) const THREAD_BROKER: c_int = 2;
 
 impl Interceptors {
-    /// True if there are interceptors of one of these kinds.
+    /// Returns true if there are interceptors of one of these kinds.
     #[inline]
     pub(crate) fn has(&self, kinds: u32) -> bool {
         self.kinds.load(Ordering::Acquire) & kinds != 0
     }
 
-    /// Writes down which there are.
+    /// Logs the interceptors.
     pub(super) fn note(&self, log: &Log) {
         fn names<F>(kind: &'static str, chain: &Chain<F>) -> impl Iterator<Item = (&'static str, String)> {
             chain.0.iter().map(move |(name, ..)| (kind, name.clone())).collect::<Vec<_>>().into_iter()

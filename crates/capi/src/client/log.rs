@@ -1,4 +1,4 @@
-//! Where log lines go: to the application's callback, to a queue, or to standard error.
+//! The destinations of log lines: the application's callback, a queue, or standard error.
 //!
 //! # Pitfalls
 //!
@@ -24,7 +24,7 @@ use crate::{
     },
 };
 
-/// Where a client's log lines go, and which there are.
+/// A client's log: its destination, and the lines that are enabled.
 #[derive(Debug)]
 pub(crate) struct Log {
     client: WeakObject<rd_kafka_t>,
@@ -32,15 +32,15 @@ pub(crate) struct Log {
     name: CString,
     level: AtomicI32,
     to: Mutex<LogTo>,
-    /// With `log.queue`: lines wait here until the application says which queue it reads.
+    /// With `log.queue`: lines wait here until the application chooses the queue that it reads.
     queue: Option<Arc<Queue>>,
-    /// What `debug` asks for.
+    /// The contexts of `debug`.
     contexts: Contexts,
     /// `log.thread.name`.
     names_threads: bool,
     /// `log.connection.close`.
     logs_closed: bool,
-    /// Shut when the client is gone: then the application's function is not called any more.
+    /// Shut when the client is destroyed: the application's function is not called afterwards.
     gate: Gate,
 }
 
@@ -72,7 +72,7 @@ impl Log {
         self.queue.as_ref()
     }
 
-    /// Whether `debug` asks for one of these.
+    /// Returns true if `debug` enables one of these contexts.
     pub(crate) const fn wants(&self, contexts: Contexts) -> bool {
         self.contexts.meets(contexts)
     }
@@ -81,12 +81,13 @@ impl Log {
         self.contexts
     }
 
-    /// No line comes after this: the application's function may go. The error names it if it did not return.
+    /// Stops all calls of the application's log callback, and waits for calls in progress. Error: the name of the
+    /// function, if it did not return.
     pub(crate) fn shut(&self, until: Instant) -> Result<(), &'static str> {
         self.gate.shut(until)
     }
 
-    /// Another thread is in the application's function, and stays there until then.
+    /// Returns true if another thread is still in the application's log callback at that time.
     pub(crate) fn is_stuck_elsewhere(&self, until: Instant) -> bool {
         self.gate.is_occupied_by_others(until)
     }
@@ -109,12 +110,12 @@ impl Log {
         self.line_of(level, Contexts::NONE, facility, this_thread(), line);
     }
 
-    /// Writes a line of `debug`, if one of the contexts is asked for.
+    /// Writes a line of `debug`, if one of the contexts is enabled.
     pub(crate) fn debug(&self, of: Contexts, facility: &'static CStr, line: impl FnOnce() -> String) {
         self.debug_of(of, facility, this_thread(), line);
     }
 
-    /// Writes a line of `debug` in the name of a broker, for which the original has a thread.
+    /// Writes a line of `debug` with a broker's name as its thread, because librdkafka has a thread per broker.
     pub(crate) fn debug_of(
         &self,
         of: Contexts,
@@ -127,7 +128,7 @@ impl Log {
         }
     }
 
-    /// Writes a line of some contexts, in the name of a thread.
+    /// Writes a line of some contexts with the name of a thread.
     pub(crate) fn line_of(
         &self,
         level: c_int,
@@ -153,7 +154,8 @@ impl Log {
         let line = c_text(line);
         let to = *self.to.lock();
         match to {
-            // SAFETY: the application's function, which the interface says any thread may call; the client is kept.
+            // SAFETY: the application's function, which the header allows any thread to call; the client is kept until
+            // it returns.
             LogTo::Application(callback) => unsafe {
                 callback(client.as_c(), level, facility.as_ptr(), line.as_ptr());
             },
@@ -162,7 +164,7 @@ impl Log {
         }
     }
 
-    /// Prints a line even where there is a callback.
+    /// Prints a line, even if there is a callback.
     pub(crate) fn print(&self, level: c_int, facility: &CStr, line: &str) {
         print(&self.name.to_string_lossy(), level, facility, &c_text(line));
     }
@@ -176,7 +178,7 @@ fn this_thread() -> &'static str {
     if is_own_thread() { "main" } else { "app" }
 }
 
-/// True on a thread of the library.
+/// Returns true on a thread of the library.
 pub(crate) fn is_own_thread() -> bool {
     std::thread::current().name().is_some_and(|name| name.starts_with("ottla-"))
 }
@@ -191,7 +193,7 @@ pub(crate) fn print(name: &str, level: c_int, facility: &CStr, line: &CStr) {
         facility.to_string_lossy(),
         line.to_string_lossy()
     );
-    // Past the standard library's lock: another thread may have held it when this process was forked. A closed standard
-    // error can't be reported anywhere.
+    // Avoids the standard library's lock: another thread may have held it when this process was forked. A closed
+    // standard error can't be reported anywhere.
     pipe::write_once(libc::STDERR_FILENO, line.as_bytes());
 }

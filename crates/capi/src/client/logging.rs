@@ -24,7 +24,7 @@ impl Client {
         self.logging().line(level, facility, line);
     }
 
-    /// Writes a line of `debug`, if it asks for that.
+    /// Writes a line of `debug`, if the context is enabled.
     pub(crate) fn debug(&self, of: Contexts, facility: &'static CStr, line: impl FnOnce() -> String) {
         self.logging().debug(of, facility, line);
     }
@@ -48,7 +48,7 @@ impl Client {
     }
 }
 
-/// Whether it is about a connection, and not about what was asked there.
+/// Returns true if the error is about a connection, and not about a request.
 const fn is_of_connection(kind: ErrorKind) -> bool {
     matches!(
         kind,
@@ -108,7 +108,7 @@ export!(
     #[local(())]
     fn rd_kafka_log_syslog(_rk: Ref<Client>, level: c_int, fac: *const c_char, buf: *const c_char) {
         if !fac.is_null() && !buf.is_null() {
-            // SAFETY: two texts for a format that takes two.
+            // SAFETY: the format takes two texts.
             unsafe { libc::syslog(level.clamp(0, 7), c"%s: %s".as_ptr(), fac, buf) };
         }
     }

@@ -1,4 +1,4 @@
-//! Brokers and topics as the cluster describes them: `rd_kafka_metadata` and what is near it.
+//! `rd_kafka_metadata` and the calls around it: the brokers and topics of the cluster.
 
 use std::{
     alloc::{Layout, dealloc},
@@ -72,7 +72,7 @@ const GONE: c_int = c_int::MIN;
 static FREED: PlainQuarantine = PlainQuarantine::new(free);
 
 unsafe fn free(memory: *mut u8) {
-    // SAFETY: it comes from a box of an `Owned`, whose contents are gone.
+    // SAFETY: the memory comes from a box of an `Owned` whose contents were dropped.
     unsafe { dealloc(memory, Layout::new::<Owned>()) };
 }
 
@@ -167,7 +167,7 @@ impl Owned {
     }
 }
 
-/// In metadata a topic that does not exist has the broker's code.
+/// Returns the code of a topic's error: for a topic that does not exist, metadata has the broker's code.
 fn topic_code(error: &ottla_core::error::Error) -> RespErr {
     match code_of(error) {
         code::_UNKNOWN_TOPIC => code::UNKNOWN_TOPIC_OR_PART,
@@ -184,7 +184,7 @@ export!(
         metadatap: *mut *const Metadata,
         timeout_ms: c_int,
     ) -> RespErr {
-        // SAFETY: the header demands NULL or a client, a topic and a writable place.
+        // SAFETY: the header demands NULL or a client, a topic and a writable address.
         unsafe {
             let Some(client) = rk.get() else { return code::_INVALID_ARG };
             if metadatap.is_null() {
@@ -200,7 +200,7 @@ export!(
                 Some(topic) => Some(vec![topic.name()]),
                 None => {
                     used = client.topic_names();
-                    // A client that uses no topic yet asks for all of them.
+                    // A client without topics requests all of them.
                     (!used.is_empty()).then(|| used.iter().map(String::as_str).collect())
                 }
             };
@@ -212,7 +212,7 @@ export!(
                 }
                 Err(error) => match code_of(&error) {
                     code::_ALL_BROKERS_DOWN => code::_TRANSPORT,
-                    // No broker was there to be asked.
+                    // No broker is connected.
                     code::_TIMED_OUT if client.learned_brokers().is_empty() => code::_TRANSPORT,
                     code => code,
                 },
@@ -224,8 +224,8 @@ export!(
 export!(
     #[local(())]
     fn rd_kafka_metadata_destroy(metadata: *const Metadata) {
-        // SAFETY: metadata is the first field of an `Owned` from `into_raw`, which the caller gives up; or it was given up
-        // before, and says so.
+        // SAFETY: metadata is the first field of an `Owned` from `into_raw`, whose ownership the caller passes on;
+        // destroyed metadata is recognized by its `broker_cnt`.
         unsafe {
             if is_no_address(metadata) || (*metadata).broker_cnt == GONE {
                 return;
@@ -238,7 +238,7 @@ export!(
     }
 );
 
-/// Returns the cached metadata or asks the cluster. With a timeout of zero it does not ask.
+/// Returns the cached metadata or requests it from the cluster. With a timeout of zero it sends no request.
 fn of_cluster<T>(
     rk: Ref<'_, Client>,
     timeout_ms: c_int,

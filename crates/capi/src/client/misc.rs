@@ -39,7 +39,7 @@ export!(
 export!(
     #[local(ptr::null_mut())]
     fn rd_kafka_mem_malloc(_rk: Ref<Client>, size: usize) -> *mut c_void {
-        // SAFETY: any size may be asked for.
+        // SAFETY: any size is valid.
         unsafe { libc::malloc(size) }
     }
 );
@@ -47,7 +47,7 @@ export!(
 export!(
     #[local(ptr::null_mut())]
     fn rd_kafka_mem_calloc(_rk: Ref<Client>, num: usize, size: usize) -> *mut c_void {
-        // SAFETY: any size may be asked for.
+        // SAFETY: any size is valid.
         unsafe { libc::calloc(num, size) }
     }
 );
@@ -55,7 +55,7 @@ export!(
 export!(
     #[local(())]
     fn rd_kafka_mem_free(_rk: Ref<Client>, memory: *mut c_void) {
-        // SAFETY: NULL or memory of the library, all of which that C may free comes from `malloc`.
+        // SAFETY: NULL or memory of the library; all memory that C may free comes from `malloc`.
         unsafe { libc::free(memory) };
     }
 );

@@ -1,15 +1,15 @@
 //! `rd_kafka_t`: a producer or a consumer.
 //!
-//! The files build on each other in this order; only [`handle`] and [`topic`] need one another.
+//! The files build on each other in this order; only [`handle`] and [`topic`] depend on each other.
 //!
 //! | files | content |
 //! |---|---|
 //! | [`callbacks`], [`contexts`], [`property`], [`topic_conf`], [`conf`], [`chain`], [`plugins`] | configurations, with the application's functions and plug-ins |
-//! | [`op`], [`event`], [`queue`], [`yielding`] | entries of queues, and queues, which know their client only by its address |
+//! | [`op`], [`event`], [`queue`], [`yielding`] | queue entries, and queues, which know only the address of their client |
 //! | [`log`], [`interceptors`], [`background`], [`transport`], [`core`] | parts of a client |
 //! | [`handle`], [`topic`] | the client, and its topics |
-//! | [`create`], [`running`], [`destroy`] | its life |
-//! | [`serve`], [`sasl`], [`news`], [`logging`], [`debug`], [`intercept`], [`interceptor_observer`], [`background_events`] | what reaches the application |
+//! | [`create`], [`running`], [`destroy`] | the life of a client |
+//! | [`serve`], [`sasl`], [`news`], [`logging`], [`debug`], [`intercept`], [`interceptor_observer`], [`background_events`] | callbacks, events, logs and interceptors |
 //! | [`properties`], [`shown`], [`dump`], [`metadata`], [`fatal`], [`event_exports`], [`misc`] | functions of the interface |
 
 pub(crate) mod background;

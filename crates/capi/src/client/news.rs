@@ -13,15 +13,15 @@ use crate::{
 };
 
 impl Client {
-    /// Returns the entry that an event of the consumer is; `None` if it was logged, or is an error of the whole client. It
-    /// calls out.
+    /// Returns the queue entry for a consumer event; `None` if the event was logged, or is an error of the whole
+    /// client. Calls out.
     pub(crate) fn op_of(&self, event: ConsumerEvent) -> Option<Op> {
         match event {
             ConsumerEvent::EndOfPartition { topic, partition, offset, leader_epoch, broker_id } => {
                 let text = format!("{topic} [{partition}] is at its end, offset {offset}");
                 let topic = self.topic(&topic, None).ok().map(Topic::object);
                 let message = error_message(code::_PARTITION_EOF, &text, topic, partition, offset);
-                // SAFETY: it was just created.
+                // SAFETY: the message was just created.
                 unsafe { Held::of(message) }.into_iter().for_each(|held| {
                     held.leader_epoch = leader_epoch.unwrap_or(-1);
                     held.broker_id = broker_id.unwrap_or(-1);

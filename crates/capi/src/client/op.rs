@@ -1,4 +1,4 @@
-//! What a queue holds for the application.
+//! Queue entries for the application.
 
 use std::{
     ffi::{CStr, CString, c_int},
@@ -21,7 +21,7 @@ use crate::{
 /// An entry of a queue.
 #[derive(Debug)]
 pub(crate) enum Op {
-    /// Reports of a batch.
+    /// The delivery reports of a batch.
     Delivery(Box<Delivery>),
     /// An error that belongs to no call.
     Error { code: RespErr, text: String, is_fatal: bool },
@@ -33,17 +33,17 @@ pub(crate) enum Op {
     TokenRefresh(CString),
     /// The outcome of a commit.
     Committed(Box<Committed>),
-    /// A rebalance that the application answers.
+    /// A rebalance, to which the application has to respond.
     Rebalance(Box<Rebalance>),
-    /// A broker asked to hold back, or no longer does.
+    /// A broker throttles requests, or no longer does.
     Throttle(Throttle),
-    /// Something that only events can tell.
+    /// An entry that only events can represent.
     Event(Box<Event>),
     /// An error of a partition, as a message.
     Message(ErrorMessage),
 }
 
-/// What an op is as an event.
+/// Returns the event type of an entry.
 pub(crate) const fn event_type_of(op: &Op) -> c_int {
     match op {
         Op::Delivery(_) => event_type::DR,
@@ -53,19 +53,19 @@ pub(crate) const fn event_type_of(op: &Op) -> c_int {
         Op::TokenRefresh(_) => event_type::OAUTHBEARER_TOKEN_REFRESH,
         Op::Committed(_) => event_type::OFFSET_COMMIT,
         Op::Rebalance(_) => event_type::REBALANCE,
-        // It comes by its callback only.
+        // Delivered by callback only.
         Op::Throttle(_) => 0,
         Op::Event(event) => event.kind,
         Op::Message(_) => event_type::FETCH,
     }
 }
 
-/// True if an error or a log line goes to the application as an event.
+/// Returns true if an error or a log line goes to the application as an event.
 pub(crate) const fn wants(events: c_int, kind: c_int) -> bool {
     events & kind != 0
 }
 
-/// A message that is an error. It is destroyed unless the application takes it.
+/// An error message. It is destroyed unless the application takes it.
 #[derive(Debug)]
 pub(crate) struct ErrorMessage(pub(crate) *mut rd_kafka_message_t);
 
@@ -74,7 +74,7 @@ unsafe impl Send for ErrorMessage {}
 
 impl Drop for ErrorMessage {
     fn drop(&mut self) {
-        // SAFETY: nobody took the message.
+        // SAFETY: the application did not take the message.
         unsafe { rd_kafka_message_destroy(self.0) };
     }
 }

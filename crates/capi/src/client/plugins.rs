@@ -1,5 +1,5 @@
 //! Plug-ins: libraries that a configuration loads, and the interceptors that they add to it. They are called while the
-//! configuration is made; the last of them, on_new, adds those of the client.
+//! configuration is set; the last interceptor, on_new, adds those of the client.
 
 use std::{
     ffi::{CStr, CString, c_char, c_int, c_void},
@@ -39,16 +39,16 @@ pub(crate) struct ConfInterceptors {
 }
 
 impl ConfInterceptors {
-    /// Returns whether there is no on_conf_set interceptor.
+    /// Returns true if there is no on_conf_set interceptor.
     pub(crate) fn is_empty(&self) -> bool {
         self.set.0.is_empty()
     }
 
-    /// Asks the interceptors whether one of them knows a property; `None` if none does.
+    /// Passes a property to the interceptors; returns `None` if none of them accepts it.
     ///
     /// # Safety
     ///
-    /// The configuration, texts and a buffer of that size.
+    /// The arguments are the configuration, texts and a buffer of that size.
     pub(crate) unsafe fn set(
         &self,
         conf: *mut Conf,
@@ -64,15 +64,15 @@ impl ConfInterceptors {
         })
     }
 
-    /// Tells that a copy is made.
+    /// Calls the on_conf_dup interceptors for a new copy.
     pub(crate) fn dup(&self, new: *mut Conf, old: *const Conf, filters: &mut [*const c_char]) {
         for (_, function, opaque) in &self.dup.0 {
-            // SAFETY: the plug-in's function, with configurations and an array with this number of texts.
+            // SAFETY: the plug-in's function gets configurations and an array with this number of texts.
             unsafe { function(new, old, filters.len(), filters.as_mut_ptr(), opaque.0) };
         }
     }
 
-    /// Tells that the configuration goes.
+    /// Calls the on_conf_destroy interceptors.
     pub(crate) fn destroy(&self) {
         for (_, function, opaque) in &self.destroy.0 {
             // SAFETY: the plug-in's function.
@@ -81,7 +81,7 @@ impl ConfInterceptors {
     }
 }
 
-/// Loads libraries, separated by semicolons, and lets each look at the configuration.
+/// Loads libraries, separated by semicolons, and calls the initialization function of each with the configuration.
 pub(crate) fn load_plugins(conf: *mut Conf, paths: &str) -> Result<(), String> {
     let mut loaded = Vec::new();
     for path in paths.split(';').map(str::trim).filter(|path| !path.is_empty()) {
@@ -92,23 +92,23 @@ pub(crate) fn load_plugins(conf: *mut Conf, paths: &str) -> Result<(), String> {
         loaded.push(path);
         let with_suffix = format!("{path}.so");
         let mut candidates = [path, &with_suffix].into_iter().filter_map(|path| CString::new(path).ok());
-        // A library stays: its functions are called until the process ends.
+        // The library is never unloaded: its functions are called until the process ends.
         let library = candidates.find_map(|path| {
-            // SAFETY: the application wants this library's code to run.
+            // SAFETY: the application asked for this library's code to run.
             let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
             (!library.is_null()).then_some(library)
         });
         let Some(library) = library else {
             return Err(format!("can't load plug-in `{path}`: {}", dl_error()));
         };
-        // SAFETY: a library that was just loaded, and a name.
+        // SAFETY: the library was just loaded, and the name is a text.
         let init = unsafe { libc::dlsym(library, c"conf_init".as_ptr()) };
         if init.is_null() {
             return Err(format!("plug-in `{path}` has no function conf_init"));
         }
         let mut errstr: [c_char; 512] = [0; 512];
         let mut opaque = ptr::null_mut();
-        // SAFETY: the interface says what type this function has; the buffer ends with a zero byte afterwards.
+        // SAFETY: the header documents the function's type; the buffer's last byte is set to zero afterwards.
         let (code, why) = unsafe {
             let init: unsafe extern "C" fn(*mut Conf, *mut *mut c_void, *mut c_char, usize) -> RespErr =
                 std::mem::transmute(init);
@@ -123,7 +123,7 @@ pub(crate) fn load_plugins(conf: *mut Conf, paths: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What the loader said last.
+/// Returns the last error of the loader.
 fn dl_error() -> String {
     // SAFETY: the result is NULL or a text that lives until this thread's next call of the loader.
     unsafe {

@@ -10,7 +10,7 @@ pub(crate) const CONF_UNKNOWN: c_int = -2;
 pub(crate) const CONF_INVALID: c_int = -1;
 pub(crate) const CONF_OK: c_int = 0;
 
-/// Sets a property. For text NULL is the same as an empty value; other kinds of values can't be NULL.
+/// Sets a property. For texts, NULL is the same as an empty value; other values can't be NULL.
 pub(crate) fn set(raw: &mut RawConfig, name: &str, value: Option<&str>) -> Result<(), SetError> {
     let kind = properties::find(raw.scope(), name).map(|property| property.kind);
     match value {

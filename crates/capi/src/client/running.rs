@@ -1,6 +1,6 @@
-//! Starting what runs below a client's handle, and what the handle asks of it: by `rd_kafka_new`, or by the first call that an
-//! interceptor makes before that returns.
-//! A topic with a configuration of its own differs in that only: everything else it shares with the others.
+//! Starts the producer or consumer below a client's handle, and calls it for the handle's methods. `rd_kafka_new`
+//! starts it, or an interceptor's first call before `rd_kafka_new` returns. A topic with a configuration of its own
+//! shares the producer with all other topics.
 
 use std::{
     ffi::{c_int, c_void},
@@ -64,7 +64,7 @@ use crate::{
 const PURGE_NON_BLOCKING: c_int = 4;
 
 impl Client {
-    /// Returns the producer or consumer, which is started by the first call.
+    /// Returns the producer or consumer, which the first call starts.
     pub(super) fn core(&self) -> Result<&Core, Error> {
         if let Some(core) = self.core.get() {
             return Ok(core);
@@ -113,7 +113,7 @@ impl Client {
         PassedCredentials { callback, ..self.conf.credentials.clone() }
     }
 
-    /// Listens to events from now on, and logs what the configuration deserves.
+    /// Connects the client's events to its queues, and logs warnings about the configuration.
     fn note_start(&self, core: &Core) {
         EventWaker(Weak::clone(&self.me)).listen();
         for warning in match core {
@@ -132,7 +132,7 @@ impl Client {
         }
     }
 
-    /// Returns the observer of the connections: interceptors, and the log.
+    /// Returns the observer of the connections for interceptors and the debug log.
     fn observer(&self) -> Option<Arc<dyn Observer>> {
         let of_interceptors = self.observer_gates().map(|gates| {
             Arc::new(InterceptorObserver::new(self.weak(), Arc::clone(gates))) as Arc<dyn Observer>
@@ -195,7 +195,7 @@ impl Client {
         Ok((producer, reports))
     }
 
-    /// Starts what runs, which may call the application.
+    /// Starts the producer or consumer, which may call the application.
     pub(crate) fn ensure_started(&self) -> Result<(), RespErr> {
         let failed = |error: Error| {
             if error.kind() == ErrorKind::InvalidArgument { code::_INVALID_ARG } else { code_of(&error) }
@@ -203,7 +203,8 @@ impl Client {
         self.core().map(drop).map_err(failed)
     }
 
-    /// The way of a topic's messages, for a client that has started. One thread at a time asks for a topic.
+    /// Returns the link from a topic to the producer of a client that has started. One thread at a time creates it for
+    /// a topic.
     pub(crate) fn producing(&self, topic: &Topic) -> Result<Producing, RespErr> {
         let Some(Core::Producer(producer, reports)) = self.core.get() else {
             return Err(code::_INVALID_ARG);
@@ -215,7 +216,7 @@ impl Client {
         if topic.has_own_conf() {
             builder = builder.config(conf.raw.clone());
             if let Some(callback) = conf.partitioner {
-                // Without messages the records carry the application's pointers themselves.
+                // Records without messages carry the application's pointers themselves.
                 let by_name = if has_messages { None } else { self.topic_if_any(topic.name()) };
                 let asked = by_name.map(|topic| Arc::downgrade(&topic));
                 builder = builder.partitioner(application_partitioner(callback, conf.opaque, asked));
@@ -232,7 +233,7 @@ impl Client {
         })
     }
 
-    /// Why a new topic of this client can't have this configuration, if it can't.
+    /// Returns the reason why a new topic of this client can't have this configuration; `None` if it can.
     pub(crate) fn check_topic_conf(&self, conf: &TopicConf) -> Result<(), ConfigError> {
         if self.is_consumer {
             return Ok(());
@@ -248,7 +249,8 @@ impl Client {
         }
     }
 
-    /// Pauses or resumes what a producer sends of partitions. On return no more messages are collected for brokers.
+    /// Pauses or resumes producing to partitions. When it returns, no more messages of paused partitions are collected
+    /// for brokers.
     pub(crate) fn hold_back(&self, list: &mut List, pause: bool) {
         let producer = match self.core() {
             Ok(Core::Producer(producer, _)) => Some(producer),
@@ -268,14 +270,14 @@ impl Client {
         let partitions: Vec<_> = elements.map(|element| (element.name(), element.partition)).collect();
         if pause {
             producer.pause(&partitions);
-            // An actor that responds to a later query has carried the pause out.
+            // An actor that responds to this query has processed the pause before.
             drop(producer.statistics());
         } else {
             producer.resume(&partitions);
         }
     }
 
-    /// The consumer, if this is one that has started.
+    /// Returns the consumer, if the client is one that has started.
     #[inline]
     pub(crate) fn consumer(&self) -> Option<&Consumer> {
         match self.core.get() {
@@ -293,7 +295,7 @@ impl Client {
         }
     }
 
-    /// An admin client on the client's own connections.
+    /// Returns an admin client on the client's own connections.
     pub(crate) fn admin(&self) -> Result<Admin, RespErr> {
         match self.core() {
             Ok(Core::Producer(producer, _)) => Ok(producer.admin()),
@@ -302,7 +304,7 @@ impl Client {
         }
     }
 
-    /// The producer, if this is one that has started and not ended.
+    /// Returns the producer, if the client is one that has started and not ended.
     pub(crate) fn producer(&self) -> Option<&Producer> {
         match self.core.get() {
             Some(Core::Producer(producer, _)) if !self.is_closing() => Some(producer),
@@ -310,7 +312,7 @@ impl Client {
         }
     }
 
-    /// Messages that have no report yet or whose report was not seen, and other entries that wait.
+    /// Returns the number of messages without a report that the application has seen, and of other entries in queues.
     fn out_queue_len(&self) -> usize {
         self.producer().map_or(0, Producer::in_queue)
     }
@@ -327,8 +329,8 @@ impl Client {
         }
     }
 
-    /// Waits for a future, and serves the reports of messages meanwhile unless they are events. It is polled again after each.
-    /// Returns `None` when the time is over.
+    /// Waits for a future, and meanwhile serves delivery reports unless they are events. The future is polled again
+    /// after each. Returns `None` after the timeout.
     pub(crate) fn wait_serving<T>(
         &self,
         future: impl Future<Output = T>,
@@ -337,7 +339,7 @@ impl Client {
         self.wait_while(future, until, !wants(self.conf.events, event_type::DR))
     }
 
-    /// Waits for a future, and calls no callback meanwhile. Returns `None` when the time is over.
+    /// Waits for a future without calling callbacks. Returns `None` after the timeout.
     pub(crate) fn wait_quietly<T>(
         &self,
         future: impl Future<Output = T>,
@@ -372,8 +374,8 @@ impl Client {
     }
 }
 
-/// The application's partitioner as one of ours. Where records have no messages, their number is the application's pointer,
-/// and they are all of `topic`.
+/// The application's partitioner as one of the core. For records without messages, the opaque number is the
+/// application's pointer, and all are records of `topic`.
 fn application_partitioner(
     callback: PartitionerCb,
     opaque: Opaque,
@@ -386,19 +388,18 @@ fn application_partitioner(
             Some(topic) => {
                 (topic.as_ref().map_or(ptr::null(), |topic| topic.as_c()), choice.opaque as *mut c_void)
             }
-            // SAFETY: the number is the message's, which lives until its report.
+            // SAFETY: the number is the address of the message, which lives until its report.
             None => unsafe { Produced::of_number(choice.opaque).topic_and_opaque() },
         };
         let key = choice.key.unwrap_or_default();
         let at = if choice.key.is_some() { key.as_ptr().cast() } else { ptr::null() };
         assert_none_held("the partitioner");
-        // SAFETY: the application's function, with a key that lives until it returns.
+        // SAFETY: the application's function gets a key that lives until it returns.
         unsafe { callback(topic, at, key.len(), choice.partition_count, opaque.0, msg_opaque) }
     }))
 }
 
-/// The application's order of a topic's messages as one of ours. Where records have no messages, they are shown as messages
-/// that live for the call.
+/// The application's message order as one of the core. For records without messages, temporary messages are passed.
 fn application_order(compare: MsgOrderCmp, has_messages: bool, topic: &Topic) -> QueueOrder {
     let (client, name) = (topic.client().weak(), topic.name().to_owned());
     QueueOrder::By(Box::new(move |one: &QueuedRecord<'_>, other: &QueuedRecord<'_>| {
@@ -426,7 +427,7 @@ fn application_order(compare: MsgOrderCmp, has_messages: bool, topic: &Topic) ->
             kept.or(shown.as_ref().map(ptr::from_ref)).map_or(ptr::null(), <*const Held>::cast)
         };
         assert_none_held("msg_order_cmp");
-        // SAFETY: the application's function, with messages that live until it returns.
+        // SAFETY: the application's function gets messages that live until it returns.
         unsafe { compare(address_of(&one), address_of(&other)) }.cmp(&0)
     }))
 }
@@ -464,7 +465,7 @@ export!(
         });
         producer.purge(what);
         if flags & PURGE_NON_BLOCKING == 0 {
-            // An actor that responds to a later query has carried the purge out.
+            // An actor that responds to this query has processed the purge before.
             let _ = producer.statistics();
         }
         code::NO_ERROR

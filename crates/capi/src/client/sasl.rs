@@ -1,4 +1,4 @@
-//! SASL: credentials and tokens that the application sets while a client runs, and its requests for tokens.
+//! SASL: credentials and tokens that the application sets while a client runs, and token requests.
 
 use std::{
     ffi::{c_char, c_int},
@@ -28,7 +28,7 @@ use crate::{
     },
 };
 
-/// Returns whether a client with this configuration authenticates with tokens.
+/// Returns true if a client with this configuration authenticates with tokens.
 pub(super) fn uses_tokens(raw: &RawConfig) -> bool {
     raw.get("security.protocol").is_ok_and(|protocol| protocol.starts_with("sasl_"))
         && raw.get("sasl.mechanisms") == Ok("OAUTHBEARER")
@@ -37,12 +37,12 @@ pub(super) fn uses_tokens(raw: &RawConfig) -> bool {
 const NOT_CONFIGURED: &str = "SASL/OAUTHBEARER is not the configured authentication mechanism";
 
 impl Client {
-    /// Returns the function that asks the application for a token, if the application can be asked.
+    /// Returns the function that requests a token from the application, if the application can provide tokens.
     pub(super) fn token_notification(&self) -> Option<Arc<dyn Fn() + Send + Sync>> {
         let conf = self.conf();
         let is_unsecured = self.property("enable.sasl.oauthbearer.unsecure.jwt").as_deref() == Some("true");
         let is_oidc = self.property("sasl.oauthbearer.method").as_deref() == Some("oidc");
-        // The library gets the tokens itself, unless the application has a callback.
+        // The library fetches the tokens itself, unless the application has a callback.
         let is_asked = conf.callbacks.token_refresh.is_some()
             || wants(conf.events, event_type::OAUTHBEARER_TOKEN_REFRESH) && !is_unsecured && !is_oidc;
         let me = self.weak();
@@ -56,7 +56,7 @@ impl Client {
         })
     }
 
-    /// Checks that tokens have one source.
+    /// Checks that tokens have exactly one source.
     pub(super) fn check_tokens(&self) -> Result<(), String> {
         let is_unsecured = self.property("enable.sasl.oauthbearer.unsecure.jwt").as_deref() == Some("true");
         if is_unsecured && self.conf().callbacks.token_refresh.is_some() && uses_tokens(&self.raw.lock()) {
@@ -66,7 +66,7 @@ impl Client {
         Ok(())
     }
 
-    /// Returns the credentials of the running client, if its protocol has SASL.
+    /// Returns the credentials of the running client, if its protocol uses SASL.
     fn sasl(&self) -> Option<&Sasl> {
         match self.core().ok()? {
             Core::Producer(producer, _) => producer.sasl(),

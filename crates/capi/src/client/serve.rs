@@ -1,4 +1,4 @@
-//! Serving the entries of a client's queues by the application's functions.
+//! Serves the entries of a client's queues by the application's callbacks.
 
 use std::{
     ffi::{CString, c_int},
@@ -38,7 +38,7 @@ use crate::{
 };
 
 impl Client {
-    /// Calls the callback that an entry is for. Returns an entry that was not served completely.
+    /// Calls the callback for an entry. Returns an entry that was not served completely.
     pub(crate) fn serve(&self, op: Op) -> Option<Op> {
         assert_none_held("a callback");
         reach(InjectionPoint::Serve, self.as_c());
@@ -57,7 +57,7 @@ impl Client {
             Op::Error { code, text, .. } => match callbacks.error {
                 Some(callback) => {
                     let text = c_text(&text);
-                    // SAFETY: the application's function with a text that lives until it returns.
+                    // SAFETY: the application's function gets a text that lives until it returns.
                     unsafe { callback(self.as_c(), code, text.as_ptr(), self.conf.opaque.0) };
                 }
                 None => self.log(3, c"ERROR", &text),
@@ -67,7 +67,7 @@ impl Client {
             Op::TokenRefresh(config) => {
                 if let Some(callback) = callbacks.token_refresh {
                     let text = if config.is_empty() { ptr::null() } else { config.as_ptr() };
-                    // SAFETY: the application's function with a text that lives until it returns.
+                    // SAFETY: the application's function gets a text that lives until it returns.
                     unsafe { callback(self.as_c(), text, self.conf.opaque.0) };
                 }
             }
@@ -78,7 +78,7 @@ impl Client {
                     let node = throttle.node_id.unwrap_or(-1);
                     let name = c_text(&format!("{}/{}", throttle.broker, BrokerName(throttle.node_id)));
                     let millis = c_int::try_from(throttle.millis).unwrap_or(c_int::MAX);
-                    // SAFETY: the application's function with a text that lives until it returns.
+                    // SAFETY: the application's function gets a text that lives until it returns.
                     unsafe { callback(self.as_c(), name.as_ptr(), node, millis, self.conf.opaque.0) };
                 }
             }
@@ -87,15 +87,15 @@ impl Client {
         None
     }
 
-    /// Serves the main queue, and hands the messages that come to it, because it is forwarded to the consumer's, to the
-    /// callback.
+    /// Serves the main queue. Messages, which arrive there if the consumer's queue is forwarded to it, go to the
+    /// consume callback.
     fn serve_messages(&self, callback: ConsumeCb, timeout_ms: c_int) -> c_int {
         let mut served = self.main.serve(self, 0);
         let mut timeout = PollTimeout::new(if served > 0 { 0 } else { timeout_ms });
         while !self.is_closing()
             && let Some(message) = self.main.pop_message(self, &mut timeout)
         {
-            // SAFETY: the application's function, with a message that lives until it returns.
+            // SAFETY: the application's function gets a message that lives until it returns.
             unsafe {
                 callback(message, self.conf.opaque.0);
                 rd_kafka_message_destroy(message);
@@ -109,14 +109,14 @@ impl Client {
         served
     }
 
-    /// Hands statistics to the application, which may keep the text and free it later.
+    /// Passes statistics to the application, which may keep the text and free it later.
     fn serve_stats(&self, json: CString) {
         let Some(callback) = self.conf.callbacks.stats else { return };
         let text = malloc_text(json.as_bytes());
         if text.is_null() {
             return;
         }
-        // SAFETY: the application's function, with a text of `malloc` that ends with a zero byte.
+        // SAFETY: the application's function gets a text of `malloc` that ends with a zero byte.
         unsafe {
             if callback(self.as_c(), text, json.as_bytes().len(), self.conf.opaque.0) == 0 {
                 libc::free(text.cast());
@@ -124,7 +124,7 @@ impl Client {
         }
     }
 
-    /// Where statistics go, if the application wants them.
+    /// Returns the receiver of statistics, if the application requests them.
     pub(super) fn statistics_sink(
         &self,
     ) -> Option<impl Fn(ottla_core::stats::Statistics) + Send + Sync + 'static> {
@@ -153,7 +153,7 @@ impl Client {
         }
     }
 
-    /// Logs that a topic was deleted and created again.
+    /// Logs that a topic was deleted and recreated.
     pub(crate) fn report_recreated(&self, topic: &RecreatedTopic) {
         let RecreatedTopic { name, old_id, new_id } = topic;
         self.log(
@@ -163,7 +163,7 @@ impl Client {
         );
     }
 
-    /// Returns whether the application takes errors, by a callback or as events; otherwise they are logged.
+    /// Returns true if the application takes errors, by a callback or as events; otherwise they are logged.
     pub(crate) fn reports_errors(&self) -> bool {
         self.conf.callbacks.error.is_some() || wants(self.conf.events, event_type::ERROR)
     }
@@ -178,7 +178,7 @@ impl Client {
     }
 }
 
-/// Moves the client's events to its main queue as they come.
+/// Moves the client's events to its main queue as they arrive.
 pub(super) struct EventWaker(pub(super) Weak<Client>);
 
 impl EventWaker {
@@ -202,7 +202,7 @@ impl Wake for EventWaker {
                 None => None,
             };
             match event {
-                // Programs match on the text of a token that is missing.
+                // Programs match on this text for a missing token.
                 Some(ClientEvent::Error(error))
                     if error.kind() == ErrorKind::Authentication && error.context().peer.is_none() =>
                 {
@@ -236,7 +236,7 @@ impl Wake for EventWaker {
                 }
                 Some(_) => {}
                 None => {
-                    // An event that came between the last check and this registration would wait for the next one; so check
+                    // An event between the last check and this registration would stay until the next one, so check
                     // once more.
                     let is_empty = match client.core.get() {
                         Some(Core::Producer(producer, _)) => producer.events().register(&waker),
@@ -252,7 +252,7 @@ impl Wake for EventWaker {
     }
 }
 
-/// A broker's id in its name; bootstrap servers have none.
+/// Returns a broker's id from its name; bootstrap servers have none.
 struct BrokerName(Option<i32>);
 
 impl std::fmt::Display for BrokerName {

@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-/// Returns a property of a client's configuration, or nothing where librdkafka has none.
+/// Returns a property of a client's configuration; `None` where librdkafka has no value.
 fn of_conf(conf: &Conf, name: &str) -> Option<String> {
     let pointers = pointers_of_conf(conf)
         .into_iter()
@@ -36,7 +36,7 @@ fn of_conf(conf: &Conf, name: &str) -> Option<String> {
     })
 }
 
-/// Returns a property of a topic's configuration, or nothing where librdkafka has none.
+/// Returns a property of a topic's configuration; `None` where librdkafka has no value.
 fn of_topic_conf(conf: &TopicConf, name: &str) -> Option<String> {
     pointer(pointers_of_topic_conf(conf), name).or_else(|| {
         let is_of_topics = properties::find(Scope::Topic, name)?.scope == Scope::Topic;
@@ -107,14 +107,14 @@ fn pointer(pointers: impl IntoIterator<Item = Pointer>, name: &str) -> Option<St
     pointers.into_iter().find(|(known, address)| *known == name && address.is_some())?.1
 }
 
-/// Returns a value as C programs read it, or nothing where librdkafka has none.
+/// Returns a value as C programs read it; `None` where librdkafka has no value.
 ///
-/// Of words with the same meaning the first one is shown, because C programs compare it.
+/// Of several words with the same meaning the first one is returned, because C programs compare it.
 fn text_of(property: &'static Property, value: &str, is_modified: bool) -> Option<String> {
     let property = property.canonical();
     match value {
         _ if property.kind == Kind::Call => None,
-        // This text alone has an empty default.
+        // Only this text property has an empty default.
         "" if property.kind == Kind::Text && !is_modified && property.name != "client.rack" => None,
         "earliest" | "beginning" if property.name == "auto.offset.reset" => Some("smallest".to_owned()),
         "latest" | "end" if property.name == "auto.offset.reset" => Some("largest".to_owned()),
@@ -129,7 +129,7 @@ fn of_raw(raw: &RawConfig, name: &str) -> Option<String> {
     text_of(property, value, raw.is_modified(name))
 }
 
-/// Writes a value to the application's buffer, which has as many bytes as `size` says, and the value's size to `size`.
+/// Writes a value to the application's buffer, which has `size` bytes, and the value's length to `size`.
 fn give(value: Option<String>, dest: Buffer<'_>, size: PartMut<'_, usize>) -> c_int {
     let Some(value) = value else { return CONF_UNKNOWN };
     let Some(size) = size.get() else { return CONF_INVALID };
@@ -148,7 +148,7 @@ fn dump(raw: &RawConfig, scope: Scope, pointers: Vec<Pointer>, cntp: Place<'_, u
     let texts = raw.iter().filter(is_shown).filter_map(|entry| Some((entry.property, value(&entry)?)));
     let pointers = pointers.into_iter().filter_map(|(name, address)| Some((name, address?)));
     let entries: Vec<_> = texts.chain(pointers).collect();
-    // SAFETY: the array has room for two texts per entry.
+    // SAFETY: the array is large enough for two texts per entry.
     unsafe {
         let array = libc::calloc(entries.len() * 2 + 1, size_of::<*const c_char>()).cast::<*const c_char>();
         if array.is_null() {
@@ -220,7 +220,7 @@ export!(
             ));
         }
         let page = CString::new(page).unwrap_or_default();
-        // SAFETY: an open file, says the caller, and a text.
+        // SAFETY: the caller passes an open file, and the text ends with a zero byte.
         unsafe { libc::fputs(page.as_ptr(), fp) };
     }
 );

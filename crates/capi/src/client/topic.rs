@@ -2,10 +2,10 @@
 //!
 //! # Pitfalls
 //!
-//! - An application may destroy a topic or queue more often than it created it. The client holds a reference of its
-//!   own, so the application's references are counted separately (`table.c`).
-//! - A topic configuration in C is complete: an empty one has `acks=all` even if the client has `acks=0`. In Rust only
-//!   what is set differs from the producer's
+//! - An application may destroy a topic or queue more often than it created it. The client holds its own reference, so
+//!   the application's references are counted separately (`table.c`).
+//! - A topic configuration in C is complete: an empty one has `acks=all` even if the client has `acks=0`. In Rust, only
+//!   explicitly set properties differ from the producer's
 //!   (`topics_with_own_configuration_share_their_clients_connections`).
 
 use std::{
@@ -40,14 +40,14 @@ use crate::{
 #[derive(Debug)]
 pub struct Topic {
     tag: Tag,
-    /// References that the application has: it can't give up more than it got.
+    /// The number of the application's references, which limits how many it can give up.
     handles: AtomicUsize,
     client: Arc<Client>,
     name: CString,
     conf: TopicConf,
-    /// It was given to the topic. Otherwise it is that of all topics of the client.
+    /// True if the configuration was passed for this topic; false if it is the one of all topics of the client.
     has_own_conf: bool,
-    /// The way to the producer, once something was produced.
+    /// The link to the producer, once something was produced.
     producing: OnceLock<Producing>,
     starting: Mutex<()>,
 }
@@ -98,7 +98,7 @@ impl Topic {
 
     /// Returns the topic of a message; `None` for an error that has none.
     pub(crate) fn of_message(message: &rd_kafka_message_t) -> Option<&Self> {
-        // SAFETY: a message of this library keeps its topic, and only `as_c` and `object` fill in the address.
+        // SAFETY: a message of this library keeps its topic, and only `as_c` and `object` set the address.
         unsafe { message.rkt.cast::<Self>().as_ref() }
     }
 
@@ -108,7 +108,7 @@ impl Topic {
         ptr::from_ref(self).cast()
     }
 
-    /// Returns the topic as what keeps it beside messages.
+    /// Returns the topic as an object that messages keep.
     pub(crate) fn object(self: Arc<Self>) -> Object<rd_kafka_topic_t> {
         Object::new(self)
     }
@@ -117,17 +117,18 @@ impl Topic {
         self.name.to_str().unwrap_or_default()
     }
 
-    /// Returns its configuration, or else that of all topics of the client.
+    /// Returns the topic's configuration, or that of all topics of the client.
     pub(crate) const fn conf(&self) -> &TopicConf {
         &self.conf
     }
 
-    /// Its configuration was given to it and says everything, whatever the client's says of topics.
+    /// Returns true if a configuration was passed for this topic, which replaces the client's topic properties
+    /// completely.
     pub(crate) const fn has_own_conf(&self) -> bool {
         self.has_own_conf
     }
 
-    /// The way to the producer.
+    /// Returns the link to the producer.
     #[inline]
     pub(crate) fn producing(&self) -> Result<&Producing, RespErr> {
         match self.producing.get() {
@@ -136,12 +137,13 @@ impl Topic {
         }
     }
 
-    /// What holds for the topic.
+    /// Returns the value of a property for this topic.
     pub(crate) fn property(&self, name: &str) -> &str {
         self.conf.raw.get(name).unwrap_or_default()
     }
 
-    /// How often the offsets of its partitions are committed when the older calls read them, if that is done by itself.
+    /// Returns the interval of automatic commits for the partitions that the older calls consume; `None` if automatic
+    /// commits are disabled.
     pub(crate) fn auto_commit_interval(&self) -> Option<Duration> {
         let millis = self.property("auto.commit.interval.ms").parse().unwrap_or(0);
         (self.property("auto.commit.enable") == "true" && millis > 0).then(|| Duration::from_millis(millis))
@@ -170,7 +172,7 @@ impl Topic {
         }
     }
 
-    /// A reference for the application.
+    /// Adds a reference for the application.
     fn into_raw(self: Arc<Self>) -> *const Self {
         self.handles.fetch_add(1, Ordering::Relaxed);
         Arc::into_raw(self)
@@ -190,7 +192,7 @@ export!(
         if let (true, Some(Err(error))) = (is_new, given.map(|conf| client.check_topic_conf(conf))) {
             let line = format!("the configuration of topic \"{name}\" contradicts the client's: {error}");
             client.log(3, c"TOPICCONF", &line);
-            // SAFETY: a configuration, which no topic has: it is freed all the same.
+            // SAFETY: a configuration that no topic uses: it is freed even if the call fails.
             unsafe { quarantine::retire(conf) };
             set_last(code::_INVALID_ARG);
             return ptr::null();
@@ -200,7 +202,7 @@ export!(
                 // SAFETY: NULL or a configuration, which belongs to the topic from now on.
                 unsafe { quarantine::retire(conf) };
                 topic.set_auto_offset_reset();
-                // The cluster is asked about the topic, which may create it. Without servers no broker can be asked yet.
+                // The metadata request for the topic may create it. Without servers there is no broker to send it to.
                 if client.is_producer() {
                     let _ = topic.producing();
                 } else if let (true, Some(consumer)) = (is_new, client.consumer()) {
@@ -219,7 +221,7 @@ export!(
 export!(
     #[on(rkt, ())]
     fn rd_kafka_topic_destroy(rkt: *const Topic) {
-        // SAFETY: the header demands NULL or a handle; the caller gives its reference up.
+        // SAFETY: the header demands NULL or a handle; the caller gives up its reference.
         unsafe {
             let Some(topic) = handle::<Topic>(rkt) else { return };
             let one_less = |handles: usize| handles.checked_sub(1);

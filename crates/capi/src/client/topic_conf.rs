@@ -2,7 +2,7 @@
 //!
 //! # Pitfalls
 //!
-//! - Some topic properties of the older consumer share names with client properties of another meaning
+//! - Some topic properties of the older consumer have the same name as client properties with another meaning
 //!   (`auto.commit.interval.ms`, `offset.store.method`). A default topic configuration must not be merged into the
 //!   client's (`details.c`).
 
@@ -62,28 +62,28 @@ impl TopicConf {
         }
     }
 
-    /// Returns the properties of `said`, and those of the default topic configuration above them.
-    pub(crate) fn of_client(said: RawConfig, default: Option<&Self>) -> Self {
+    /// Returns the explicitly set properties `set`, overridden by those of the default topic configuration.
+    pub(crate) fn of_client(set: RawConfig, default: Option<&Self>) -> Self {
         let mut conf = default.map_or_else(Self::new, Self::duplicate);
-        let default = std::mem::replace(&mut conf.raw, said);
+        let default = std::mem::replace(&mut conf.raw, set);
         for entry in default.iter().filter(|entry| entry.is_modified) {
-            // A value that one of the two accepts, the other does too.
+            // Both accept the same values.
             let _ = conf.raw.set(entry.property, &entry.value);
         }
         conf
     }
 
-    /// Adds what was said of the topic to a client's configuration.
+    /// Adds the explicitly set topic properties to a client's configuration.
     pub(crate) fn add_to(&self, raw: &mut RawConfig) {
         let entries = self.raw.iter().filter(|entry| entry.is_modified && entry.value != "inherit");
         for entry in entries.filter(|entry| !OLD_CONSUMER.contains(&entry.property)) {
-            // A value that one topic accepts, the other does too, or it keeps its own.
+            // Both accept the same values; otherwise the topic keeps its own.
             let _ = raw.set(entry.property, &entry.value);
         }
     }
 }
 
-/// Properties that only the older consumer's calls read. Some of these names mean something else in a client's
+/// Properties that only the older consumer's calls read. Some of these names have another meaning in a client's
 /// configuration.
 pub(crate) const OLD_CONSUMER: [&str; 6] = [
     "auto.commit.enable",
@@ -128,7 +128,7 @@ export!(
             errstr.put(errstr_size, "no topic configuration, or no name");
             return CONF_INVALID;
         };
-        // A property of clients does not apply to a topic.
+        // Client properties do not apply to a topic.
         let known =
             properties::find(Scope::Topic, &name).is_none_or(|property| property.scope == Scope::Topic);
         if !known {

@@ -1,7 +1,7 @@
-//! The application's functions for sockets, host names and files, in place of the system's.
+//! The application's functions for sockets, host names and files, which replace those of the system.
 //!
-//! I/O threads call them, and the resolver's thread; both serve all clients of the process. What a function returns is
-//! checked before anything relies on it. Once `rd_kafka_destroy()` has returned none of them is called any more: the
+//! They are called by I/O threads and by the resolver's thread, which serve all clients of the process. The result of a
+//! function is checked before it is used. Once `rd_kafka_destroy()` has returned none of them is called any more: the
 //! memory behind the opaque pointer is the application's.
 
 use std::{
@@ -34,7 +34,7 @@ use crate::{
     },
 };
 
-/// A client's sockets, as far as the application makes them.
+/// The socket functions of a client's application.
 #[derive(Debug)]
 pub(crate) struct AppTransport {
     socket: Option<SocketCb>,
@@ -42,18 +42,18 @@ pub(crate) struct AppTransport {
     close: Option<CloseSocketCb>,
     resolve: Option<ResolveCb>,
     opaque: Opaque,
-    /// What `resolve_cb` is told to look for.
+    /// The hints for `resolve_cb`.
     family: c_int,
     gate: Gate,
     /// Descriptors from `socket_cb` that are not closed yet.
     open: Mutex<BTreeSet<RawFd>>,
 }
 
-/// More entries of one list than this are not looked at: it may go in a circle.
+/// The maximum number of entries that are read from a list, which could be circular.
 const MAX_ENTRIES: usize = 1000;
 
 impl AppTransport {
-    /// `None` if the application leaves all of it to the system.
+    /// Returns the transport; `None` if the application set none of the functions.
     pub(crate) fn of(conf: &Conf, family: Option<&str>) -> Option<Self> {
         let Callbacks { socket, connect, closesocket, resolve, .. } = conf.callbacks;
         let is_requested =
@@ -74,13 +74,13 @@ impl AppTransport {
         })
     }
 
-    /// Stops all calls of the application's functions. Waits for calls in progress, unless this is one of them; the error
-    /// names one that did not return.
+    /// Stops all calls of the application's functions. Waits for calls in progress, except one of this thread; the
+    /// error names one that did not return.
     pub(crate) fn shut(&self, until: Instant) -> Result<(), &'static str> {
         self.gate.shut(until)
     }
 
-    /// Calls a function of the application's. The second result is what `errno` said afterwards.
+    /// Calls a function of the application. The second result is the value of `errno` afterwards.
     fn call<R>(
         &self,
         name: &'static str,
@@ -111,9 +111,9 @@ impl AppTransport {
         hints.ai_socktype = libc::SOCK_STREAM;
         hints.ai_protocol = libc::IPPROTO_TCP;
         let mut list: *mut libc::addrinfo = ptr::null_mut();
-        // The function that returned a list frees it, also while the client is being destroyed.
+        // The function that returned a list also frees it, even while the client is being destroyed.
         let _pass = self.enter("resolve_cb")?;
-        // SAFETY: the application's function, with texts, hints and a place for the list that live until it returns.
+        // SAFETY: the application's function gets texts, hints and an address for the list that live until it returns.
         let (result, errno) = self.call("resolve_cb", |opaque| unsafe {
             callback(node.as_ptr(), service.as_ptr(), &raw const hints, &raw mut list, opaque)
         })?;
@@ -124,13 +124,13 @@ impl AppTransport {
             let why = if result == libc::EAI_SYSTEM { errno.to_string() } else { gai_text(result) };
             return Err(failed("resolve_cb", &format!("returned {result}: {why}")));
         }
-        // SAFETY: the list is what the function says it is: entries of which each is NULL or readable.
+        // SAFETY: the function returned a list of `addrinfo`: each pointer to the next entry is NULL or readable.
         let entries = std::iter::successors(unsafe { list.as_ref() }, |one| unsafe { one.ai_next.as_ref() });
         // SAFETY: as above.
         let addresses: Vec<_> =
             entries.take(MAX_ENTRIES).filter_map(|one| unsafe { address_of(one, port) }).collect();
         if !list.is_null() {
-            // SAFETY: this is how the interface says that the list is not needed any more.
+            // SAFETY: the header documents this call as the one that frees the list.
             self.call("resolve_cb", |opaque| unsafe {
                 callback(ptr::null(), ptr::null(), ptr::null(), &raw mut list, opaque)
             })?;
@@ -159,7 +159,8 @@ impl Transport for AppTransport {
         if !self.open.lock().insert(fd) {
             return Err(failed("socket_cb", &format!("returned {fd}, which is in use already")));
         }
-        // SAFETY: it is open, the application hands it over, and no other connection of the client has it.
+        // SAFETY: the descriptor is open, the application passes its ownership, and no other connection of the client
+        // has it.
         Ok(unsafe { TcpStream::from_raw_fd(fd) })
     }
 
@@ -171,7 +172,7 @@ impl Transport for AppTransport {
         let address_of_broker = broker.split('/').next().unwrap_or_default();
         let (fd, name) = (socket.as_raw_fd(), CString::new(address_of_broker).unwrap_or_default());
         let (storage, length) = raw_address(address);
-        // SAFETY: the application's function, with an address and a text that live until it returns.
+        // SAFETY: the application's function gets an address and a text that live until it returns.
         let (result, _) = self.call("connect_cb", |opaque| unsafe {
             callback(fd, (&raw const storage).cast(), length, name.as_ptr(), opaque)
         })?;
@@ -187,7 +188,7 @@ impl Transport for AppTransport {
     }
 
     fn close(&self, socket: TcpStream) {
-        // It may be gone already: the application's connect or close function may have closed it.
+        // The descriptor may be closed already, by the application's connect or close function.
         let fd = socket.into_raw_fd();
         self.open.lock().remove(&fd);
         if let Some(callback) = self.close {
@@ -196,7 +197,7 @@ impl Transport for AppTransport {
                 return;
             }
         }
-        // SAFETY: the descriptor was this socket's, and nothing closed it.
+        // SAFETY: the descriptor was this socket's, and is not closed yet.
         unsafe { libc::close(fd) };
     }
 
@@ -212,8 +213,8 @@ impl Transport for AppTransport {
     }
 }
 
-/// How a client opens files: in calls of the application's, and on the thread that writes offsets, which ends before the
-/// client does.
+/// The functions by which a client opens files: in calls of the application, and on the thread that writes offsets,
+/// which ends before the client does.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Opener {
     open: Option<OpenCb>,
@@ -225,7 +226,7 @@ impl Opener {
         Self { open: conf.callbacks.open, opaque: conf.opaque }
     }
 
-    /// Opens a file to read it.
+    /// Opens a file for reading.
     pub(crate) fn read(self, path: &Path) -> io::Result<File> {
         match self.open {
             None => File::open(path),
@@ -233,7 +234,7 @@ impl Opener {
         }
     }
 
-    /// Opens an empty file to write it, whether it is there or not.
+    /// Opens a file for writing, creates it if necessary, and empties it.
     pub(crate) fn create(self, path: &Path) -> io::Result<File> {
         let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC;
         match self.open {
@@ -247,7 +248,7 @@ impl Opener {
         let name = CString::new(path.as_os_str().as_bytes())?;
         let opaque = self.opaque;
         let called = catch_unwind(AssertUnwindSafe(|| {
-            // SAFETY: the application's function, with a text that lives until it returns.
+            // SAFETY: the application's function gets a text that lives until it returns.
             let fd = unsafe { callback(name.as_ptr(), flags, 0o644, opaque.0) };
             (fd, io::Error::last_os_error())
         }));
@@ -259,7 +260,7 @@ impl Opener {
         if !is_regular_file(fd) {
             return Err(failed("open_cb", &format!("returned {fd}, which is no open regular file")));
         }
-        // SAFETY: it is open, and the application hands it over.
+        // SAFETY: the descriptor is open, and the application passes its ownership.
         Ok(unsafe { File::from_raw_fd(fd) })
     }
 }
@@ -279,7 +280,7 @@ fn failed(name: &str, what: &str) -> io::Error {
 fn is_stream_socket(fd: RawFd) -> bool {
     let mut kind: c_int = 0;
     let mut size = size_of::<c_int>() as libc::socklen_t;
-    // SAFETY: the kernel checks the descriptor; the result's place and its size are right.
+    // SAFETY: the kernel checks the descriptor; the addresses of result and size are valid.
     let status = unsafe {
         libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_TYPE, (&raw mut kind).cast(), &raw mut size)
     };
@@ -287,13 +288,13 @@ fn is_stream_socket(fd: RawFd) -> bool {
 }
 
 fn gai_text(code: c_int) -> String {
-    // SAFETY: the result is a text for every number.
+    // SAFETY: the function returns a text for every number.
     unsafe { CStr::from_ptr(libc::gai_strerror(code)) }.to_string_lossy().into_owned()
 }
 
-/// An address as C has it, with its length.
+/// Returns an address as C has it, with its length.
 fn raw_address(address: SocketAddr) -> (libc::sockaddr_storage, c_int) {
-    // SAFETY: all zeroes is a valid address; it has room for every kind, and is aligned for each.
+    // SAFETY: all zeroes is a valid `sockaddr_storage`, which has the size and the alignment for every kind of address.
     unsafe {
         let mut storage: libc::sockaddr_storage = std::mem::zeroed();
         let length = match address {
@@ -318,7 +319,7 @@ fn raw_address(address: SocketAddr) -> (libc::sockaddr_storage, c_int) {
     }
 }
 
-/// The address of an entry; `port` where the entry has none.
+/// Returns the address of an entry; `port` replaces a missing port.
 ///
 /// # Safety
 ///
@@ -353,7 +354,7 @@ mod tests {
     use super::*;
 
     fn transport() -> AppTransport {
-        // SAFETY: a configuration that is given back.
+        // SAFETY: the ownership of the configuration passes to this call.
         let conf =
             unsafe { crate::ffi::quarantine::HandleBox::from_raw(crate::client::conf::rd_kafka_conf_new()) }
                 .unwrap();
@@ -373,7 +374,7 @@ mod tests {
     const HERE: &str = "127.0.0.1:9";
 
     #[test]
-    fn a_function_that_panics_is_an_error_that_names_it() {
+    fn panicking_function_is_an_error_that_names_it() {
         unsafe extern "C-unwind" fn socket(_: c_int, _: c_int, _: c_int, _: *mut c_void) -> c_int {
             panic!("no socket today");
         }
@@ -415,7 +416,7 @@ mod tests {
         assert_eq!(error.to_string(), "the application's resolve_cb panicked");
         assert!(is_stream_socket(fd));
         broken.close(made);
-        // Nothing of it is left behind: all calls have returned.
+        // All calls have returned.
         broken.shut(Instant::now()).unwrap();
     }
 
@@ -455,7 +456,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_go_to_c_and_back() {
+    fn addresses_survive_conversion_to_c() {
         for text in ["127.0.0.1:9092", "[fe80::1%3]:9092", "[::1]:1"] {
             let address: SocketAddr = text.parse().unwrap();
             let (mut storage, length) = raw_address(address);
@@ -463,7 +464,7 @@ mod tests {
             let mut entry: libc::addrinfo = unsafe { std::mem::zeroed() };
             entry.ai_addr = (&raw mut storage).cast();
             entry.ai_addrlen = length as libc::socklen_t;
-            // SAFETY: the address has so many bytes.
+            // SAFETY: the address has this number of bytes.
             unsafe {
                 assert_eq!(address_of(&entry, 1), Some(address));
                 entry.ai_addrlen -= 1;

@@ -1,4 +1,4 @@
-//! `rd_kafka_yield`: a callback asks the poll that called it to return.
+//! `rd_kafka_yield`: a callback makes the poll that called it return.
 
 use std::cell::Cell;
 
@@ -6,12 +6,12 @@ thread_local! {
     static YIELD: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Lets the poll of this thread return after the callback.
+/// Makes the poll of this thread return after the callback.
 pub(crate) fn ask_to_yield() {
     YIELD.set(true);
 }
 
-/// True if the callback that just returned asked its poll to return.
+/// Returns true if the callback that just returned called `rd_kafka_yield`.
 pub(crate) fn take_yield() -> bool {
     YIELD.replace(false)
 }

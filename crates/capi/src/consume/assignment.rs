@@ -1,9 +1,9 @@
-//! The partitions that a consumer with a `group.id` is assigned.
+//! The partitions that are assigned to a consumer with a `group.id`.
 //!
 //! # Pitfalls
 //!
-//! - NULL has a meaning as a list (`rd_kafka_assign`: nothing; `rd_kafka_commit`: everything stored). A list that was
-//!   destroyed is refused instead of being treated as NULL (`table.c`).
+//! - A NULL list has a meaning of its own (`rd_kafka_assign`: nothing; `rd_kafka_commit`: all stored offsets). A
+//!   destroyed list is refused instead of being treated as NULL (`table.c`).
 
 use std::{ptr, sync::Arc};
 
@@ -41,12 +41,12 @@ impl Client {
             queues.iter().map(|(partition, queue)| (partition.clone(), queue.route())).collect()
         };
         for ((topic, partition), route) in routes {
-            // A partition that is not assigned has no route. The consumer notifies the application.
+            // Partitions that are not assigned have no route. The consumer notifies the application.
             let _ = consumer.core().set_route(&topic, partition, route);
         }
     }
 
-    /// Returns the queue of a partition, which is created by the first call, and whether it is new.
+    /// Returns the queue of a partition, which the first call creates, and whether it is new.
     pub(super) fn partition_queue(
         &self,
         consumer: &Consumer,
@@ -188,7 +188,7 @@ export!(
                 }
                 client.commit_at_once(consumer);
                 let result = consumer.incremental_unassign(&pairs).map_err(|error| match error.kind() {
-                    // A partition that is not assigned is a wrong argument here.
+                    // Here, a partition that is not assigned is an invalid argument.
                     ErrorKind::State => ErrorObject::new(code::_INVALID_ARG, error.to_string()),
                     _ => ErrorObject::from(&error),
                 });

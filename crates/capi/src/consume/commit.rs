@@ -1,4 +1,4 @@
-//! Commits: those of the application, and those that a consumer does by itself.
+//! Commits by the application, and automatic commits.
 
 use std::{
     ffi::{c_int, c_void},
@@ -40,10 +40,10 @@ use crate::{
 /// The queue for the outcome of a commit, and the callback and pointer for it.
 type Recipient = (Arc<Queue>, Option<ListCb>, Opaque);
 
-/// How long a commit goes on trying.
+/// How long a commit is retried.
 const COMMIT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A commit: its offsets in the order of their partitions, and the other partitions of the list that callbacks get.
+/// A commit: its offsets in the order of their partitions, and the list's other partitions, which callbacks get, too.
 struct Commit {
     offsets: Vec<GroupOffset>,
     /// Partitions of the application's list, or else of the assignment, that have no offset.
@@ -51,7 +51,7 @@ struct Commit {
 }
 
 impl Commit {
-    /// Commits the offsets of a list; without a list those that are stored.
+    /// Commits the offsets of a list; without a list, the stored offsets.
     fn of(client: &Client, consumer: &Consumer, list: Option<&List>) -> Self {
         let Some(list) = list else {
             return Self::of_stored(consumer, client.offsets().uncommitted(consumer));
@@ -110,20 +110,20 @@ impl Commit {
     }
 }
 
-/// Puts offsets into the order of their partitions.
+/// Sorts offsets by partition.
 fn sorted(mut offsets: Vec<GroupOffset>) -> Vec<GroupOffset> {
     offsets.sort_by(|one, other| (&one.topic, one.partition).cmp(&(&other.topic, other.partition)));
     offsets
 }
 
 impl Client {
-    /// The application gets messages of a partition.
+    /// Handles the delivery of a partition's messages to the application.
     pub(crate) fn note_consumed(&self, consumer: &Consumer, topic: &str, partition: i32) {
         self.offsets().note_consumed(topic, partition);
         self.remind_of_commits(consumer);
     }
 
-    /// Sees to it that what is kept is committed in time, whether the application calls then or not.
+    /// Schedules the automatic commit of stored offsets, which does not depend on calls of the application.
     pub(super) fn remind_of_commits(&self, consumer: &Consumer) {
         let Some(at) = self.offsets().take_next_reminder() else { return };
         let (done, reminder) = completion();
@@ -131,7 +131,7 @@ impl Client {
         consumer.handle().command(Command::Remind(Reminder { after, done }));
         let me = self.weak();
         task::spawn(async move {
-            // It comes on an I/O thread, or is dropped if the client ends.
+            // Runs on an I/O thread; dropped if the client ends.
             if reminder.await.is_some()
                 && let Some(client) = me.upgrade()
                 && !client.is_closing()
@@ -146,8 +146,8 @@ impl Client {
         });
     }
 
-    /// Commits stored offsets before their partitions are given up. Waits for that commit and for commits in flight, up to
-    /// `timeout`.
+    /// Commits stored offsets before their partitions are revoked. Waits for that commit and for commits in flight, up
+    /// to `timeout`.
     pub(crate) fn commit_before_leaving(&self, consumer: &Consumer, timeout: Duration) {
         let until = Instant::now() + timeout;
         let offsets = self.offsets().uncommitted_by_itself(consumer);
@@ -155,7 +155,7 @@ impl Client {
         self.offsets().wait_for_commits(until);
     }
 
-    /// A partition is not read any more by the older calls.
+    /// Handles the end of reading a partition by the older calls.
     pub(crate) fn stop_older(&self, consumer: &Consumer, topic: &str, partition: i32, timeout: Duration) {
         let mut offsets = self.offsets().uncommitted_by_itself(consumer);
         offsets.retain(|offset| *offset.topic == *topic && offset.partition == partition);
@@ -171,7 +171,7 @@ impl Client {
         }
     }
 
-    /// Commits what is stored, if that is done by itself, without waiting for what is due.
+    /// Commits the stored offsets, if automatic commits are enabled, without waiting for the interval.
     pub(crate) fn commit_at_once(&self, consumer: &Consumer) {
         let offsets = self.offsets().uncommitted_by_itself(consumer);
         if !offsets.is_empty() {
@@ -185,14 +185,14 @@ impl Client {
         self.offsets().forget_all();
     }
 
-    /// Reports an automatic commit of the group, if the application asked for the outcome.
+    /// Reports an automatic commit of the group, if the application requested the outcome.
     pub(crate) fn report_automatic_commit(
         &self,
         consumer: &Consumer,
         offsets: &[GroupOffset],
         result: &CommitResult,
     ) {
-        // The results are those of the offsets in their order.
+        // The results are in the order of the offsets.
         let Some(queue) = self.consumer_queue() else { return };
         let conf = self.conf();
         let own = conf.callbacks.offset_commit;
@@ -211,7 +211,7 @@ impl Client {
         }
     }
 
-    /// Sends a commit; its outcome becomes an entry of a queue or of the consumer's.
+    /// Sends a commit; its outcome becomes an entry of the given queue or of the consumer's.
     fn commit_later(&self, consumer: &Consumer, commit: Commit, to: Option<Recipient>) {
         let under_way = self.offsets().begin_commit();
         let result = consumer.commit_async(&commit.offsets, COMMIT_TIMEOUT);
@@ -233,7 +233,7 @@ impl Client {
         code
     }
 
-    /// Reports a commit, if the application asked for the outcome.
+    /// Reports a commit, if the application requested the outcome.
     fn push_committed(&self, code: RespErr, list: Listed, to: Option<Recipient>) {
         let conf = self.conf();
         let own = conf.callbacks.offset_commit;
@@ -247,14 +247,14 @@ impl Client {
     /// Calls the callback of a commit.
     pub(crate) fn serve_committed(&self, committed: &Committed) {
         if let Some(callback) = committed.callback {
-            // SAFETY: the application's function, with a list that lives until it returns.
+            // SAFETY: the application's function gets a list that lives until it returns.
             unsafe { callback(self.as_c(), committed.code, committed.list.as_ptr(), committed.opaque.0) };
         }
     }
 }
 
-/// Returns the code for the error of a commit. A commit that was not sent, because the generation that it belongs to is
-/// over, has the code with which the coordinator would refuse it.
+/// Returns the code for the error of a commit. A commit that was not sent because its generation is over has the code
+/// with which the coordinator would refuse it.
 fn code_of_commit(error: &Error) -> RespErr {
     if error.kind() == ErrorKind::State { code::ILLEGAL_GENERATION } else { code_of(error) }
 }
@@ -376,7 +376,7 @@ export!(
         let elements = list.elements().iter();
         let questions: Vec<_> =
             elements.map(|element| TopicPartition::new(element.name(), element.partition)).collect();
-        // The offsets of the list are reset before the request, also if it fails.
+        // The offsets of the list are reset before the request, even if it fails.
         list.elements_mut().iter_mut().for_each(|element| element.offset = OFFSET_INVALID);
         let results = match consumer.committed(&questions, timeout(timeout_ms)) {
             Ok(results) => results,

@@ -1,4 +1,4 @@
-//! The object behind every `rd_kafka_message_t` that the library hands out, and the functions that read it.
+//! The object behind every `rd_kafka_message_t` that the library returns, and the functions that read it.
 
 use std::{
     ffi::{c_char, c_int, c_void},
@@ -24,39 +24,40 @@ use crate::{
     produce::{arena::Chunk, produced::Plain, texts},
 };
 
-/// A message with the values of its accessors. C sees the first field only.
+/// A message with the values of its accessors. C sees only the first field.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) message: rd_kafka_message_t,
     pub(crate) timestamp: i64,
     home: Home,
-    /// A list: the application's of a produced message, made when first asked for of a consumed one. Until then, what
-    /// was fetched.
+    /// The headers: the application's list for a produced message. For a consumed one they are a list from the first
+    /// access on, before that the encoded headers.
     headers: *mut (),
     detail: Detail,
-    /// Of a consumed message; -1 if unknown. Of a produced one, the number of its text ([`texts`]).
+    /// Consumed: the leader epoch, -1 if unknown. Produced: the number of its error text ([`texts`]).
     pub(crate) leader_epoch: i32,
-    /// The broker that acknowledged it or sent it; -1 if unknown.
+    /// The broker that acknowledged the message or sent it; -1 if unknown.
     pub(crate) broker_id: i32,
     pub(crate) timestamp_kind: u8,
     pub(crate) status: u8,
     /// A produced message whose latency is known.
     pub(crate) is_reported: bool,
-    /// The payload is to be freed with the message.
+    /// The payload is freed with the message.
     pub(crate) frees_payload: bool,
 }
 
-/// Each consumed message is written as one, and each that is reported: none of its bytes is spare.
+/// The size matters: every consumed and every reported message is written once.
 const _: () = assert!(size_of::<Held>() == size_of::<rd_kafka_message_t>() + 48);
 
 /// The state that only produced or only consumed messages have.
 #[derive(Clone, Copy, Debug)]
 enum Detail {
-    /// Produced: microseconds, the time of the call and later what passed until the report; -1 of what was never sent.
+    /// Produced: the time of the call in microseconds, and after the report the time since the call; -1 for a message
+    /// that was never sent.
     Latency(Micros),
-    /// Consumed: `headers` points to `count` headers in `bytes` bytes of the slab's memory. With a count of zero it is a
-    /// list.
+    /// Consumed: `headers` points to `count` headers in `bytes` bytes of the slab's memory. If the count is zero,
+    /// `headers` is a list.
     EncodedHeaders { bytes: u32, count: u32 },
 }
 
@@ -64,7 +65,7 @@ enum Detail {
 #[repr(C, packed(4))]
 struct Micros(i64);
 
-/// Where a message's memory belongs: a pointer, with what it points to in its lowest two bits.
+/// The owner of a message's memory: a pointer, whose lowest two bits say what it points to.
 #[derive(Clone, Copy, Debug)]
 struct Home(*mut ());
 
@@ -74,15 +75,15 @@ pub(crate) enum Owner {
     Arena(*mut Chunk),
     /// A slab of consumed messages.
     Slab(*const Slab),
-    /// Itself: an error, with its text and its topic.
+    /// The message itself: an error message, with its text and its topic.
     Alone(*mut Lonely),
-    /// Others: the message was given back, or is a report's.
+    /// None: the message was destroyed, or belongs to a report.
     Gone,
 }
 
 const _: () = assert!(align_of::<Chunk>() >= 4 && align_of::<Slab>() >= 4 && align_of::<Lonely>() >= 4);
 
-/// An error as a message.
+/// Returns an error as a message.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Lonely {
@@ -92,24 +93,24 @@ pub(crate) struct Lonely {
     topic: Option<Object<rd_kafka_topic_t>>,
 }
 
-/// Consumed messages of one partition, counted together: the slab is free when each was given back.
+/// Consumed messages of one partition, counted together: the slab is freed when the last message is destroyed.
 #[derive(Debug)]
 pub(crate) struct Slab {
-    /// The number of messages that the application has or may get yet, and one more while the queue hands them out.
+    /// The number of messages that the application has or may still get, plus one while the queue returns them.
     users: AtomicUsize,
-    /// The first of the messages. They are only reached through this pointer: C may write to them.
+    /// The first message. Messages are only accessed through this pointer: C may write to them.
     first: *mut Held,
     messages: Vec<Held>,
-    /// The memory that keys and values are in.
+    /// The buffer that contains keys and values.
     fetched: Arc<FetchedRecords>,
-    /// What the messages point to.
+    /// The topic to which the messages point.
     #[allow(dead_code, reason = "it is kept alive")]
     topic: Object<rd_kafka_topic_t>,
 }
 
 const TIMESTAMP_CREATE_TIME: u8 = 1;
 const TIMESTAMP_LOG_APPEND_TIME: u8 = 2;
-/// Messages per slab: few enough to stay in the cache from decoding to the application.
+/// Messages per slab: a number that fits into the cache from decoding to the application.
 const SLAB: usize = 128;
 
 impl Held {
@@ -146,11 +147,11 @@ impl Held {
         }
     }
 
-    /// The report of a plain message, without its fate.
+    /// Returns the report of a plain message, without its outcome.
     ///
     /// # Safety
     ///
-    /// The message is there as long as its report.
+    /// The message lives as long as its report.
     #[inline]
     pub(crate) unsafe fn of_plain(plain: *mut Plain) -> Self {
         // SAFETY: by the contract of this function.
@@ -158,7 +159,7 @@ impl Held {
         Self::made(plain.topic, parts, plain.opaque, plain.timestamp, plain.called_at())
     }
 
-    /// A message of which nothing else is kept, to be looked at while its payload and key are there.
+    /// Returns a temporary message for functions that read it, valid as long as its payload and key.
     pub(crate) fn of_record(
         topic: *const rd_kafka_topic_t,
         payload: Option<&[u8]>,
@@ -250,13 +251,13 @@ impl Held {
         }
     }
 
-    /// The message that C points to, with what stands behind it.
+    /// Returns the message behind a pointer of C, with its private part.
     ///
     /// # Safety
     ///
-    /// `message` is NULL or was handed out by this library and not given back.
+    /// `message` is NULL or was returned by this library and not destroyed.
     pub(crate) unsafe fn of<'a>(message: *const rd_kafka_message_t) -> Option<&'a mut Self> {
-        // SAFETY: every message handed out is the first field of a `Held`.
+        // SAFETY: every message that the library returns is the first field of a `Held`.
         unsafe { message.cast_mut().cast::<Self>().as_mut() }
     }
 
@@ -292,7 +293,8 @@ impl Held {
         self.home.owner()
     }
 
-    /// Microseconds from the call to the report, or the time of the call before it; -1 of what was not produced.
+    /// Returns the microseconds from the call to the report, or the time of the call before it; -1 for messages that
+    /// were not produced.
     pub(crate) fn latency(&self) -> i64 {
         match self.detail {
             Detail::Latency(Micros(latency)) => latency,
@@ -304,13 +306,13 @@ impl Held {
         self.detail = Detail::Latency(Micros(micros));
     }
 
-    /// Returns the headers if they are a list already, or else NULL.
+    /// Returns the headers if they are a list already, otherwise NULL.
     #[inline]
     pub(crate) fn header_list(&self) -> *mut Headers {
         if self.encoded_headers().is_some() { ptr::null_mut() } else { self.headers.cast() }
     }
 
-    /// Returns the old list, which the caller owns from here on.
+    /// Replaces the list. Returns the old list, which the caller owns.
     #[inline]
     pub(crate) fn replace_header_list(&mut self, headers: *mut Headers) -> *mut Headers {
         let old = self.header_list();
@@ -321,7 +323,7 @@ impl Held {
         old
     }
 
-    /// Bytes and number of the headers that are not a list yet.
+    /// Returns the bytes and the number of the headers that are not a list yet.
     #[inline]
     const fn encoded_headers(&self) -> Option<(usize, u32)> {
         match self.detail {
@@ -330,7 +332,7 @@ impl Held {
         }
     }
 
-    /// A new list of the headers that are not a list yet.
+    /// Creates a list of the headers that are not a list yet.
     fn decoded_headers(&self) -> Option<*mut Headers> {
         let (len, count) = self.encoded_headers()?;
         // SAFETY: the bytes are in the slab's buffer, which lives as long as its messages.
@@ -341,8 +343,8 @@ impl Held {
         Some(Headers::new(list).into_raw())
     }
 
-    /// Takes the list of the headers out; NULL if there are none. A consumed message has its headers also afterwards, as a
-    /// list of its own, because they are in what was fetched.
+    /// Detaches the list of the headers; NULL if there are none. A consumed message keeps its headers, from which a
+    /// further list is created, because they are in the fetched data.
     fn detach_headers(&mut self) -> *mut Headers {
         if let Some(list) = self.decoded_headers() {
             return list;
@@ -359,11 +361,11 @@ impl Held {
         list
     }
 
-    /// The headers, which are made a list.
+    /// Returns the headers, which become a list.
     fn make_header_list(&mut self) -> *mut Headers {
         if let Some(list) = self.decoded_headers() {
             self.replace_header_list(list);
-            // SAFETY: it was just made.
+            // SAFETY: the list was just created.
             unsafe { Headers::give_to_message(list) };
         }
         self.header_list()
@@ -398,7 +400,7 @@ impl Home {
 }
 
 impl Slab {
-    /// A slab of the next messages of a walk; it may have none.
+    /// Creates a slab of the next messages of a walk, possibly without any.
     pub(crate) fn new(walk: &mut PieceWalk, topic: Object<rd_kafka_topic_t>) -> *const Self {
         let (fetched, rkt) = (Arc::clone(walk.fetched()), topic.as_c());
         let mut slab = Box::<Self>::new_uninit();
@@ -407,7 +409,7 @@ impl Slab {
         walk.run(SLAB, |message| messages.push(Held::consumed(message, rkt, home)));
         let (users, first) = (AtomicUsize::new(1 + messages.len()), messages.as_mut_ptr());
         slab.write(Self { users, first, messages, fetched, topic });
-        // SAFETY: it was just written.
+        // SAFETY: the slab was just written.
         Box::into_raw(unsafe { slab.assume_init() })
     }
 
@@ -419,11 +421,12 @@ impl Slab {
         &self.fetched
     }
 
-    /// Hands out a message, which has to be given back by [`Slab::release`]. It was counted when the slab was made.
+    /// Returns a message to the application, which destroys it by [`Slab::release`]. Its use was counted when the slab
+    /// was created.
     ///
     /// # Safety
     ///
-    /// The slab is there, and the message was not handed out before.
+    /// The slab is alive, and the message was not returned before.
     #[inline]
     pub(crate) unsafe fn hand_out(slab: *const Self, index: usize) -> *mut rd_kafka_message_t {
         // SAFETY: by the contract of this function; a message that was handed out has one owner.
@@ -433,7 +436,7 @@ impl Slab {
         }
     }
 
-    /// Gives back a number of uses.
+    /// Gives up a number of uses.
     ///
     /// # Safety
     ///
@@ -442,13 +445,13 @@ impl Slab {
     pub(crate) unsafe fn release(slab: *const Self, uses: usize) {
         // SAFETY: the slab lives as long as it has uses.
         if unsafe { &*slab }.users.fetch_sub(uses, Ordering::AcqRel) == uses {
-            // SAFETY: that was the last one, and slabs come from `into_raw`.
+            // SAFETY: that was the last use, and slabs come from `into_raw`.
             drop(unsafe { Box::from_raw(slab.cast_mut()) });
         }
     }
 }
 
-/// An error as a message that has to be destroyed.
+/// Returns an error as a message that has to be destroyed.
 pub(crate) fn error_message(
     code: RespErr,
     text: &str,
@@ -482,8 +485,8 @@ pub(crate) fn error_message(
         frees_payload: false,
     };
     let lonely = Box::into_raw(Box::new(Lonely { held, text, topic }));
-    // SAFETY: it was just created, and there is no other pointer to it. The pointer to itself distinguishes it from a
-    // message of the application.
+    // SAFETY: the message was just created, and there is no other pointer to it. The pointer to itself distinguishes it
+    // from a message of the application.
     unsafe {
         (*lonely).held.home = Home::of(Owner::Alone(lonely));
         (*lonely).held.message.private = lonely.cast();
@@ -496,15 +499,15 @@ export!(
     fn rd_kafka_message_destroy(message: PartMut<rd_kafka_message_t>) {
         let Some(held) = Held::passed_mut(message) else { return };
         match held.owner() {
-            // A report's message belongs to the report.
+            // The message of a report belongs to the report.
             Owner::Arena(_) | Owner::Gone => {}
             Owner::Slab(slab) => {
                 held.home = Home::GONE;
                 held.release_parts();
-                // SAFETY: this message's use was counted when it was handed out.
+                // SAFETY: this message's use was counted when it was returned.
                 unsafe { Slab::release(slab, 1) };
             }
-            // SAFETY: an error belongs to itself alone.
+            // SAFETY: an error message has no other owner.
             Owner::Alone(lonely) => drop(unsafe { Box::from_raw(lonely) }),
         }
     }
@@ -517,7 +520,8 @@ export!(
         if !message.err.is_error() {
             return ptr::null();
         }
-        // Only an error of ours points to itself, and has its text as its payload. The message may be the application's own.
+        // Only an error message of the library points to itself, and has its text as its payload. The message may be
+        // the application's own.
         if std::ptr::eq(message.private.cast(), message) {
             message.payload.cast()
         } else {
@@ -595,7 +599,7 @@ export!(
             if !headers.is_null() && std::ptr::eq(held.header_list(), headers) {
                 return;
             }
-            // SAFETY: NULL or a list. Another message's list, or one that is gone, is not taken.
+            // SAFETY: NULL or a list. A list of another message and a destroyed list are refused.
             if !headers.is_null() && unsafe { !Headers::give_to_message(headers) } {
                 return;
             }

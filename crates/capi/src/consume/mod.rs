@@ -4,10 +4,10 @@
 //! |---|---|
 //! | [`consumer`] | the consumer behind a handle, and its end |
 //! | [`assignment`] | the partitions of a consumer with a `group.id` |
-//! | [`position`] | pause, resume, position, seek; [`offset_spec`] is an offset in the interface's numbers |
+//! | [`position`] | pause, resume, position, seek; [`offset_spec`] converts the interface's offsets |
 //! | [`poll`] | messages from a queue |
 //! | [`simple`] | the older calls, which name a topic and a partition |
-//! | [`message`], [`fetched`] | messages in slabs, and how a queue gets them |
+//! | [`message`], [`fetched`] | messages in slabs, and how queues fill them |
 //! | [`offsets`], [`commit`], [`store`] | offsets that the application stored or committed |
 //! | [`offset_file`], [`offset_files`] | offsets that are kept in files |
 //! | [`watermarks`] | the first and last offsets of partitions, and those of timestamps |

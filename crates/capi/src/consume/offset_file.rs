@@ -1,9 +1,9 @@
-//! Offsets of the older consumer in files (`offset.store.method=file`): one for each partition, with the offset to go on
-//! from as a line of text.
+//! Offsets of the older consumer in files (`offset.store.method=file`): one file for each partition, with the offset of
+//! the next message as a line of text.
 //!
-//! A file is written beside the old one and put in its place, so that a crash leaves the old or the new offset. A thread
-//! of the client writes at the interval of `auto.commit.interval.ms`; it starts with the first file. Starting, stopping
-//! and destroying read and write in the application's own call. No I/O thread touches a file.
+//! A new file is written beside the old one and renamed over it, so that a crash leaves the old or the new offset. A
+//! thread of the client writes at the interval of `auto.commit.interval.ms`; it starts with the first file. Starting,
+//! stopping and destroying read and write in the application's own call. No I/O thread accesses a file.
 //!
 //! # Pitfalls
 //!
@@ -38,29 +38,29 @@ pub(super) struct State {
     pub(super) is_over: bool,
 }
 
-/// Where the file of a partition is.
+/// The state of a partition's file.
 #[derive(Debug)]
 pub(super) enum Slot {
     Here(OffsetFile),
-    /// A thread writes it, without the lock: `open_cb` and errors reach the application.
+    /// A thread writes the file, without the lock: `open_cb` and errors call the application.
     WrittenBy(ThreadId),
 }
 
 #[derive(Debug)]
 pub(super) struct OffsetFile {
     pub(super) path: PathBuf,
-    /// `auto.commit.interval.ms`, with `auto.commit.enable`.
+    /// `auto.commit.interval.ms`, if `auto.commit.enable` is set.
     pub(super) interval: Option<Duration>,
-    /// `offset.store.sync.interval.ms`: zero syncs each write, `None` none.
+    /// `offset.store.sync.interval.ms`: zero syncs each write; `None` never syncs.
     pub(super) sync_interval: Option<Duration>,
     pub(super) next_write: Instant,
     pub(super) last_sync: Instant,
     pub(super) written: Option<i64>,
-    /// That it can't be written was told.
+    /// True once an error of writing was reported.
     pub(super) is_reported: bool,
 }
 
-/// A file with more bytes than this holds no offset.
+/// The maximum size: a longer file contains no offset.
 const MOST_BYTES: u64 = 64;
 
 impl OffsetFiles {
@@ -77,7 +77,7 @@ impl OffsetFiles {
         }
     }
 
-    /// Takes a file that is due out, to be written without the lock.
+    /// Takes a file that is due, to be written without the lock.
     pub(super) fn take_due(&self, now: Instant) -> Option<((String, i32), Duration, OffsetFile)> {
         let mut state = self.state.lock();
         for (partition, slot) in &mut state.files {
@@ -91,7 +91,7 @@ impl OffsetFiles {
         None
     }
 
-    /// Puts a file back that was written, unless its partition was stopped meanwhile.
+    /// Returns a file that was written, unless its partition was stopped meanwhile.
     pub(super) fn put_back(&self, partition: &(String, i32), file: OffsetFile) {
         let mut state = self.state.lock();
         if let Some(slot @ Slot::WrittenBy(_)) = state.files.get_mut(partition) {
@@ -100,7 +100,7 @@ impl OffsetFiles {
         self.changed.notify_all();
     }
 
-    /// When the next file is due.
+    /// Returns the time at which the next file is due.
     pub(super) fn next_write(&self) -> Option<Instant> {
         let state = self.state.lock();
         let due = |slot: &Slot| match slot {
@@ -131,7 +131,7 @@ impl OffsetFile {
     }
 }
 
-/// The file's name in its folder.
+/// Returns the file's name in its folder.
 pub(super) fn file_name(topic: &str, partition: i32, group: Option<&str>) -> String {
     let name = match group.filter(|group| !group.is_empty()) {
         Some(group) => format!("{topic}-{partition}-{group}.offset"),
@@ -140,15 +140,15 @@ pub(super) fn file_name(topic: &str, partition: i32, group: Option<&str>) -> Str
     name.replace('/', "%2F").replace(':', "%3A").replace('\\', "%5C")
 }
 
-/// The file: in a folder by its name, otherwise the path itself.
+/// Returns the path of the file: in a folder by its name, otherwise the configured path itself.
 pub(super) fn file_path(path: &str, name: &str) -> PathBuf {
     let path = Path::new(if path.is_empty() { "." } else { path });
     let path = if path.is_dir() { path.join(name) } else { path.to_owned() };
-    // The target of a link is written, not the link.
+    // For a link, its target is replaced.
     fs::canonicalize(&path).unwrap_or(path)
 }
 
-/// The offset in a file; `None` if there is no file or nothing in it.
+/// Reads the offset from a file; `None` if the file is missing or empty.
 pub(super) fn read(path: &Path, opener: Opener) -> Result<Option<i64>, String> {
     let file = match opener.read(path) {
         Ok(file) => file,

@@ -1,4 +1,5 @@
-//! The offset files of a client: when they begin, are written, and end.
+//! The life of a client's offset files: they are read when a partition starts, written periodically, and written for
+//! the last time when it stops.
 
 use std::{
     sync::Weak,
@@ -15,8 +16,8 @@ use crate::{
 };
 
 impl Client {
-    /// Where a partition whose offset is stored in a file begins, and from now on the file is kept; `None` if it is not
-    /// stored in one. `Err` if it begins nowhere: `auto.offset.reset` is an error.
+    /// Returns the start offset of a partition whose offset is stored in a file, and keeps the file from now on; `None`
+    /// if the partition has no file. Error: there is no start offset, because `auto.offset.reset` is an error.
     pub(crate) fn start_offset_file(
         &self,
         topic: &Topic,
@@ -91,19 +92,20 @@ impl Client {
         }
     }
 
-    /// A partition is stopped: what is stored of it is written, and the file is let go.
+    /// Stops a partition: writes its stored offset, and removes its file from the list.
     pub(crate) fn stop_offset_file(&self, topic: &str, partition: i32) {
         let key = (topic.to_owned(), partition);
         match self.offset_files().remove(&key) {
             Some(Slot::Here(mut file)) => self.write_offset_file(&key, &mut file),
-            // A function that this thread called while it writes the file came here: what it writes is the last.
+            // The thread writes this file, and called an application function that called this one: the write in
+            // progress is the last.
             Some(Slot::WrittenBy(_)) => {}
             None => return,
         }
         self.offsets().keep_in_group(topic, partition);
     }
 
-    /// The client ends: everything is written, and the thread is over.
+    /// Ends the files with the client: writes all offsets, and ends the thread.
     pub(crate) fn stop_offset_files(&self) {
         let files = self.offset_files();
         let thread = {
@@ -112,9 +114,9 @@ impl Client {
             files.changed.notify_all();
             state.thread.take()
         };
-        // It puts back what it writes.
+        // The other thread returns the file that it writes.
         if let Some(thread) = thread.filter(|thread| thread.thread().id() != thread::current().id()) {
-            // It does not panic but in the application's functions, which ends the process anyway.
+            // A join error means a panic inside the application's functions, which ends the process anyway.
             let _ = thread.join();
         }
         let left = std::mem::take(&mut files.state.lock().files);
@@ -125,7 +127,7 @@ impl Client {
         }
     }
 
-    /// Writes what is stored, if that is something new.
+    /// Writes the stored offset, if it has changed.
     fn write_offset_file(&self, (topic, partition): &(String, i32), file: &mut OffsetFile) {
         let Some(consumer) = self.consumer() else { return };
         let Some((offset, ..)) = self.offsets().stored(consumer, topic, *partition) else { return };
@@ -145,7 +147,7 @@ impl Client {
         }
     }
 
-    /// Writes the files that are due; results when to come again.
+    /// Writes the files that are due; returns when the next one is due.
     fn write_due_offset_files(&self) -> Option<Instant> {
         let now = Instant::now();
         let files = self.offset_files();
@@ -158,7 +160,7 @@ impl Client {
     }
 }
 
-/// The thread: writes what is due, until the client ends.
+/// Runs the thread: writes due files until the client ends.
 fn run(client: &Weak<Client>) {
     let mut due = Some(Instant::now());
     loop {

@@ -1,4 +1,4 @@
-//! Offsets as the interface writes them: numbers, of which some have a meaning of their own.
+//! Offsets as the interface represents them: numbers, some of which have a special meaning.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::ffi::types::{
     OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID, OFFSET_STORED, OFFSET_TAIL_BASE, rd_kafka_topic_partition_t,
 };
 
-/// A place in the interface's numbers.
+/// Converts an offset of the interface.
 pub(super) fn offset_spec(offset: i64) -> Option<Offset> {
     match offset {
         0.. => Some(Offset::At(offset)),
@@ -20,7 +20,7 @@ pub(super) fn offset_spec(offset: i64) -> Option<Offset> {
     }
 }
 
-/// A list as places to fetch from.
+/// Converts the offsets of a list.
 pub(super) fn offset_specs(elements: &[rd_kafka_topic_partition_t]) -> Option<Vec<(String, i32, Offset)>> {
     elements
         .iter()
@@ -28,7 +28,7 @@ pub(super) fn offset_specs(elements: &[rd_kafka_topic_partition_t]) -> Option<Ve
         .collect()
 }
 
-/// True if a partition stands there twice.
+/// Returns true if a partition is in the list twice.
 pub(super) fn repeats(elements: &[rd_kafka_topic_partition_t]) -> bool {
     let mut seen = BTreeSet::new();
     !elements.iter().all(|element| seen.insert((element.name(), element.partition)))

@@ -1,8 +1,8 @@
-//! The offsets that a consumer has read so far: stored in the client first, then committed to the group, periodically or by
-//! a call.
+//! The offsets that a consumer has read: first stored in the client, then committed to the group, periodically or by a
+//! call.
 //!
-//! With `enable.auto.offset.store` the stored offset of a partition is its position, from the first message on that the
-//! application got. Commits by themselves need no call of the application and no thread: a timer of the cluster actor
+//! With `enable.auto.offset.store`, the stored offset of a partition is its position, from the first message on that
+//! the application got. Automatic commits need no call of the application and no thread: a timer of the cluster actor
 //! starts them.
 
 use std::{
@@ -41,7 +41,7 @@ pub(crate) struct Offsets {
     under_way: Arc<UnderWay>,
 }
 
-/// Commits in flight that no call waits for.
+/// The number of commits in flight that no call waits for.
 #[derive(Debug, Default)]
 struct UnderWay {
     count: Mutex<usize>,
@@ -68,38 +68,38 @@ impl Drop for OnItsWay {
 #[derive(Debug)]
 struct State {
     partitions: BTreeMap<(String, i32), Kept>,
-    /// These are kept in files, and never committed to the group.
+    /// Partitions whose offsets are stored in files, and never committed to the group.
     in_files: BTreeSet<(String, i32)>,
-    /// Offsets that the application assigned partitions with.
+    /// The offsets from which the application assigned partitions.
     assigned: BTreeMap<(String, i32), i64>,
     /// Topics of which a partition was assigned at any time.
     known_topics: BTreeSet<String>,
-    /// Partitions of which the application read something since they were assigned or a seek moved them.
+    /// Partitions whose messages the application has read since they were assigned or a seek moved them.
     read: BTreeSet<(String, i32)>,
-    /// When partitions are committed by themselves.
+    /// The timer of automatic commits.
     timer: Timer,
-    /// The same of those that the older calls read, whose topics say it.
+    /// The timers of the partitions that the older calls read, which depend on their topics.
     of_older: BTreeMap<(String, i32), Timer>,
-    /// The time for which a reminder is pending.
+    /// The time for which a timer notification is pending.
     reminder: Option<Instant>,
 }
 
-/// When something is committed by itself.
+/// A timer of automatic commits.
 #[derive(Clone, Copy, Debug, Default)]
 struct Timer {
-    /// `auto.commit.interval.ms`, if it is.
+    /// `auto.commit.interval.ms`, if automatic commits are enabled.
     interval: Option<Duration>,
-    /// Set by the first message, and from then on as long as something is kept.
+    /// The next commit. Set by the first message, and from then on as long as an offset is stored.
     next: Option<Instant>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Kept {
-    /// The application got a message: the position counts.
+    /// True if the application got a message, so that the position is the stored offset.
     is_consumed: bool,
     /// Offset, leader epoch and metadata that the application stored itself.
     stored: Option<(i64, i32, String)>,
-    /// What was committed last.
+    /// The last committed offset.
     committed: Option<i64>,
 }
 
@@ -113,7 +113,7 @@ pub(crate) struct Committed {
 }
 
 impl Offsets {
-    /// Without a group nothing is committed by itself.
+    /// Without a group there are no automatic commits.
     pub(crate) fn new(is_consumer: bool, client: impl Fn(&str) -> Option<String>) -> Self {
         let is_true = |name| client(name).is_some_and(|value| value == "true");
         let millis = client("auto.commit.interval.ms").and_then(|value| value.parse().ok()).unwrap_or(0);
@@ -148,7 +148,7 @@ impl Offsets {
         self.is_grouped.store(is_grouped, Ordering::Release);
     }
 
-    /// Returns true if the position of a partition is what is stored of it.
+    /// Returns true if the stored offset of a partition is its position.
     pub(super) const fn stores_by_position(&self) -> bool {
         self.by_position
     }
@@ -164,8 +164,8 @@ impl Offsets {
         while *count > 0 && self.under_way.completed.wait_until(&mut count, until) {}
     }
 
-    /// A partition is read by the older calls: its topic says how often its offset is committed, and the client's
-    /// configuration, which is of groups, does not.
+    /// Adds a partition that the older calls read. Its topic determines the interval of its commits; the client's
+    /// configuration applies to group members only.
     pub(crate) fn begin_older(&self, topic: &str, partition: i32, interval: Option<Duration>) {
         let timer = Timer { interval: interval.filter(|_| self.has_group), next: None };
         let (mut state, key) = (self.state.lock(), (topic.to_owned(), partition));
@@ -173,12 +173,12 @@ impl Offsets {
         state.of_older.insert(key, timer);
     }
 
-    /// The older calls read it no more.
+    /// Removes a partition that the older calls no longer read.
     pub(crate) fn end_older(&self, topic: &str, partition: i32) {
         self.state.lock().of_older.remove(&(topic.to_owned(), partition));
     }
 
-    /// The application gets messages of a partition.
+    /// Records that the application gets messages of a partition.
     pub(super) fn note_consumed(&self, topic: &str, partition: i32) {
         let (mut state, key) = (self.state.lock(), (topic.to_owned(), partition));
         state.read.insert(key.clone());
@@ -191,7 +191,7 @@ impl Offsets {
         kept.stored = None;
     }
 
-    /// The application stores an offset.
+    /// Stores an offset for the application.
     pub(super) fn store(&self, topic: &str, partition: i32, position: (i64, i32, String)) {
         let (mut state, key) = (self.state.lock(), (topic.to_owned(), partition));
         self.start_timer(&mut state, &key);
@@ -206,7 +206,7 @@ impl Offsets {
         }
     }
 
-    /// What is stored of a partition.
+    /// Returns the stored offset of a partition.
     pub(crate) fn stored(
         &self,
         consumer: &Consumer,
@@ -224,7 +224,8 @@ impl Offsets {
         }
     }
 
-    /// Returns the offset behind the last message that the application read of a partition, and that message's leader epoch.
+    /// Returns the offset behind the last message that the application read of a partition, and that message's leader
+    /// epoch.
     pub(crate) fn position(&self, consumer: &Consumer, topic: &str, partition: i32) -> Option<(i64, i32)> {
         if !self.state.lock().read.contains(&(topic.to_owned(), partition)) {
             return None;
@@ -233,7 +234,7 @@ impl Offsets {
         Some((consumer.position(topic, partition)?, leader_epoch))
     }
 
-    /// Forgets the position of a partition that is read from elsewhere now.
+    /// Removes the position of a partition that is read from another offset now.
     pub(crate) fn forget_position(&self, topic: &str, partition: i32) {
         self.state.lock().read.remove(&(topic.to_owned(), partition));
     }
@@ -243,7 +244,7 @@ impl Offsets {
         self.state.lock().known_topics.contains(topic)
     }
 
-    /// Partitions were assigned, `alone` or beside those that are assigned already.
+    /// Adds assigned partitions; with `alone`, they replace those that are assigned already.
     pub(crate) fn begin_assignment(&self, elements: &[rd_kafka_topic_partition_t], alone: bool) {
         let mut state = self.state.lock();
         if alone {
@@ -258,18 +259,18 @@ impl Offsets {
         }
     }
 
-    /// The offset that a partition was assigned with.
+    /// Returns the offset from which a partition was assigned.
     pub(crate) fn assigned(&self, topic: &str, partition: i32) -> i64 {
         let state = self.state.lock();
         state.assigned.get(&(topic.to_owned(), partition)).copied().unwrap_or(OFFSET_INVALID)
     }
 
-    /// Partitions are read from elsewhere, or no more: what was stored of them means nothing.
+    /// Removes the stored offsets of partitions that are read from another offset, or no longer.
     pub(crate) fn forget(&self, topic: &str, partition: i32) {
         self.state.lock().partitions.remove(&(topic.to_owned(), partition));
     }
 
-    /// The same of all.
+    /// Removes the stored offsets of all partitions.
     pub(crate) fn forget_all(&self) {
         self.state.lock().partitions.clear();
     }
@@ -284,12 +285,12 @@ impl Offsets {
         self.state.lock().in_files.remove(&(topic.to_owned(), partition));
     }
 
-    /// What is stored and not committed.
+    /// Returns the offsets that are stored and not committed.
     pub(super) fn uncommitted(&self, consumer: &Consumer) -> Vec<GroupOffset> {
         self.uncommitted_of(consumer, |_, _| true)
     }
 
-    /// The same of those partitions that are committed by themselves.
+    /// Returns the stored and uncommitted offsets of the partitions with automatic commits.
     pub(super) fn uncommitted_by_itself(&self, consumer: &Consumer) -> Vec<GroupOffset> {
         let is_grouped = self.is_grouped.load(Ordering::Acquire);
         self.uncommitted_of(consumer, |state, partition| {
@@ -316,7 +317,7 @@ impl Offsets {
             };
             let state = self.state.lock();
             let known = state.partitions.get(&(topic.clone(), partition)).and_then(|kept| kept.committed);
-            // An older offset does not undo a later commit.
+            // A lower offset must not undo a later commit.
             if offset >= 0 && known.is_none_or(|known| offset > known) {
                 let leader_epoch = LeaderEpoch::from_wire(leader_epoch);
                 offsets.push(GroupOffset { topic: topic.into(), partition, offset, leader_epoch, metadata });
@@ -325,7 +326,7 @@ impl Offsets {
         offsets
     }
 
-    /// Remembers what need not be committed again.
+    /// Records committed offsets, which need no further commit.
     pub(super) fn note_committed(&self, offsets: &[GroupOffset], result: &CommitResult) {
         let Ok(results) = result else { return };
         let mut state = self.state.lock();
@@ -338,7 +339,7 @@ impl Offsets {
         }
     }
 
-    /// When to remind of the next commit, if that is not known yet.
+    /// Returns when to schedule the notification for the next commit, unless it is pending already.
     pub(super) fn take_next_reminder(&self) -> Option<Instant> {
         let mut state = self.state.lock();
         let next = state.of_older.values().chain([&state.timer]).filter_map(|timer| timer.next).min()?;
@@ -370,7 +371,7 @@ impl State {
         self.of_older.get(partition).unwrap_or(&self.timer)
     }
 
-    /// Something of a partition is to be committed.
+    /// Starts the timer for a partition with an offset to commit.
     fn start_timer(&mut self, partition: &(String, i32)) {
         let timer = self.of_older.get_mut(partition).unwrap_or(&mut self.timer);
         if let (Some(interval), None) = (timer.interval, timer.next) {
@@ -378,7 +379,7 @@ impl State {
         }
     }
 
-    /// Restarts timers that are due, as long as there may be something for them to commit.
+    /// Restarts timers that are due, as long as there may be offsets for them to commit.
     fn restart_timers(&mut self, now: Instant) {
         let (partitions, of_older) = (&self.partitions, &self.of_older);
         let has_other = partitions.keys().any(|partition| !of_older.contains_key(partition));

@@ -1,4 +1,4 @@
-//! Messages from a queue: one, as many as an array holds, or by a callback.
+//! Messages from a queue: one, as many as fit into an array, or by a callback.
 
 use std::{
     ffi::{c_int, c_void},
@@ -60,7 +60,7 @@ pub(super) fn one(queue: &Arc<Queue>, client: &Client, timeout_ms: c_int) -> *mu
 ///
 /// # Safety
 ///
-/// `into` has `size` places, or is NULL.
+/// `into` has `size` elements, or is NULL.
 pub(super) unsafe fn batch(
     queue: &Arc<Queue>,
     client: &Client,
@@ -76,7 +76,7 @@ pub(super) unsafe fn batch(
     queue.pop_messages(client, &mut PollTimeout::new(timeout_ms), into, true) as isize
 }
 
-/// Hands messages to a callback until there are none, or as many as `of` says.
+/// Passes messages to a callback until there are none, or until the maximum `of` is reached.
 pub(super) fn callback(
     queue: &Arc<Queue>,
     client: &Client,
@@ -94,11 +94,12 @@ pub(super) fn callback(
     let (mut count, mut there) = (0, 0);
     while let Some(message) = queue.pop_message(client, &mut timeout) {
         if count == 0 {
-            // On a busy topic something is always there: the call takes what had come with the first message.
+            // On a busy topic there are always further messages: the call returns those that were available with the
+            // first one.
             there = 1 + queue.len();
             timeout = PollTimeout::new(0);
         }
-        // SAFETY: the application's function, with a message that lives until it returns.
+        // SAFETY: the application's function gets a message that lives until it returns.
         unsafe {
             consume_cb(message, opaque);
             rd_kafka_message_destroy(message);

@@ -1,4 +1,4 @@
-//! Pausing partitions, resuming them, and the position that each is read from.
+//! Pausing and resuming partitions, and the position of each.
 
 use std::{
     ffi::c_int,
@@ -116,7 +116,7 @@ fn seek(
     }
 }
 
-/// Seeks every element, all at once; each learns its own fate.
+/// Seeks all elements at once, and sets the error of each.
 fn seek_all(client: &Client, consumer: &Consumer, list: &mut List, timeout_ms: c_int) {
     let until = Instant::now().checked_add(timeout(timeout_ms));
     let mut begun = Vec::with_capacity(list.elements().len());

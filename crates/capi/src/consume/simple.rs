@@ -28,10 +28,10 @@ use crate::{
     },
 };
 
-/// The time that closing waits for a commit.
+/// The time limit for the last commit of a consumer that is closed.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Begins to fetch a partition for the older calls.
+/// Starts fetching a partition for the older calls.
 fn start(rkt: Ref<'_, Topic>, partition: i32, offset: i64, to: Option<Arc<Queue>>) -> c_int {
     let (Some(topic), Some(from)) = (rkt.get(), offset_spec(offset)) else { return fail(code::_INVALID_ARG) };
     if partition < 0 {
@@ -47,7 +47,7 @@ fn start(rkt: Ref<'_, Topic>, partition: i32, offset: i64, to: Option<Arc<Queue>
     if consumer.assignment().iter().any(|key| *key.topic == *topic.name() && key.partition == partition) {
         return fail(code::_CONFLICT);
     }
-    // The client may not have had brokers to start with when the topic was made.
+    // When the topic was created, the client may not have had any brokers.
     topic.set_auto_offset_reset();
     let from = match client.start_offset_file(topic, partition, from) {
         None => {
@@ -56,7 +56,7 @@ fn start(rkt: Ref<'_, Topic>, partition: i32, offset: i64, to: Option<Arc<Queue>
         }
         Some(Ok(from)) => from,
         Some(Err(text)) => {
-            // Nothing is fetched, as after any other error of the partition that `auto.offset.reset` can't mend.
+            // Nothing is fetched, as after any other error of the partition that `auto.offset.reset` can't resolve.
             let (queue, _) = client.partition_queue(consumer, topic.name(), partition);
             queue.forward(to);
             let counted = client.topic(topic.name(), None).ok().map(Topic::object);
@@ -116,7 +116,7 @@ export!(
     }
 );
 
-/// Returns the queue from which a partition is consumed by the older calls.
+/// Returns the queue from which the older calls consume a partition.
 fn started(rkt: Ref<'_, Topic>, partition: i32) -> Option<(&Topic, Arc<Queue>)> {
     let topic = rkt.get()?;
     let queues = topic.client().partition_queues().lock();

@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-/// Stores an offset of a partition that is read.
+/// Stores an offset of a partition that is being read.
 fn store(
     client: &Client,
     consumer: &Consumer,
@@ -91,7 +91,7 @@ export!(
                 "the message has no topic",
             )));
         };
-        // SAFETY: it is a topic.
+        // SAFETY: the handle is a topic.
         if unsafe { is_inherited(std::ptr::from_ref(topic)) } {
             let text =
                 "the message is of a client of the parent process; a forked child needs a client of its own";

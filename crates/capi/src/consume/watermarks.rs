@@ -19,11 +19,11 @@ use crate::{
     },
 };
 
-/// How often a broker may refuse to return an offset before a call that asks for it fails.
+/// How often a broker may refuse to return an offset before the call fails.
 const REFUSALS: u32 = 3;
 
-/// Returns the code of a query for offsets that found nothing. Missing topics, partitions and leaders have one code, and a
-/// leader that can't be reached is tried until the timeout.
+/// Returns the code of an offset query without a result. Missing topics, partitions and leaders have one code; a leader
+/// that can't be reached is retried until the timeout.
 fn code_of_offset_query(error: &ottla_core::error::Error) -> RespErr {
     match error.kind() {
         ErrorKind::UnknownTopic => code::_UNKNOWN_PARTITION,
@@ -84,7 +84,7 @@ export!(
             Ok(both) => both,
             Err(code) => return code,
         };
-        // Of what was not fetched nothing is known, which is no error.
+        // Partitions that were not fetched have no watermarks, which is no error.
         let known = consumer.cached_watermarks(&topic, partition);
         let (is_low, is_high) = known.unwrap_or((OFFSET_INVALID, OFFSET_INVALID));
         low.put(is_low);
@@ -127,16 +127,16 @@ export!(
         let has_result = results.iter().any(Result::is_ok);
         for (result, element) in results.iter().zip(list.elements_mut()) {
             match result {
-                // -1 is "no such message", which the interface calls the end.
+                // -1 means that there is no such message; the interface represents it as the end.
                 Ok(result) => {
                     (element.offset, element.err) = (result.offset.unwrap_or(OFFSET_END), code::NO_ERROR);
                     element.set_leader_epoch(LeaderEpoch::to_wire(result.leader_epoch));
                 }
-                // The time that was asked for stays, so that the application can ask again.
+                // The element keeps the timestamp, so that the application can repeat the query.
                 Err(error) => match error.kind() {
                     ErrorKind::UnknownTopic => element.err = code::UNKNOWN_TOPIC_OR_PART,
                     ErrorKind::UnknownPartition => element.err = code::_UNKNOWN_PARTITION,
-                    // The result of the call says it where nothing was found at all.
+                    // If no offset was found at all, the result of the call reports the error.
                     _ if has_result => element.err = code_of(error),
                     _ => {}
                 },

@@ -1,5 +1,5 @@
-//! Arguments of exported functions. Each type says once what the header demands of such an argument; only `export!` makes
-//! values of them, from what C passed, and they end with the call.
+//! Arguments of exported functions. Each type documents what the header demands of such an argument. Only `export!`
+//! creates values of these types, from what C passed, and they end with the call.
 //!
 //! | type | what C passes | what the function gets |
 //! |---|---|---|
@@ -8,7 +8,7 @@
 //! | [`Handles`], [`Texts`], [`Numbers`], [`Bytes`] | an array, whose size is the next argument | its elements |
 //! | [`Text`] | a text or NULL | the text |
 //! | [`Place`], [`Buffer`] | where a result or a text goes, or NULL | a function that writes it |
-//! | [`Given`], [`GivenHandles`] | handles that the application gives up, or NULL | the object, or a function that frees it |
+//! | [`Given`], [`GivenHandles`] | handles whose ownership C passes to the library, or NULL | the object, or a function that frees it |
 
 use std::{
     borrow::Cow,
@@ -25,7 +25,7 @@ use super::{
 
 /// An argument of an exported function: `export!` declares the C function with the type `C`, and converts before the body runs.
 pub(crate) trait Argument {
-    /// The type that C passes.
+    /// The type of the argument in C.
     type C;
 
     /// Converts an argument.
@@ -64,10 +64,10 @@ unchanged! {
 
 /// A handle that C passed, or NULL.
 ///
-/// It carries the safety argument of all functions that read through handles: only `export!` makes one, from an argument for
-/// which the header demands NULL or an object of this library that stays until the call returns. [`Ref::get`] returns the
-/// object if the tag says that it is a live `T`. The memory of destroyed objects stays for a while, see
-/// [`quarantine`](super::quarantine), so that the tag of a handle that is used too long is readable.
+/// `Ref` carries the safety argument of all functions that read through handles: only `export!` creates one, from an
+/// argument for which the header demands NULL or an object of this library that stays alive until the call returns.
+/// [`Ref::get`] returns the object if the tag identifies a live `T`. The memory of destroyed objects stays in the
+/// [`quarantine`](super::quarantine) for a while, so that the tag of a destroyed handle remains readable.
 #[repr(transparent)]
 pub(crate) struct Ref<'a, T: Handle> {
     pointer: *const T,
@@ -90,13 +90,13 @@ impl<'a, T: Handle> Ref<'a, T> {
     /// Returns the object, unless the handle is NULL, of another kind, or destroyed.
     #[inline]
     pub(crate) fn get(self) -> Option<&'a T> {
-        // SAFETY: `from_c` got NULL or an object that stays until the call returns; the tag says that it is a live `T`.
+        // SAFETY: `from_c` got NULL or an object that stays until the call returns; the tag identifies a live `T`.
         unsafe { tag(self.pointer).filter(|tag| T::is_live(tag.kind())).map(|_| &*self.pointer) }
     }
 }
 
 impl<T: Counted> Ref<'_, T> {
-    /// Returns a reference of its own to the object, unless the handle is NULL, of another kind, or destroyed.
+    /// Returns a counted reference to the object, unless the handle is NULL, of another kind, or destroyed.
     #[inline]
     pub(crate) fn counted(self) -> Option<Arc<T>> {
         // SAFETY: as for `get`; every object of a counted type went through `begin`.
@@ -106,8 +106,8 @@ impl<T: Counted> Ref<'_, T> {
 
 /// A part of a result that C passed, or NULL: a node, a description, an element of a list.
 ///
-/// Parts have no tag: the result that owns them keeps them until the application destroys it. As for [`Ref`], only `export!`
-/// makes one.
+/// Parts have no tag: the result that owns a part keeps it until the application destroys the result. As for [`Ref`],
+/// only `export!` creates one.
 #[repr(transparent)]
 pub(crate) struct Part<'a, T> {
     pointer: *const T,
@@ -123,7 +123,7 @@ impl<T> Clone for Part<'_, T> {
 impl<T> Copy for Part<'_, T> {}
 
 impl<'a, T> Part<'a, T> {
-    /// Returns the address, to be compared or converted.
+    /// Returns the address, for comparison or conversion.
     #[inline]
     pub(crate) const fn as_ptr(self) -> *const T {
         self.pointer
@@ -151,7 +151,7 @@ impl<T> Argument for Part<'_, T> {
 }
 
 /// An object that C passed to be changed, or NULL: no other thread uses it until the call returns. As for [`Ref`], only
-/// `export!` makes one.
+/// `export!` creates one.
 #[repr(transparent)]
 pub(crate) struct PartMut<'a, T> {
     pointer: *mut T,
@@ -159,7 +159,7 @@ pub(crate) struct PartMut<'a, T> {
 }
 
 impl<'a, T> PartMut<'a, T> {
-    /// Returns the address, to be compared or converted.
+    /// Returns the address, for comparison or conversion.
     #[inline]
     pub(crate) const fn as_ptr(&self) -> *mut T {
         self.pointer
@@ -168,7 +168,7 @@ impl<'a, T> PartMut<'a, T> {
     /// Returns the object; `None` for NULL.
     #[inline]
     pub(crate) fn get(self) -> Option<&'a mut T> {
-        // SAFETY: `from_c` got NULL or an object that only this call uses.
+        // SAFETY: `from_c` got NULL or an object that only this call uses until it returns.
         (!is_no_address(self.pointer)).then(|| unsafe { &mut *self.pointer })
     }
 }
@@ -182,8 +182,8 @@ impl<T> Argument for PartMut<'_, T> {
     }
 }
 
-/// A handle that C passed to be changed, or NULL: no other thread uses the object until the call returns. As for [`Ref`], only
-/// `export!` makes one.
+/// A handle that C passed to be changed, or NULL: no other thread uses the object until the call returns. As for
+/// [`Ref`], only `export!` creates one.
 #[repr(transparent)]
 pub(crate) struct RefMut<'a, T: Handle> {
     pointer: *mut T,
@@ -194,7 +194,8 @@ impl<'a, T: Handle> RefMut<'a, T> {
     /// Returns the object, unless the handle is NULL, of another kind, or destroyed.
     #[inline]
     pub(crate) fn get(self) -> Option<&'a mut T> {
-        // SAFETY: `from_c` got NULL or an object that only this call uses; the tag says that it is a live `T`.
+        // SAFETY: `from_c` got NULL or an object that only this call uses until it returns; the tag identifies a live
+        // `T`.
         unsafe { handle(self.pointer).is_some().then(|| &mut *self.pointer) }
     }
 }
@@ -208,7 +209,7 @@ impl<T: Handle> Argument for RefMut<'_, T> {
     }
 }
 
-/// A handle that the application gives up, or NULL. As for [`Ref`], only `export!` makes one.
+/// A handle whose ownership the application passes to the library, or NULL. As for [`Ref`], only `export!` creates one.
 #[repr(transparent)]
 pub(crate) struct Given<'a, T: Handle> {
     pointer: *mut T,
@@ -218,18 +219,18 @@ pub(crate) struct Given<'a, T: Handle> {
 impl<T: Handle> Given<'_, T> {
     /// Frees the object, unless the handle is NULL, of another kind, or destroyed.
     pub(crate) fn retire(self) {
-        // SAFETY: `from_c` got NULL or an object of this library that is no longer used.
+        // SAFETY: `from_c` got NULL or an object of this library that the application no longer uses.
         unsafe { retire(self.pointer) };
     }
 
-    /// Returns true for this object.
+    /// Returns true if the handle is the address of this object.
     pub(crate) fn is(&self, object: *const T) -> bool {
         std::ptr::eq(self.pointer, object)
     }
 
-    /// Takes the object over, unless the handle is NULL, of another kind, or destroyed.
+    /// Takes ownership of the object, unless the handle is NULL, of another kind, or destroyed.
     pub(crate) fn take(self) -> Option<HandleBox<T>> {
-        // SAFETY: `from_c` got NULL or an object of this library that the application gives up.
+        // SAFETY: `from_c` got NULL or an object of this library whose ownership the application passes on.
         unsafe { HandleBox::from_raw(self.pointer) }
     }
 }
@@ -243,8 +244,8 @@ impl<T: Handle> Argument for Given<'_, T> {
     }
 }
 
-/// An array of handles that the application gives up, or NULL; its size is the next argument, and the array stays the
-/// application's. As for [`Ref`], only `export!` makes one.
+/// An array of handles whose ownership the application passes to the library, or NULL; its size is the next argument,
+/// and the array itself stays the application's. As for [`Ref`], only `export!` creates one.
 #[repr(transparent)]
 pub(crate) struct GivenHandles<'a, T: Handle> {
     pointer: *const *mut T,
@@ -252,10 +253,10 @@ pub(crate) struct GivenHandles<'a, T: Handle> {
 }
 
 impl<T: Handle> GivenHandles<'_, T> {
-    /// Frees the objects; those that are of another kind or destroyed stay.
+    /// Frees the objects, except those of another kind and those that are destroyed already.
     pub(crate) fn retire(self, count: usize) {
         let count = if is_no_address(self.pointer) { 0 } else { count };
-        // SAFETY: `from_c` got an array of as many handles as C says, which are no longer used.
+        // SAFETY: `from_c` got an array with the number of handles that C passed; the application no longer uses them.
         (0..count).for_each(|at| unsafe { retire(*self.pointer.add(at)) });
     }
 }
@@ -269,8 +270,8 @@ impl<T: Handle> Argument for GivenHandles<'_, T> {
     }
 }
 
-/// A buffer for a text that C passed, or NULL; its size is the next argument. As for [`Ref`], only `export!`
-/// makes one.
+/// A buffer for a text that C passed, or NULL; its size is the next argument. As for [`Ref`], only `export!` creates
+/// one.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct Buffer<'a> {
@@ -284,7 +285,7 @@ impl Buffer<'_> {
         self.buffer
     }
 
-    /// Writes as much of a text as the buffer has room for, and a zero byte.
+    /// Writes as much of a text as fits into the buffer, and a zero byte.
     pub(crate) fn put(self, size: usize, text: &str) {
         // SAFETY: `from_c` got NULL or a buffer of this size.
         unsafe { put_text(self.buffer, size, text) };
@@ -300,7 +301,7 @@ impl Argument for Buffer<'_> {
     }
 }
 
-/// An array of texts that C passed, or NULL; its size is another argument. As for [`Ref`], only `export!` makes one.
+/// An array of texts that C passed, or NULL; its size is another argument. As for [`Ref`], only `export!` creates one.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct Texts<'a> {
@@ -313,10 +314,10 @@ impl<'a> Texts<'a> {
         is_no_address(self.pointer)
     }
 
-    /// Returns the texts; NULL as an element is an empty one.
+    /// Returns the texts; a NULL element counts as an empty text.
     pub(crate) fn get(self, count: usize) -> impl Iterator<Item = Cow<'a, str>> {
         let count = if self.is_null() { 0 } else { count };
-        // SAFETY: `from_c` got an array of as many texts as C says, which stay until the call returns.
+        // SAFETY: `from_c` got an array with the number of texts that C passed, which stay until the call returns.
         (0..count).map(move |at| unsafe { text(*self.pointer.add(at)) }.unwrap_or_default())
     }
 }
@@ -330,7 +331,8 @@ impl Argument for Texts<'_> {
     }
 }
 
-/// An array of numbers that C passed, or NULL; its size is another argument. As for [`Ref`], only `export!` makes one.
+/// An array of numbers that C passed, or NULL; its size is another argument. As for [`Ref`], only `export!` creates
+/// one.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct Numbers<'a> {
@@ -339,10 +341,10 @@ pub(crate) struct Numbers<'a> {
 }
 
 impl<'a> Numbers<'a> {
-    /// Returns the numbers; `None` for NULL, or if no memory is that large.
+    /// Returns the numbers; `None` for NULL, or if the size exceeds any possible memory.
     pub(crate) fn get(self, count: usize) -> Option<&'a [c_int]> {
         let fits = count <= isize::MAX as usize / size_of::<c_int>();
-        // SAFETY: `from_c` got an array of as many numbers as C says, which stay until the call returns.
+        // SAFETY: `from_c` got an array with the number of elements that C passed, which stay until the call returns.
         (!is_no_address(self.pointer) && fits)
             .then(|| unsafe { std::slice::from_raw_parts(self.pointer, count) })
     }
@@ -357,7 +359,7 @@ impl Argument for Numbers<'_> {
     }
 }
 
-/// Bytes that C passed, or NULL; their number is another argument. As for [`Ref`], only `export!` makes one.
+/// Bytes that C passed, or NULL; their number is another argument. As for [`Ref`], only `export!` creates one.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct Bytes<'a> {
@@ -366,10 +368,10 @@ pub(crate) struct Bytes<'a> {
 }
 
 impl<'a> Bytes<'a> {
-    /// Returns the bytes; `None` for NULL, or if no memory is that large.
+    /// Returns the bytes; `None` for NULL, or if the number exceeds any possible memory.
     pub(crate) fn get(self, count: usize) -> Option<&'a [u8]> {
         let is_there = !is_no_address(self.pointer) && count <= isize::MAX as usize;
-        // SAFETY: `from_c` got as many bytes as C says, which stay until the call returns.
+        // SAFETY: `from_c` got the number of bytes that C passed, which stay until the call returns.
         is_there.then(|| unsafe { std::slice::from_raw_parts(self.pointer, count) })
     }
 }
@@ -383,7 +385,7 @@ impl Argument for Bytes<'_> {
     }
 }
 
-/// An array of handles that C passed, or NULL; its size is another argument. As for [`Ref`], only `export!` makes one.
+/// An array of handles that C passed, or NULL; its size is another argument. As for [`Ref`], only `export!` creates one.
 #[repr(transparent)]
 pub(crate) struct Handles<'a, T: Handle> {
     pointer: *const *const T,
@@ -408,7 +410,7 @@ impl<'a, T: Handle> Handles<'a, T> {
         if self.is_null() {
             return (count == 0).then(Vec::new);
         }
-        // SAFETY: `from_c` got an array of as many handles as C says, which stay until the call returns.
+        // SAFETY: `from_c` got an array with the number of handles that C passed, which stay until the call returns.
         (0..count).map(|at| unsafe { handle(*self.pointer.add(at)) }).collect()
     }
 }
@@ -422,7 +424,8 @@ impl<T: Handle> Argument for Handles<'_, T> {
     }
 }
 
-/// A place for a further result that C passed, or NULL. As for [`Ref`], only `export!` makes one.
+/// An out-parameter: the address for a further result that C passed, or NULL. As for [`Ref`], only `export!` creates
+/// one.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct Place<'a, T: Copy> {
@@ -431,11 +434,11 @@ pub(crate) struct Place<'a, T: Copy> {
 }
 
 impl<T: Copy> Place<'_, T> {
-    /// Writes a value, unless C wants none.
+    /// Writes a value, unless C passed NULL.
     #[inline]
     pub(crate) fn put(self, value: T) {
         if !is_no_address(self.pointer) {
-            // SAFETY: `from_c` got NULL or a place that only this call uses until the call returns.
+            // SAFETY: `from_c` got NULL or a writable address that only this call uses until it returns.
             unsafe { self.pointer.write(value) };
         }
     }
@@ -450,7 +453,7 @@ impl<T: Copy> Argument for Place<'_, T> {
     }
 }
 
-/// A text that C passed, or NULL. As for [`Ref`], only `export!` makes one.
+/// A text that C passed, or NULL. As for [`Ref`], only `export!` creates one.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub(crate) struct Text<'a> {
@@ -470,7 +473,7 @@ impl<'a> Text<'a> {
         (!is_no_address(self.pointer)).then(|| unsafe { CStr::from_ptr(self.pointer) })
     }
 
-    /// Returns the text, with replacement characters for what is not UTF-8; `None` for NULL.
+    /// Returns the text, with replacement characters for bytes that are not UTF-8; `None` for NULL.
     pub(crate) fn get(self) -> Option<Cow<'a, str>> {
         // SAFETY: `from_c` got NULL or a text that ends with a zero byte.
         unsafe { text(self.pointer) }

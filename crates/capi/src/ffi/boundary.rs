@@ -1,6 +1,6 @@
-//! The border between C and Rust: `export!` runs every exported function inside [`guarded_for`] or [`guarded_local`]. The
-//! functions read their arguments through the helpers here, and return a sensible value for NULL, for handles of another kind
-//! and for handles that were destroyed.
+//! The border between C and Rust: `export!` runs every exported function inside [`guarded_for`] or [`guarded_local`].
+//! The functions read their arguments through the helpers here, and return a defined value for NULL, for handles of
+//! another kind and for destroyed handles.
 
 use std::{
     ffi::{CStr, CString, c_char, c_void},
@@ -12,16 +12,16 @@ use ottla_net::process::Generation;
 
 use crate::ffi::{codes::code, last_error::set_last};
 
-/// An object that C holds a pointer to. Its first field says what it is, as long as it is there.
+/// An object that C holds a pointer to. Its first field is a tag that identifies its type while it is alive.
 ///
 /// # Safety
 ///
 /// The type is `repr(C)` and its first field is the [`Tag`].
 pub(crate) unsafe trait Handle {
-    /// What the tag holds.
+    /// The value of the tag of a live object.
     const KIND: u32;
 
-    /// Returns true for the tags of live objects. Objects that belong to another object have a tag of their own; C may
+    /// Returns true for the tags of live objects. Objects that belong to another object have a different tag; C may
     /// read them, but not destroy them.
     #[inline]
     fn is_live(kind: u32) -> bool {
@@ -29,12 +29,12 @@ pub(crate) unsafe trait Handle {
     }
 }
 
-/// Says what kind of object this is; zero once it is gone.
+/// The kind of an object; zero once the object is destroyed.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Tag {
     kind: AtomicU32,
-    /// The process that made the object, for those that need its threads.
+    /// The process that created the object, for kinds that need its threads.
     generation: Generation,
 }
 
@@ -43,12 +43,12 @@ impl Tag {
         Self { kind: AtomicU32::new(T::KIND), generation: Generation::current() }
     }
 
-    /// Calls that still use the pointer get an error, as long as the memory is not reused.
+    /// Clears the tag: calls that still use the pointer get an error, as long as the memory is not reused.
     pub(crate) fn clear(&self) {
         self.kind.store(0, Ordering::Release);
     }
 
-    /// Clears the tag of an object that C gives up. Returns true for the first call with a live object of this kind.
+    /// Clears the tag of an object that C destroys. Returns true for the first call with a live object of this kind.
     ///
     /// # Safety
     ///
@@ -62,7 +62,7 @@ impl Tag {
         tag.compare_exchange(T::KIND, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Makes it the tag of another kind, if it is of the one that is said.
+    /// Replaces the tag `from` of an object by the tag of another kind; does nothing if the object has another tag.
     pub(crate) fn change(&self, from: u32, to: u32) -> bool {
         self.kind.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
@@ -72,13 +72,13 @@ impl Tag {
     }
 }
 
-/// NULL, a small number or an odd one: there is no object there.
+/// Returns true for NULL, small numbers and odd ones: no object has such an address.
 #[inline]
 pub(crate) fn is_no_address<T>(pointer: *const T) -> bool {
     (pointer as usize) < 4096 || !pointer.is_aligned()
 }
 
-/// The object behind a handle, unless the handle is NULL, of another kind, or gone.
+/// Returns the object behind a handle, unless the handle is NULL, of another kind, or destroyed.
 ///
 /// # Safety
 ///
@@ -88,13 +88,13 @@ pub(crate) unsafe fn handle<'a, T: Handle>(pointer: *const T) -> Option<&'a T> {
     if is_no_address(pointer) {
         return None;
     }
-    // SAFETY: the caller vouches for the memory; every handle begins with a tag, and no other type is assumed before the
-    // tag says so.
+    // SAFETY: the memory is readable by the contract of this function. Every handle begins with a tag, and no other
+    // type is assumed before the tag is checked.
     let tag = unsafe { &*pointer.cast::<AtomicU32>() };
     if tag.load(Ordering::Acquire) != T::KIND {
         return None;
     }
-    // SAFETY: the tag says that this is a live `T`.
+    // SAFETY: the tag identifies a live `T`.
     Some(unsafe { &*pointer })
 }
 
@@ -102,14 +102,14 @@ pub(crate) unsafe fn handle<'a, T: Handle>(pointer: *const T) -> Option<&'a T> {
 ///
 /// # Safety
 ///
-/// As for [`handle`], but for the kind: whatever is there begins with a tag.
+/// As for [`handle`], but the object may be of any kind: all kinds begin with a tag.
 pub(crate) unsafe fn tag<'a, T: Handle>(pointer: *const T) -> Option<&'a Tag> {
     // SAFETY: by the contract of this function.
     (!is_no_address(pointer)).then(|| unsafe { &*pointer.cast::<Tag>() })
 }
 
-/// The same for a call with a handle: a panic is a bug of the library, after which the client can't go on. The
-/// application gets its text as a fatal error.
+/// Runs a call with a handle. A panic is a bug of the library after which the client can't continue: the application
+/// gets the panic's text as a fatal error.
 #[inline]
 pub(crate) fn guarded_for<R>(handle: impl Blamed, otherwise: R, call: impl FnOnce() -> R) -> R {
     if handle.is_inherited() {
@@ -120,7 +120,7 @@ pub(crate) fn guarded_for<R>(handle: impl Blamed, otherwise: R, call: impl FnOnc
         Err(panic) => {
             let text = text_of(&*panic);
             let report = || handle.blame(&format!("a bug of the library, please report it: {text}"));
-            // A panic while the first one is reported is not reported.
+            // A further panic while the first one is reported is dropped.
             let _ = catch_unwind(AssertUnwindSafe(report));
             set_last(code::_FATAL);
             otherwise
@@ -128,42 +128,42 @@ pub(crate) fn guarded_for<R>(handle: impl Blamed, otherwise: R, call: impl FnOnc
     }
 }
 
-/// What a panic said.
+/// Returns the text of a panic.
 pub(crate) fn text_of(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
 }
 
-/// The handle of a call, to which a panic is reported.
+/// The handle of a call, which receives the report of a panic.
 pub(crate) trait Blamed: Copy {
-    /// True in a forked child for what its parent made: the threads that it needs are not in this process, and its locks may
-    /// be locked for good.
+    /// Returns true in a forked child for objects of its parent: the threads that they need are not in this process,
+    /// and their locks may be locked permanently.
     fn is_inherited(self) -> bool;
 
-    /// Ends the client.
+    /// Ends the client with a fatal error.
     fn blame(self, text: &str);
 }
 
-/// True in a forked child for an object that its parent made.
+/// Returns true in a forked child for an object that its parent created.
 ///
 /// # Safety
 ///
-/// As for [`handle`], but for the kind: whatever is there begins with a tag.
+/// As for [`handle`], but the object may be of any kind: all kinds begin with a tag.
 #[inline]
 pub(crate) unsafe fn is_inherited<T: Handle>(pointer: *const T) -> bool {
     // SAFETY: by the contract of this function.
     unsafe { tag(pointer) }.is_some_and(|tag| !tag.generation.is_current())
 }
 
-/// Runs a call on what the parent of a forked child made, or on no handle at all: it only uses memory of the process, and
-/// takes no lock that another thread may have held. A panic ends here: it becomes `otherwise`, and its text goes to standard
-/// error.
+/// Runs a call that works in a forked child on objects of its parent, or that has no handle: it uses only memory of the
+/// process, and takes no lock that another thread may have held. A panic ends here: the call returns `otherwise`, and
+/// the text goes to standard error.
 #[inline]
 pub(crate) fn guarded_local<R>(otherwise: R, call: impl FnOnce() -> R) -> R {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or(otherwise)
 }
 
-/// A C text as UTF-8; what is no UTF-8 is replaced.
+/// Returns a C text as UTF-8, with replacement characters for other bytes.
 ///
 /// # Safety
 ///
@@ -173,7 +173,7 @@ pub(crate) unsafe fn text<'a>(text: *const c_char) -> Option<std::borrow::Cow<'a
     (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_string_lossy())
 }
 
-/// Bytes of the application; `None` for NULL.
+/// Returns bytes of the application; `None` for NULL.
 ///
 /// # Safety
 ///
@@ -184,12 +184,12 @@ pub(crate) unsafe fn bytes<'a>(pointer: *const c_void, length: usize) -> Option<
     (!pointer.is_null()).then(|| unsafe { std::slice::from_raw_parts(pointer.cast(), length) })
 }
 
-/// A text for C that lives in its owner.
+/// Returns a text for C. The caller keeps it alive as long as C reads it.
 pub(crate) fn c_text(text: &str) -> CString {
     CString::new(text.replace('\0', " ")).unwrap_or_default()
 }
 
-/// Writes a sentence to the application's buffer, cut to its size and always with a zero byte.
+/// Writes a text to the application's buffer, truncated to its size and always with a zero byte.
 ///
 /// # Safety
 ///
@@ -209,7 +209,7 @@ pub(crate) unsafe fn put_text(buffer: *mut c_char, size: usize, text: &str) {
     }
 }
 
-/// A copy of a text from `malloc`, for C to free.
+/// Returns a copy of a text from `malloc`, which C frees.
 pub(crate) fn malloc_text(text: &[u8]) -> *mut c_char {
     // SAFETY: the memory has room for the text and a zero byte.
     unsafe {
@@ -222,7 +222,7 @@ pub(crate) fn malloc_text(text: &[u8]) -> *mut c_char {
     }
 }
 
-/// A pointer of the application that is only carried around.
+/// A pointer of the application that the library only passes back.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub(crate) struct Opaque(pub(crate) *mut c_void);
@@ -278,7 +278,7 @@ mod tests {
     };
 
     #[test]
-    fn a_panic_inside_a_call_is_a_fatal_error_of_its_client_and_of_no_other() {
+    fn panic_in_a_call_is_a_fatal_error_of_its_client_alone() {
         // SAFETY: handles and texts as the header demands.
         unsafe {
             let new = || rd_kafka_new(0, std::ptr::null_mut(), std::ptr::null_mut(), 0);
@@ -303,7 +303,7 @@ mod tests {
         }
     }
 
-    /// What callbacks of one client saw.
+    /// The events that the callbacks of one client received.
     #[derive(Default)]
     struct Seen {
         delivered: AtomicUsize,
@@ -316,7 +316,7 @@ mod tests {
         message: *const rd_kafka_message_t,
         seen: *mut c_void,
     ) {
-        // SAFETY: the test's own pointer, and a message.
+        // SAFETY: the opaque pointer is the test's own, and the message is valid during the callback.
         unsafe {
             let seen = &*seen.cast::<Seen>();
             let counter = if (*message).err == code::NO_ERROR { &seen.delivered } else { &seen.failed };
@@ -325,14 +325,14 @@ mod tests {
     }
 
     unsafe extern "C" fn on_error(_: *const rd_kafka_t, error: RespErr, _: *const c_char, seen: *mut c_void) {
-        // SAFETY: the test's own pointer.
+        // SAFETY: the opaque pointer is the test's own.
         unsafe {
             (*seen.cast::<Seen>()).fatal.fetch_add(usize::from(error == code::_FATAL), Ordering::SeqCst)
         };
     }
 
     unsafe extern "C" fn on_event(_: *const rd_kafka_t, event: *mut Event, _: *mut c_void) {
-        // SAFETY: the event is this function's.
+        // SAFETY: the event belongs to this function.
         unsafe { rd_kafka_event_destroy(event) };
     }
 
@@ -363,7 +363,7 @@ mod tests {
     }
 
     unsafe fn produce(topic: *const Topic) -> c_int {
-        // SAFETY: a topic, says the caller, and bytes that are copied.
+        // SAFETY: the caller passes a topic; the bytes are copied.
         unsafe {
             rd_kafka_produce(
                 topic,
@@ -378,11 +378,11 @@ mod tests {
         }
     }
 
-    /// The first fatal error's text, once there is one.
+    /// Returns the text of the first fatal error; `None` before.
     unsafe fn fatal_text(client: *const Client) -> String {
         let start = Instant::now();
         let mut text = [0; 500];
-        // SAFETY: a client, says the caller, and a buffer.
+        // SAFETY: the caller passes a client, and the buffer has the size that is passed.
         unsafe {
             while rd_kafka_fatal_error(client, text.as_mut_ptr(), text.len()) == code::NO_ERROR {
                 assert!(start.elapsed() < SOON, "no fatal error");
@@ -392,7 +392,7 @@ mod tests {
         }
     }
 
-    /// The place of a panic: in this library, or on the I/O threads.
+    /// The location of an injected panic: in this library, or on the I/O threads.
     #[derive(Clone, Copy, Debug)]
     enum Where {
         Here(InjectionPoint),
@@ -415,7 +415,7 @@ mod tests {
                 let broken =
                     client(&servers, &id, &seen, matches!(place, Where::Here(InjectionPoint::Background)));
                 let other = client(&servers, "other", &other_seen, false);
-                // A topic with a configuration of its own is no less its client's.
+                // A topic with its own configuration belongs to the same client.
                 let conf = rd_kafka_topic_conf_new();
                 let (name, value) = (c"request.required.acks".as_ptr(), c"1".as_ptr());
                 assert_eq!(rd_kafka_topic_conf_set(conf, name, value, ptr::null_mut(), 0), 0);
@@ -438,7 +438,7 @@ mod tests {
                         assert_eq!((produce(topic), rd_kafka_last_error()), (-1, code::_FATAL));
                     }
                     Where::Here(InjectionPoint::Background) => {
-                        // It looks when something comes.
+                        // The background thread checks for injected panics when an event arrives.
                         let queue = rd_kafka_queue_get_background(broken);
                         crate::client::queue::exports::rd_kafka_queue_yield(queue);
                         rd_kafka_queue_destroy(queue);
@@ -469,7 +469,7 @@ mod tests {
                     let reported = seen.delivered.load(Ordering::SeqCst) + seen.failed.load(Ordering::SeqCst);
                     assert_eq!((reported, rd_kafka_outq_len(broken)), (taken, 0), "{place:?}");
                 }
-                // The other one goes on.
+                // The other client continues.
                 assert_eq!(
                     (produce(other_topic), rd_kafka_flush(other, 20_000)),
                     (0, code::NO_ERROR),

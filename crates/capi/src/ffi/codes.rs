@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-/// The version as a text: librdkafka's, and ours.
+/// The version as text: librdkafka's, followed by Ottla's.
 pub(crate) const VERSION: &std::ffi::CStr = c"2.16.0-ottla-0.1.0";
 
-/// `rd_kafka_resp_err_t`: the outcome of a call, a message or a partition. Zero is success, positive codes are the brokers',
-/// negative ones the library's. Applications may pass any number.
+/// `rd_kafka_resp_err_t`: the outcome of a call, a message or a partition. Zero is success, positive codes come from
+/// brokers, negative codes from the library. Applications may pass any number.
 #[repr(transparent)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RespErr(pub i32);
@@ -31,7 +31,7 @@ impl fmt::Display for RespErr {
     }
 }
 
-/// Makes the constants and the table of one list.
+/// Defines the constants and the table for one list of codes.
 macro_rules! codes {
     ($($number:literal $name:ident $description:literal;)*) => {
         /// Code, name without its prefix, description.

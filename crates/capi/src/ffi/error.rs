@@ -1,4 +1,4 @@
-//! Error codes in words, `rd_kafka_error_t`, and the error of the last call.
+//! The texts of error codes, `rd_kafka_error_t`, and the error of the last call.
 
 use std::{
     collections::BTreeMap,
@@ -41,11 +41,11 @@ pub struct ErrDesc {
 }
 
 impl ErrDesc {
-    /// The row of a number that is not an error code.
+    /// Returns the row for a number that is not an error code.
     const EMPTY: Self = Self { code: code::NO_ERROR, name: std::ptr::null(), desc: std::ptr::null() };
 }
 
-// SAFETY: the pointers lead to texts that live as long as the process and are never written to.
+// SAFETY: the pointers lead to texts that live as long as the process and are never changed.
 unsafe impl Send for ErrDesc {}
 // SAFETY: as above.
 unsafe impl Sync for ErrDesc {}
@@ -84,7 +84,7 @@ impl ErrorObject {
         Self { is_retriable, requires_abort, ..self }
     }
 
-    /// As a pointer that C has to destroy.
+    /// Returns the object as a pointer that C has to destroy.
     pub(crate) fn into_raw(self) -> *mut Self {
         Box::into_raw(Box::new(self))
     }
@@ -93,7 +93,7 @@ impl ErrorObject {
         self.code
     }
 
-    /// NULL for success, else an object.
+    /// Returns NULL for success, otherwise an error object.
     pub(crate) fn from_result(result: Result<(), Self>) -> *mut Self {
         result.map_or_else(Self::into_raw, |()| std::ptr::null_mut())
     }
@@ -111,7 +111,7 @@ impl From<ErrorCode> for RespErr {
     }
 }
 
-/// The code of the interface for one of our errors.
+/// Returns the code of the interface for an error of the core.
 pub(crate) fn code_of(error: &ottla_core::error::Error) -> RespErr {
     code_of_kind(error.kind())
 }
@@ -150,7 +150,8 @@ pub(crate) fn code_of_kind(kind: ErrorKind) -> RespErr {
     }
 }
 
-/// The code of the interface for a message that was not delivered: of a topic that no broker knows it is the broker's.
+/// Returns the code of the interface for a message that was not delivered. If no broker knows its topic, that is the
+/// broker's code.
 pub(crate) fn code_of_delivery(error: &ottla_core::error::Error) -> RespErr {
     match error.kind() {
         ErrorKind::UnknownTopic => code::UNKNOWN_TOPIC_OR_PART,
@@ -158,7 +159,7 @@ pub(crate) fn code_of_delivery(error: &ottla_core::error::Error) -> RespErr {
     }
 }
 
-/// The code of the interface for a message that was not taken.
+/// Returns the code of the interface for a message that was not accepted.
 #[cold]
 pub(crate) fn code_of_send(error: &SendError) -> RespErr {
     match error {
@@ -167,7 +168,7 @@ pub(crate) fn code_of_send(error: &SendError) -> RespErr {
         SendError::UnknownPartition { .. } => code::_UNKNOWN_PARTITION,
         SendError::Topic(error) => match error.kind() {
             ErrorKind::InvalidArgument => code::_INVALID_ARG,
-            // A name that brokers refuse is one that no topic has.
+            // A topic name that brokers refuse counts as an unknown topic.
             ErrorKind::Broker(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION | ErrorCode::INVALID_TOPIC_EXCEPTION) => {
                 code::_UNKNOWN_TOPIC
             }
@@ -203,16 +204,17 @@ fn kept(text: &str) -> *const c_char {
     CString::new(text).unwrap_or_default().into_raw()
 }
 
-/// The row of an error code. `_BEGIN` and `_END` have no description and are not errors.
+/// Returns the row of an error code. `_BEGIN` and `_END` have no description and are not errors.
 fn row(code: RespErr) -> Option<&'static ErrDesc> {
     let texts = texts();
     let index = usize::try_from(i64::from(code.0) - i64::from(texts.first)).ok()?;
     texts.rows.get(index).filter(|row| !row.desc.is_null())
 }
 
-/// Name and description of a code without a row, made up from the number.
+/// Returns name and description of a code without a row, generated from the number.
 fn unknown(code: RespErr) -> (&'static CStr, &'static CStr) {
-    /// Brokers can send 65,536 codes; a program that asks for more of them must not fill the memory.
+    /// Generated texts are kept for at most 65,536 codes, which is what brokers can send; a program that asks for more
+    /// of them must not fill the memory.
     const MOST: usize = 1 << 16;
     static UNKNOWN: Mutex<BTreeMap<RespErr, (&'static CStr, &'static CStr)>> = Mutex::new(BTreeMap::new());
     let mut unknown = UNKNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -227,7 +229,7 @@ fn unknown(code: RespErr) -> (&'static CStr, &'static CStr) {
     })
 }
 
-/// The description of a code.
+/// Returns the description of a code.
 pub(crate) fn describe(code: RespErr) -> &'static CStr {
     match row(code) {
         // SAFETY: `row` returns only rows with a description, and it is never freed.
@@ -261,7 +263,7 @@ export!(
         if errdescs.is_null() || cntp.is_null() {
             return;
         }
-        // SAFETY: neither is NULL, and the caller says that they are writable.
+        // SAFETY: neither is NULL, and the header demands writable addresses.
         unsafe {
             *errdescs = texts.rows.as_ptr();
             *cntp = texts.rows.len();
@@ -279,7 +281,7 @@ export!(
 export!(
     #[local(0)]
     fn rd_kafka_errno() -> c_int {
-        // SAFETY: the location is this thread's own.
+        // SAFETY: `errno`'s address is valid in this thread.
         unsafe { *libc::__errno_location() }
     }
 );
@@ -301,7 +303,7 @@ export!(
     }
 );
 
-/// Called by the C half of `rd_kafka_error_new`.
+/// Creates an error object; called by the C half of `rd_kafka_error_new`.
 ///
 /// # Safety
 ///

@@ -5,7 +5,8 @@ use std::ffi::{CString, c_char};
 
 /// Declares a function that C programs call: its symbol, its documentation from `abi/functions.txt`, and its guard.
 ///
-/// The attribute names the guard and the value that the function returns in place of a result:
+/// The attribute names the guard and the value that the function returns if the guard refuses the call or the body
+/// panics:
 ///
 /// | attribute | guard |
 /// |---|---|
@@ -49,8 +50,8 @@ macro_rules! export {
     };
 }
 
-/// Declares functions that read one field of an object: the name, the argument and its type, the result's type, the result
-/// for NULL, and the field.
+/// Declares functions that read one field of an object: the name, the argument and its type, the result's type, the
+/// result for NULL, and the field.
 macro_rules! getters {
     ($(fn $name:ident($object:ident: $kind:ty) -> $result:ty { $default:expr; $value:expr })*) => {$(
         $crate::ffi::export::export!(
@@ -86,7 +87,7 @@ pub(crate) fn or_null<T>(part: Option<&T>) -> *const T {
     part.map_or(std::ptr::null(), std::ptr::from_ref)
 }
 
-/// Returns a text for C; NULL without a text.
+/// Returns a text for C; NULL for `None`.
 pub(crate) fn text_or_null(text: Option<&CString>) -> *const c_char {
     text.map_or(std::ptr::null(), |text| text.as_ptr())
 }

@@ -1,10 +1,10 @@
-//! Keeps calls of the application's functions from outliving the client. I/O threads call them, and once
-//! `rd_kafka_destroy()` has returned, the memory behind their opaque pointers may be gone.
+//! Prevents calls of the application's functions from outliving the client. I/O threads make these calls, and once
+//! `rd_kafka_destroy()` has returned, the memory behind their opaque pointers may be freed.
 //!
 //! # Pitfalls
 //!
 //! - A socket callback may run on an I/O thread while the client is destroyed, and its opaque pointer is freed right
-//!   after. Destroying waits for the call (`destroying_waits_for_a_call_under_way_and_lets_no_further_one_through`).
+//!   after. Destroying waits for the call (`destroying_waits_for_calls_in_progress_and_refuses_further_ones`).
 
 use std::{
     thread::{self, ThreadId},
@@ -13,7 +13,7 @@ use std::{
 
 use crate::ffi::lock::{Condvar, Mutex, assert_none_held};
 
-/// Lets calls to the application through until it is shut.
+/// Lets calls of application functions through until it is shut.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     state: Mutex<GateState>,
@@ -25,25 +25,25 @@ enum Phase {
     /// Calls are let through.
     #[default]
     Open,
-    /// Only threads that are inside already are let through.
+    /// Only threads that are inside already may enter again.
     Shut,
-    /// A call that was inside when the gate was shut did not return in time; no call is let through.
+    /// A call that was inside when the gate was shut did not return in time; no further call is let through.
     GivenUp,
 }
 
 #[derive(Debug, Default)]
 struct GateState {
     phase: Phase,
-    /// Threads that are inside, and in which function; one may be twice.
+    /// The threads that are inside, each with the name of its function. A thread is listed once per nested call.
     inside: Vec<(ThreadId, &'static str)>,
 }
 
-/// A thread is inside as long as it has this.
+/// A pass: the thread is inside until it drops the pass.
 pub(crate) struct Pass<'a>(&'a Gate);
 
 impl Gate {
-    /// For a call of the function of this name. `None` once it is shut; a thread that is inside already is let in
-    /// nevertheless, unless it was given up.
+    /// Lets a call of the named function in. Returns `None` once the gate is shut; a thread that is inside already may
+    /// still enter, unless the gate gave up waiting for it.
     pub(crate) fn enter(&self, function: &'static str) -> Option<Pass<'_>> {
         assert_none_held(function);
         let (me, mut state) = (thread::current().id(), self.state.lock());
@@ -59,8 +59,8 @@ impl Gate {
         Some(Pass(self))
     }
 
-    /// Refuses further calls, and waits until those of other threads have returned. The error names a function that had not
-    /// returned by then; its thread may not enter another one.
+    /// Refuses further calls, and waits until those of other threads have returned. The error names a function that had
+    /// not returned by then; its thread may not enter again.
     pub(crate) fn shut(&self, until: Instant) -> Result<(), &'static str> {
         let (me, mut state) = (thread::current().id(), self.state.lock());
         if state.phase == Phase::Open {
@@ -78,7 +78,7 @@ impl Gate {
         }
     }
 
-    /// Another thread is inside, and stays there until then. The gate remains open.
+    /// Waits while another thread is inside, at most until the deadline. The gate remains open.
     pub(crate) fn is_occupied_by_others(&self, until: Instant) -> bool {
         let (me, mut state) = (thread::current().id(), self.state.lock());
         while state.inside.iter().any(|(thread, _)| *thread != me) {
@@ -90,7 +90,7 @@ impl Gate {
         false
     }
 
-    /// The client is gone, and did not wait for who is inside.
+    /// Returns true if the client ended without waiting for the calls inside.
     pub(crate) fn is_given_up(&self) -> bool {
         self.state.lock().phase == Phase::GivenUp
     }
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn destroying_waits_for_a_call_under_way_and_lets_no_further_one_through() {
+    fn destroying_waits_for_calls_in_progress_and_refuses_further_ones() {
         let (gate, inside, go) = (Gate::default(), Barrier::new(2), Barrier::new(2));
         thread::scope(|scope| {
             scope.spawn(|| {
@@ -126,7 +126,7 @@ mod tests {
                 assert!(pass.is_some());
                 inside.wait();
                 go.wait();
-                // A function may be called from within another one of the same thread.
+                // An application function may run inside another one of the same thread.
                 assert!(gate.enter("inner").is_some());
             });
             inside.wait();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn call_that_does_not_return_is_named_and_locked_out() {
+    fn call_that_does_not_return_is_named_and_refused_later() {
         let (gate, inside, go) = (Gate::default(), Barrier::new(2), Barrier::new(2));
         thread::scope(|scope| {
             let stuck = scope.spawn(|| {
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_destroys_its_own_client_does_not_wait_for_itself() {
+    fn call_that_destroys_its_own_client_does_not_wait_for_itself() {
         let gate = Gate::default();
         let _pass = gate.enter("outer");
         assert_eq!(gate.shut(soon()), Ok(()));

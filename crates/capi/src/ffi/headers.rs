@@ -33,7 +33,7 @@ const OF_A_MESSAGE: u32 = 0x6f74_6802;
 #[derive(Clone, Debug)]
 pub(crate) struct Header {
     pub(crate) name: CString,
-    /// With a zero byte behind it: applications print values as texts.
+    /// The value, followed by a zero byte: applications print values as texts.
     value: Option<Vec<u8>>,
 }
 
@@ -54,11 +54,11 @@ impl Header {
     }
 }
 
-/// A header as the interface's arguments describe it.
+/// Returns a header from the interface's arguments.
 ///
 /// # Safety
 ///
-/// `name` has `name_size` bytes, or ends with a zero byte if that is -1; `value` likewise.
+/// `name` has `name_size` bytes, or ends with a zero byte if `name_size` is -1; `value` likewise.
 pub(crate) unsafe fn header_of(
     name: *const c_char,
     name_size: isize,
@@ -68,7 +68,7 @@ pub(crate) unsafe fn header_of(
     if name.is_null() {
         return None;
     }
-    // SAFETY: by the contract of this function; a size is not negative here.
+    // SAFETY: by the contract of this function; the size is not negative here.
     let name = unsafe {
         match usize::try_from(name_size) {
             Ok(size) => bytes(name.cast(), size)?,
@@ -95,7 +95,7 @@ impl Headers {
         Box::into_raw(Box::new(self))
     }
 
-    /// Gives the list to a message. Returns false if this is not a list, or if it belongs to a message already.
+    /// Attaches the list to a message. Returns false if this is not a list, or if it belongs to a message already.
     ///
     /// # Safety
     ///
@@ -105,7 +105,7 @@ impl Headers {
         unsafe { tag(headers) }.is_some_and(|tag| tag.change(Self::KIND, OF_A_MESSAGE))
     }
 
-    /// The list is the application's again.
+    /// Returns the list to the application.
     ///
     /// # Safety
     ///
@@ -115,7 +115,7 @@ impl Headers {
         unsafe { tag(headers) }.is_some_and(|tag| tag.change(OF_A_MESSAGE, Self::KIND))
     }
 
-    /// Drops the list of a message that goes.
+    /// Drops the list of a message that is destroyed.
     ///
     /// # Safety
     ///
@@ -133,7 +133,7 @@ impl Headers {
 export!(
     #[local(std::ptr::null_mut())]
     fn rd_kafka_headers_new(initial_count: usize) -> *mut Headers {
-        // A nonsense count is only a hint.
+        // The initial count only sets the capacity; an unreasonable value is ignored.
         Headers::new(Vec::with_capacity(initial_count.min(1000))).into_raw()
     }
 );
@@ -141,7 +141,7 @@ export!(
 export!(
     #[local(())]
     fn rd_kafka_headers_destroy(headers: Given<Headers>) {
-        // A message's own list stays: its tag is another one.
+        // A list that belongs to a message has another tag and is not destroyed.
         headers.retire();
     }
 );
@@ -169,7 +169,7 @@ export!(
         value: *const c_void,
         value_size: isize,
     ) -> RespErr {
-        // SAFETY: the header demands sizes that are true.
+        // SAFETY: the header demands correct sizes.
         match (headers.get(), unsafe { header_of(name, name_size, value, value_size) }) {
             (Some(headers), Some(header)) => {
                 headers.list.push(header);
@@ -190,7 +190,7 @@ export!(
     }
 );
 
-/// Returns a header's value to C.
+/// Passes a header's value to C.
 fn put_value(header: Option<&Header>, valuep: Place<'_, *const c_void>, sizep: Place<'_, usize>) -> RespErr {
     let Some(header) = header else { return code::_NOENT };
     let value = header.value();

@@ -2,18 +2,18 @@
 
 use crate::ffi::types::rd_kafka_t;
 
-/// Where a test can make the library panic.
+/// The points where a test can inject a panic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InjectionPoint {
-    /// A call of the application's that produces.
+    /// The application calls a produce function.
     Produce,
-    /// An entry is served by its callback.
+    /// A callback serves a queue entry.
     Serve,
-    /// The background thread looks for an event.
+    /// The background thread checks for events.
     Background,
 }
 
-/// A client has come to this point.
+/// Does nothing outside of unit tests.
 #[cfg(not(test))]
 #[inline(always)]
 pub(crate) const fn reach(_: InjectionPoint, _: *const rd_kafka_t) {}
@@ -22,7 +22,7 @@ pub(crate) const fn reach(_: InjectionPoint, _: *const rd_kafka_t) {}
 pub(crate) static ARMED: crate::ffi::lock::Mutex<Vec<(InjectionPoint, usize)>> =
     crate::ffi::lock::Mutex::new(Vec::new());
 
-/// A client has come to this point, and panics if a test wants it to.
+/// Called when a client reaches this point; panics if a test has armed it.
 #[cfg(test)]
 pub(crate) fn reach(point: InjectionPoint, client: *const rd_kafka_t) {
     let mut armed = ARMED.lock();

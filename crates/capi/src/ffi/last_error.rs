@@ -41,6 +41,6 @@ fn errno_of(code: RespErr) -> c_int {
 /// Sets the error of this thread's last call, and `errno` with it.
 pub(crate) fn set_last(code: RespErr) {
     LAST.set(code);
-    // SAFETY: the location is this thread's own.
+    // SAFETY: `errno`'s address is valid in this thread.
     unsafe { *libc::__errno_location() = errno_of(code) };
 }

@@ -1,4 +1,4 @@
-//! `rd_kafka_topic_partition_list_t`: memory from `malloc`, because applications look into it and may write to it.
+//! `rd_kafka_topic_partition_list_t`: memory from `malloc`, because applications read its fields and may write to them.
 
 use std::{
     cmp::Ordering,
@@ -18,11 +18,11 @@ use crate::ffi::{
     types::{OFFSET_INVALID, rd_kafka_topic_partition_list_t, rd_kafka_topic_partition_t},
 };
 
-/// The list under a shorter name.
+/// A short name for the list's type.
 pub type List = rd_kafka_topic_partition_list_t;
 pub(crate) type Element = rd_kafka_topic_partition_t;
 
-/// The value of a list's `cnt` and of a single element's `err` once they are destroyed: applications see these structures,
+/// The value of a list's `cnt` and of a single element's `err` after destruction: applications see these structures,
 /// which have no room for a tag.
 const GONE: c_int = c_int::MIN;
 
@@ -34,13 +34,13 @@ unsafe fn free(memory: *mut u8) {
     unsafe { libc::free(memory.cast()) };
 }
 
-/// The library's own part of an element.
+/// The library's private part of an element.
 struct Private {
     leader_epoch: i32,
 }
 
 impl Element {
-    /// An element of its own.
+    /// Returns an element that is not part of a list.
     fn new(topic: &[u8], partition: i32) -> Self {
         Self {
             topic: malloc_text(topic),
@@ -62,7 +62,7 @@ impl Element {
         unsafe { CStr::from_ptr(self.topic) }.to_str().unwrap_or("")
     }
 
-    /// Drops what the element owns; what is left says that it is gone.
+    /// Drops what the element owns, and marks the element as destroyed.
     fn end(&mut self) {
         self.clear();
         *self = Self {
@@ -78,13 +78,13 @@ impl Element {
     }
 
     pub(crate) fn leader_epoch(&self) -> i32 {
-        // SAFETY: NULL or what the library hung there.
+        // SAFETY: NULL or a private part that the library attached.
         unsafe { self.private.cast::<Private>().as_ref() }.map_or(-1, |private| private.leader_epoch)
     }
 
-    /// What is committed along, as text.
+    /// Returns the metadata that is committed with the offset, as text.
     pub(crate) fn metadata_text(&self) -> String {
-        // SAFETY: NULL, or so many bytes.
+        // SAFETY: NULL, or `metadata_size` bytes.
         let bytes = unsafe { crate::ffi::boundary::bytes(self.metadata, self.metadata_size) };
         String::from_utf8_lossy(bytes.unwrap_or_default()).into_owned()
     }
@@ -100,7 +100,7 @@ impl Element {
         }
     }
 
-    /// Replaces what is committed along.
+    /// Replaces the metadata that is committed with the offset.
     pub(crate) fn set_metadata(&mut self, bytes: &[u8]) {
         // SAFETY: NULL or from `malloc`.
         unsafe { libc::free(self.metadata) };
@@ -110,7 +110,7 @@ impl Element {
     }
 
     pub(crate) fn set_leader_epoch(&mut self, leader_epoch: i32) {
-        // SAFETY: NULL or what the library hung there.
+        // SAFETY: NULL or a private part that the library attached.
         match unsafe { self.private.cast::<Private>().as_mut() } {
             Some(private) => private.leader_epoch = leader_epoch,
             None if leader_epoch == -1 => {}
@@ -137,7 +137,7 @@ impl Element {
             err: self.err,
             ..Self::new(&[], self.partition)
         };
-        // SAFETY: `new` made an empty text; the source's texts are texts.
+        // SAFETY: `new` created an empty text, and the topic of the source is a valid text.
         unsafe {
             libc::free(copy.topic.cast());
             copy.topic = if self.topic.is_null() {
@@ -173,7 +173,7 @@ impl List {
         list.get().filter(|list| list.cnt != GONE)
     }
 
-    /// The list, unless it is NULL or was given up.
+    /// Returns the list, unless it is NULL or destroyed.
     ///
     /// # Safety
     ///
@@ -183,7 +183,7 @@ impl List {
         (!is_no_address(list)).then(|| unsafe { &*list }).filter(|list| list.cnt != GONE)
     }
 
-    /// The same, to be changed.
+    /// Returns the list for changes, unless it is NULL or destroyed.
     ///
     /// # Safety
     ///
@@ -193,14 +193,14 @@ impl List {
         (!is_no_address(list)).then(|| unsafe { &mut *list }).filter(|list| list.cnt != GONE)
     }
 
-    /// Returns true for a list that was destroyed, where NULL has a meaning of its own.
+    /// Returns true for a list that was destroyed, for functions in which NULL has a different meaning.
     pub(crate) fn is_gone(list: Part<'_, Self>) -> bool {
         !list.is_null() && Self::passed(list).is_none()
     }
 
     pub(crate) fn with_capacity(size: usize) -> *mut Self {
         let size = size.min(1 << 20);
-        // SAFETY: the struct is written before it is used; the elements are below `cnt` only.
+        // SAFETY: the struct is written before it is used; only elements below `cnt` are read.
         unsafe {
             let list = libc::malloc(size_of::<Self>()).cast::<Self>();
             if !list.is_null() {
@@ -218,7 +218,7 @@ impl List {
         if self.elems.is_null() || count == 0 {
             return &[];
         }
-        // SAFETY: `cnt` elements are there.
+        // SAFETY: the list has `cnt` elements.
         unsafe { std::slice::from_raw_parts(self.elems, count) }
     }
 
@@ -227,7 +227,7 @@ impl List {
         if self.elems.is_null() || count == 0 {
             return &mut [];
         }
-        // SAFETY: `cnt` elements are there, and no other thread uses the list.
+        // SAFETY: the list has `cnt` elements, and no other thread uses it.
         unsafe { std::slice::from_raw_parts_mut(self.elems, count) }
     }
 
@@ -281,7 +281,7 @@ impl List {
 #[derive(Debug)]
 pub(crate) struct Listed(*mut List);
 
-// SAFETY: the struct owns the message; there is no other pointer to it.
+// SAFETY: this value owns the list; there is no other pointer to it.
 unsafe impl Send for Listed {}
 
 impl Default for Listed {
@@ -292,7 +292,7 @@ impl Default for Listed {
 
 impl Drop for Listed {
     fn drop(&mut self) {
-        // SAFETY: nobody else has the list.
+        // SAFETY: there is no other reference to the list.
         unsafe { rd_kafka_topic_partition_list_destroy(self.0) };
     }
 }
@@ -302,14 +302,14 @@ impl Listed {
         self.0
     }
 
-    /// Returns the list; `None` for want of memory.
+    /// Returns the list; `None` if memory ran out.
     pub(crate) const fn get(&self) -> Option<&List> {
-        // SAFETY: NULL, for want of memory, or a list with one owner, this one.
+        // SAFETY: NULL if memory ran out, or a list whose only owner is this value.
         unsafe { self.0.as_ref() }
     }
 
     pub(crate) fn add(&mut self, topic: &str, partition: i32, offset: i64, err: RespErr) {
-        // SAFETY: NULL, for want of memory, or a list with one owner, this one.
+        // SAFETY: NULL if memory ran out, or a list whose only owner is this value.
         unsafe {
             if let Some(list) = self.0.as_mut()
                 && let Some(element) = list.add(topic.as_bytes(), partition).as_mut()
@@ -319,7 +319,7 @@ impl Listed {
         }
     }
 
-    /// Adds an offset with the metadata that is committed along with it.
+    /// Adds an offset with the metadata that is committed with it.
     pub(crate) fn add_with_metadata(
         &mut self,
         topic: &str,
@@ -329,13 +329,13 @@ impl Listed {
         metadata: &str,
     ) {
         self.add(topic, partition, offset, err);
-        // SAFETY: NULL, for want of memory, or a list with one owner, this one.
+        // SAFETY: NULL if memory ran out, or a list whose only owner is this value.
         if let Some(element) = unsafe { self.0.as_mut() }.and_then(|list| list.elements_mut().last_mut()) {
             element.set_metadata(metadata.as_bytes());
         }
     }
 
-    /// Sets the leader epoch of the element that was added last.
+    /// Sets the leader epoch of the last element.
     pub(crate) fn set_leader_epoch_of_last(&mut self, leader_epoch: i32) {
         // SAFETY: NULL if memory ran out, or a list with no other owner.
         if let Some(element) = unsafe { self.0.as_mut() }.and_then(|list| list.elements_mut().last_mut()) {
@@ -344,7 +344,7 @@ impl Listed {
     }
 }
 
-/// A single element that belongs to the caller.
+/// Returns a single element that belongs to the caller.
 pub(crate) fn alone(topic: &str, partition: i32, offset: i64, err: RespErr) -> *mut Element {
     // SAFETY: the memory has room for an element.
     unsafe {
@@ -366,7 +366,7 @@ export!(
 export!(
     #[local(())]
     fn rd_kafka_topic_partition_list_destroy(list: *mut List) {
-        // SAFETY: NULL or a list that the caller gives up.
+        // SAFETY: NULL or a list whose ownership the caller passes on.
         unsafe {
             if let Some(content) = List::of_mut(list) {
                 content.elements_mut().iter_mut().for_each(Element::clear);
@@ -381,7 +381,7 @@ export!(
 export!(
     #[local(())]
     fn rd_kafka_topic_partition_destroy(element: *mut Element) {
-        // SAFETY: NULL or an element of its own that the caller gives up.
+        // SAFETY: NULL or a single element whose ownership the caller passes on.
         unsafe {
             if let Some(content) = element.as_mut()
                 && content.err != RespErr(GONE)
@@ -463,7 +463,7 @@ export!(
     fn rd_kafka_topic_partition_list_copy(list: Part<List>) -> *mut List {
         let Some(list) = List::passed(list) else { return ptr::null_mut() };
         let copy = List::with_capacity(list.elements().len());
-        // SAFETY: NULL for want of memory, or a list that has no other owner yet.
+        // SAFETY: NULL if memory ran out, or a list with no other owner.
         if let Some(copy) = unsafe { copy.as_mut() } {
             for element in list.elements() {
                 copy.push(element.copy());
@@ -477,7 +477,7 @@ export!(
     #[local(ptr::null_mut())]
     fn rd_kafka_topic_partition_list_find(list: Part<List>, topic: Text, partition: i32) -> *mut Element {
         let Some(list) = List::passed(list) else { return ptr::null_mut() };
-        // SAFETY: the index is one of the list's elements.
+        // SAFETY: the index is below the number of elements.
         list.index_of(topic, partition).map_or(ptr::null_mut(), |index| unsafe { list.elems.add(index) })
     }
 );
@@ -506,7 +506,7 @@ export!(
         list.elements_mut().sort_by(|a, b| match cmp {
             Some(compare) => {
                 let (a, b) = ((&raw const *a).cast(), (&raw const *b).cast());
-                // SAFETY: the application's function, with two elements and its own pointer.
+                // SAFETY: the application's function gets two elements and its own pointer.
                 unsafe { compare(a, b, opaque) }.cmp(&0)
             }
             None => match a.name().cmp(b.name()) {

@@ -1,17 +1,17 @@
 //! The locks of the C library, and the rule that nothing is called out while one is held.
 //!
-//! A function of the application, a log line and another queue are served after every lock is released, because each of them
-//! may come back into the library and ask for the same lock. Two things enforce it:
+//! Functions of the application, log callbacks and other queues are called after every lock is released, because each
+//! of them may call the library again and need the same lock. Two mechanisms enforce this:
 //!
-//! - [`SealedMutex`], the lock of a queue, runs plain functions only. They capture nothing, and their argument has to be
-//!   [`Inert`], which a client is not. What has to be called is returned, and runs when the lock is released.
-//! - Debug builds count the locks that each thread holds. [`assert_none_held`] stands where the library calls out, and panics
-//!   if the count is not zero. The C programs of the tests run on a debug build.
+//! - [`SealedMutex`], the lock of a queue, runs plain functions only. They capture nothing, and their argument has to
+//!   be [`Inert`], which a client is not. Calls that have to be made are returned, and run after the lock is released.
+//! - Debug builds count the locks that each thread holds. The library calls [`assert_none_held`] before it calls out;
+//!   it panics if the count is not zero. The C test programs run on a debug build.
 //!
 //! # Pitfalls
 //!
-//! - Dropping a value can call out, too: the last topic of a client drops the client. Values that may own one leave the lock
-//!   before they are dropped (`calling_out_under_a_lock_panics`).
+//! - Dropping a value can call out, too: dropping the last topic of a client drops the client. Values that may own one
+//!   leave the lock before they are dropped (`calling_out_under_a_lock_panics`).
 //! - A poll serves callbacks, log lines and other queues, each of which may need the lock of the queue that is polled.
 //!   Code under that lock is a plain function that cannot reach a client, and debug builds panic when a callback runs
 //!   under any lock of the library (`callouts.c`).
@@ -27,10 +27,10 @@ use ottla_core::lock::{Condvar as RawCondvar, Mutex as RawMutex, MutexGuard as R
 #[derive(Debug, Default)]
 pub(crate) struct Mutex<T>(RawMutex<T>);
 
-/// Access to what a [`Mutex`] protects.
+/// The guard of a [`Mutex`].
 #[derive(Debug)]
 pub(crate) struct MutexGuard<'a, T> {
-    /// Released before the count goes down.
+    /// The standard guard, which is released before the count goes down.
     data: RawGuard<'a, T>,
     _held: Held,
 }
@@ -77,30 +77,31 @@ impl Condvar {
         self.0.wait(&mut guard.data);
     }
 
-    /// Waits until notified; false once `until` has passed.
+    /// Waits until notified; returns false if `until` passes first.
     pub(crate) fn wait_until<T>(&self, guard: &mut MutexGuard<'_, T>, until: Instant) -> bool {
         let timeout = until.saturating_duration_since(Instant::now());
         !self.0.wait_for(&mut guard.data, timeout).timed_out()
     }
 }
 
-/// A value that code under a [`SealedMutex`] may be given: it does not lead to the application, to a log or to another queue.
+/// A value that code under a [`SealedMutex`] may use: it does not lead to the application, to a log or to another
+/// queue.
 pub(crate) trait Inert {}
 
 impl Inert for () {}
 impl Inert for bool {}
 impl Inert for u64 {}
 
-/// A mutex that only plain functions get behind.
+/// A mutex whose content only plain functions can reach.
 #[derive(Debug, Default)]
 pub(crate) struct SealedMutex<T>(Mutex<T>);
 
-/// Whether a wait goes on.
+/// The result of one step of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// What was waited for is there.
+    /// The condition is met, with this result.
     Over,
-    /// Not yet.
+    /// The condition is not met.
     On,
 }
 
@@ -108,13 +109,13 @@ impl<T> SealedMutex<T> {
     /// Runs `work` under the lock.
     #[inline]
     pub(crate) fn with<I: Inert, O>(&self, input: I, work: fn(&mut T, I) -> O) -> O {
-        // Checked before the lock is taken: two queues that are locked one inside the other can block each other.
+        // Checked before the lock is taken: two queues that are locked one inside the other can cause a deadlock.
         assert_none_held("the lock of a queue");
         work(&mut self.0.lock(), input)
     }
 
-    /// Runs `work` under the lock each time that `changed` is notified, until it returns something, or until `until` has
-    /// passed (`None`: never).
+    /// Runs `work` under the lock each time that `changed` is notified, until `work` returns a value, or until `until`
+    /// has passed (`None`: no limit).
     pub(crate) fn wait<I: Inert + Copy, O>(
         &self,
         changed: &Condvar,
@@ -147,7 +148,7 @@ mod count {
     use std::cell::Cell;
 
     thread_local! {
-        /// Locks that this thread holds.
+        /// The number of locks that this thread holds.
         static HELD: Cell<usize> = const { Cell::new(0) };
     }
 
@@ -187,7 +188,7 @@ mod count {
 
 use count::Held;
 
-/// Panics in debug builds if this thread holds a lock of the library: `what` is about to be called or locked.
+/// Panics in debug builds if this thread holds a lock of the library; `what` names the call or lock that would follow.
 #[inline(always)]
 pub(crate) fn assert_none_held(what: &str) {
     #[cfg(debug_assertions)]
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_ends_when_its_condition_holds() {
+    fn wait_ends_when_its_condition_holds() {
         let both = Arc::new((SealedMutex::<u64>::default(), Condvar::default()));
         let other = Arc::clone(&both);
         let waiter = thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! The types that C sees, and the parts that exported functions share. Nothing here knows a client.
+//! The types that C sees, and the parts that exported functions share. Nothing here depends on a client.
 //!
 //! | file | content |
 //! |---|---|
@@ -7,8 +7,8 @@
 //! | `quarantine` | the memory of destroyed handles |
 //! | `types`, `list`, `headers` | the structures that C sees |
 //! | `codes`, `error`, `last_error` | error codes, `rd_kafka_error_t`, the last error of a thread |
-//! | `lock`, `gate`, `task` | locks that notice callbacks under them, calls that a client's end waits for, futures without a thread |
-//! | `object` | counted objects whose type the holder does not know |
+//! | `lock`, `gate`, `task` | locks that detect callbacks under them, calls that a client's end waits for, futures without a thread |
+//! | `object` | counted objects whose type is hidden from their holder |
 //! | `time`, `pipe` | timeouts in milliseconds, writing without SIGPIPE |
 
 pub(crate) mod argument;

@@ -1,7 +1,7 @@
-//! Counted objects whose type the holder does not know.
+//! Counted objects whose type is hidden from their holder.
 //!
-//! A queue knows the client that it belongs to, and a message its topic, only as something that has to stay and whose address
-//! C gets. So neither depends on the modules of clients and topics.
+//! A queue holds its client, and a message holds its topic, as an object that stays alive and whose address C gets.
+//! This keeps queues and messages independent of the modules of clients and topics.
 
 use std::{
     any::Any,
@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Weak},
 };
 
-/// A reference to an object that C sees as a `C`.
+/// A counted reference to an object that C sees as a `C`.
 #[derive(Debug)]
 pub(crate) struct Object<C> {
     object: Arc<dyn Any + Send + Sync>,
@@ -27,7 +27,7 @@ impl<C> Object<C> {
         Arc::as_ptr(&self.object).cast()
     }
 
-    /// Returns the object, for those that know its type.
+    /// Returns the object, for modules that know its type.
     pub(crate) fn downcast<T: Any + Send + Sync>(self) -> Option<Arc<T>> {
         self.object.downcast().ok()
     }
@@ -39,7 +39,7 @@ impl<C> Clone for Object<C> {
     }
 }
 
-/// The same without keeping the object.
+/// A weak reference to an object that C sees as a `C`.
 #[derive(Debug)]
 pub(crate) struct WeakObject<C> {
     object: Weak<dyn Any + Send + Sync>,
@@ -52,12 +52,12 @@ impl<C> WeakObject<C> {
         Self { object, seen_as: PhantomData }
     }
 
-    /// Returns a reference that keeps the object, if it is still there.
+    /// Returns a counted reference; `None` if the object is dropped already.
     pub(crate) fn upgrade(&self) -> Option<Object<C>> {
         Some(Object { object: self.object.upgrade()?, seen_as: PhantomData })
     }
 
-    /// Returns true once the object is gone.
+    /// Returns true once the object is dropped.
     pub(crate) fn is_gone(&self) -> bool {
         self.object.strong_count() == 0
     }
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn object_has_the_address_of_what_it_keeps() {
+    fn object_returns_the_address_of_its_content() {
         let text = Arc::new(String::from("topic"));
         let object = Object::<u8>::new(Arc::clone(&text));
         assert_eq!(object.as_c(), Arc::as_ptr(&text).cast());

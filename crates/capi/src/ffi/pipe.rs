@@ -1,8 +1,8 @@
 //! Writes to descriptors of the application without SIGPIPE.
 //!
-//! A pipe without a reader raises SIGPIPE in the thread that writes, which ends a process that does not handle it. Sockets
-//! have a flag against it; pipes have none. The thread blocks the signal for the write, and takes it back if the write
-//! raised it. The process's own handling of the signal stays as it is.
+//! A pipe without a reader raises SIGPIPE in the thread that writes, which ends a process that does not handle it.
+//! Sockets have a flag against it; pipes have none. The thread blocks the signal during the write, and removes it from
+//! the pending signals if the write raised it. The process's signal handling stays as it is.
 
 use std::{ffi::c_int, mem::MaybeUninit};
 
@@ -14,17 +14,18 @@ pub(crate) fn without_sigpipe<R>(write: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Writes to a descriptor once, as far as it takes the bytes; an error is dropped.
+/// Writes to a descriptor once, as many bytes as it accepts; errors are ignored.
 pub(crate) fn write_once(descriptor: c_int, bytes: &[u8]) {
     // SAFETY: the pointer and the length are those of a slice.
     without_sigpipe(|| unsafe { libc::write(descriptor, bytes.as_ptr().cast(), bytes.len()) });
 }
 
-/// SIGPIPE is blocked in this thread until this is dropped.
+/// Blocks SIGPIPE in this thread until it is dropped.
 struct Blocked {
-    /// SIGPIPE alone.
+    /// The signal set that contains only SIGPIPE.
     signal: libc::sigset_t,
-    /// The thread's mask before; `None` if the signal was pending or blocked already, so that nothing is to be undone.
+    /// The thread's signal mask before; `None` if SIGPIPE was pending or blocked already, so that nothing has to be
+    /// restored.
     before: Option<libc::sigset_t>,
 }
 
@@ -54,15 +55,15 @@ impl Drop for Blocked {
     }
 }
 
-/// Takes back a signal of the set that is pending, and does not wait for one.
+/// Removes a signal of the set from the pending signals, without waiting.
 #[cfg(not(any(target_vendor = "apple", target_os = "openbsd")))]
 fn take_pending(signal: &libc::sigset_t) {
     let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the set and the time are initialized; NULL says that the signal's details are of no interest.
+    // SAFETY: the set and the time are initialized; NULL means that the signal's details are not needed.
     unsafe { libc::sigtimedwait(signal, std::ptr::null_mut(), &raw const now) };
 }
 
-/// The same where there is no wait with a timeout.
+/// Removes a signal of the set from the pending signals, on systems without `sigtimedwait`.
 #[cfg(any(target_vendor = "apple", target_os = "openbsd"))]
 fn take_pending(signal: &libc::sigset_t) {
     // SAFETY: `sigpending` initializes `pending`, `sigwait` initializes `raised`, and the set is initialized.

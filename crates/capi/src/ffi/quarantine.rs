@@ -1,7 +1,8 @@
-//! Where the memory of handles goes when they are given up. Its contents are dropped at once, the memory itself with its
-//! cleared tag stays until some more handles of its sort are gone: who uses a handle too long gets an error.
+//! The quarantine of destroyed handles. Their contents are dropped at once; the memory, with its cleared tag, is freed
+//! only after [`CAPACITY`] more handles of the same kind were destroyed. A call with a destroyed handle therefore gets
+//! an error.
 //!
-//! It costs the living nothing: who gives a handle up exchanges one pointer.
+//! Live handles cost nothing extra: destroying a handle exchanges one pointer.
 
 use std::{
     alloc::{Layout, dealloc},
@@ -16,10 +17,10 @@ use std::{
 
 use crate::ffi::boundary::{Handle, Tag};
 
-/// How many dead handles of a sort are kept.
+/// The number of destroyed handles of a kind whose memory is kept.
 pub(crate) const CAPACITY: usize = 64;
 
-/// The last ones of a sort of handles.
+/// The last destroyed handles of a kind.
 pub(crate) struct Quarantine {
     slots: [AtomicPtr<u8>; CAPACITY],
     next: AtomicUsize,
@@ -32,7 +33,8 @@ struct Retired {
     free: unsafe fn(*mut u8),
 }
 
-/// Sorts of boxed handles, by their kinds: events come by the thousands and would push everything else out.
+/// The number of groups of boxed handles, by kind. Events are frequent; in a shared quarantine they would displace all
+/// other kinds.
 const KINDS: usize = 16;
 
 static BOXED: [Quarantine; KINDS] = [const { Quarantine::new() }; KINDS];
@@ -42,44 +44,45 @@ impl Quarantine {
         Self { slots: [const { AtomicPtr::new(ptr::null_mut()) }; CAPACITY], next: AtomicUsize::new(0) }
     }
 
-    /// Keeps one, and returns the one that has to make room for it, or NULL.
+    /// Adds the memory of a destroyed handle. Returns the memory that it displaces, or NULL.
     fn keep(&self, dead: *mut u8) -> *mut u8 {
         let slot = self.next.fetch_add(1, Ordering::Relaxed) % CAPACITY;
         self.slots[slot].swap(dead, Ordering::AcqRel)
     }
 }
 
-/// Memory of structures without a tag, which say otherwise that they are gone; all of one type.
+/// A quarantine for structures of one type that have no tag and are marked as destroyed in another way.
 pub(crate) struct PlainQuarantine {
     quarantine: Quarantine,
     free: unsafe fn(*mut u8),
 }
 
 impl PlainQuarantine {
-    /// `free` gets what has to make room.
+    /// Returns an empty quarantine; `free` frees the memory that leaves it.
     pub(crate) const fn new(free: unsafe fn(*mut u8)) -> Self {
         Self { quarantine: Quarantine::new(), free }
     }
 
-    /// Keeps the memory of a structure whose contents are gone.
+    /// Adds the memory of a structure whose contents were dropped.
     ///
     /// # Safety
     ///
-    /// `free` can free it, and it is no longer used.
+    /// `free` can free the memory, and nothing uses it any longer.
     pub(crate) unsafe fn keep(&self, dead: *mut u8) {
         let oldest = self.quarantine.keep(dead);
         if !oldest.is_null() {
-            // SAFETY: it came here as this one does.
+            // SAFETY: the oldest memory was added by this function, under the same contract.
             unsafe { (self.free)(oldest) };
         }
     }
 }
 
-/// Drops a boxed object that C gives up; it ignores NULL, other objects, and objects that were given up before.
+/// Drops a boxed object that C destroys. NULL, objects of other kinds and objects that were destroyed before are
+/// ignored.
 ///
 /// # Safety
 ///
-/// NULL or an object of this library, from `Box::into_raw` if it is a `T`, that is no longer used.
+/// NULL or an object of this library that is no longer used; a `T` comes from `Box::into_raw`.
 pub(crate) unsafe fn retire<T: Handle>(object: *mut T) {
     const {
         assert!(size_of::<T>() >= size_of::<Retired>() && align_of::<T>() >= align_of::<Retired>());
@@ -90,7 +93,7 @@ pub(crate) unsafe fn retire<T: Handle>(object: *mut T) {
             return;
         }
         ptr::drop_in_place(object);
-        // The tag stays as it is: others may be looking at it.
+        // The tag is not written: other threads may be reading it.
         (&raw mut (*object.cast::<Retired>()).free).write(free::<T>);
         let oldest = BOXED[(T::KIND >> 8) as usize % KINDS].keep(object.cast());
         if !oldest.is_null() {
@@ -99,17 +102,17 @@ pub(crate) unsafe fn retire<T: Handle>(object: *mut T) {
     }
 }
 
-/// Frees memory whose contents are gone.
+/// Frees memory whose contents were dropped.
 ///
 /// # Safety
 ///
-/// It comes from a box of a `T`.
+/// The memory comes from a `Box<T>`.
 unsafe fn free<T>(memory: *mut u8) {
     // SAFETY: by the contract of this function.
     unsafe { dealloc(memory, Layout::new::<T>()) };
 }
 
-/// A handle that is counted: topics, queues and clients are used by more than the application.
+/// A reference-counted handle: topics, queues and clients are used by the library and by the application.
 ///
 /// # Safety
 ///
@@ -118,14 +121,14 @@ pub(crate) unsafe trait Counted: Handle {
     fn quarantine() -> &'static Quarantine;
 }
 
-/// From now on C may have a pointer to the object.
+/// Registers a new object to whose address C may get a pointer: its memory stays until it leaves the quarantine.
 pub(crate) fn begin<T: Counted>(object: Arc<T>) -> Arc<T> {
-    // The quarantine let go of this one.
+    // The weak reference keeps the memory; `end` releases it when the memory leaves the quarantine.
     let _ = Weak::into_raw(Arc::downgrade(&object));
     object
 }
 
-/// The object is being dropped; its memory stays for a while.
+/// Moves the memory of an object that is being dropped to the quarantine.
 pub(crate) fn end<T: Counted>(object: &T) {
     let oldest = T::quarantine().keep(ptr::from_ref(object).cast_mut().cast());
     if !oldest.is_null() {
@@ -134,24 +137,24 @@ pub(crate) fn end<T: Counted>(object: &T) {
     }
 }
 
-/// A reference of its own to the object behind a handle, unless it is NULL, of another kind, or gone.
+/// Returns a counted reference to the object behind a handle, unless the handle is NULL, of another kind, or destroyed.
 ///
 /// # Safety
 ///
-/// NULL or an object of this library, from `begin` if it is a `T`.
+/// NULL or an object of this library; a `T` went through `begin`.
 pub(crate) unsafe fn counted<T: Counted>(pointer: *const T) -> Option<Arc<T>> {
-    // SAFETY: by the contract of this function. The object may go meanwhile: then its memory is in the quarantine, and the
-    // count is zero.
+    // SAFETY: by the contract of this function. If the object is dropped meanwhile, its memory is in the quarantine and
+    // the count is zero.
     unsafe {
         crate::ffi::boundary::handle(pointer)?;
         std::mem::ManuallyDrop::new(Weak::from_raw(pointer)).upgrade()
     }
 }
 
-/// A boxed handle that belongs to the library: when it is dropped, its memory stays for a while.
+/// A boxed handle that belongs to the library: when it is dropped, its memory goes to the quarantine.
 pub(crate) struct HandleBox<T: Handle>(NonNull<T>);
 
-// SAFETY: it is a box.
+// SAFETY: a `HandleBox` owns its object, as a `Box` does.
 unsafe impl<T: Handle + Send> Send for HandleBox<T> {}
 // SAFETY: as above.
 unsafe impl<T: Handle + Sync> Sync for HandleBox<T> {}
@@ -161,11 +164,11 @@ impl<T: Handle> HandleBox<T> {
         Self(NonNull::from(Box::leak(Box::new(object))))
     }
 
-    /// Takes over what C gives up, unless it is NULL, of another kind, or gone.
+    /// Takes ownership of an object that C passes, unless it is NULL, of another kind, or destroyed.
     ///
     /// # Safety
     ///
-    /// NULL or an object of this library, from `Box::into_raw` if it is a `T`, that the caller gives up.
+    /// NULL or an object of this library whose ownership the caller passes on; a `T` comes from `Box::into_raw`.
     pub(crate) unsafe fn from_raw(object: *mut T) -> Option<Self> {
         // SAFETY: by the contract of this function.
         unsafe { crate::ffi::boundary::handle(object.cast_const())? };
@@ -181,21 +184,21 @@ impl<T: Handle> Deref for HandleBox<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the object is there until this is dropped.
+        // SAFETY: the object is alive until this value is dropped.
         unsafe { self.0.as_ref() }
     }
 }
 
 impl<T: Handle> DerefMut for HandleBox<T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above, and this is the only reference.
+        // SAFETY: the object is alive until this value is dropped, and this is the only reference.
         unsafe { self.0.as_mut() }
     }
 }
 
 impl<T: Handle> Drop for HandleBox<T> {
     fn drop(&mut self) {
-        // SAFETY: nobody uses it any more.
+        // SAFETY: this value owned the object; there is no other reference.
         unsafe { retire(self.0.as_ptr()) };
     }
 }
@@ -220,7 +223,7 @@ mod tests {
         _more: u64,
     }
 
-    // SAFETY: `repr(C)`, the tag comes first. No other sort of handles has this letter.
+    // SAFETY: `repr(C)`, the tag comes first. No other kind of handle has this letter.
     unsafe impl Handle for Thing {
         const KIND: u32 = 0x6f74_0001;
     }
@@ -238,7 +241,7 @@ mod tests {
             if number > CAPACITY * 2 {
                 assert!(last.insert(one as usize), "memory was used again");
             }
-            // SAFETY: a thing, and later memory that is kept.
+            // SAFETY: a `Thing`, and after `retire` memory that is in the quarantine.
             unsafe {
                 assert!(handle(one.cast_const()).is_some());
                 retire(one);
@@ -249,7 +252,7 @@ mod tests {
         }
         assert_eq!(Arc::strong_count(&content), 1);
         for one in last {
-            // SAFETY: it is one of the last ones.
+            // SAFETY: the memory is still in the quarantine.
             assert!(unsafe { handle(one as *const Thing) }.is_none());
         }
     }

@@ -1,4 +1,4 @@
-//! Something that goes on by itself as its responses come: there is no thread for it, each wake-up runs the next step.
+//! Futures without a thread: each wake-up runs the next step in the thread that delivers the response.
 
 use std::{
     pin::Pin,
@@ -14,9 +14,9 @@ struct Task {
     state: Mutex<State>,
 }
 
-/// Where a task's future is.
+/// The state of a task.
 enum State {
-    /// Waits for a wake-up.
+    /// The future waits for a wake-up.
     Waiting(Work),
     /// A thread runs a step, without the lock: the step may call the application.
     Running {
@@ -25,13 +25,13 @@ enum State {
     Over,
 }
 
-/// Runs a future to its end. Its steps must not block: they run where its responses come from.
+/// Runs a future to its end. Its steps must not block: they run in the thread that delivers the response.
 pub(crate) fn spawn(future: impl Future<Output = ()> + Send + 'static) {
     Arc::new(Task { state: Mutex::new(State::Waiting(Box::pin(future))) }).wake();
 }
 
 impl Task {
-    /// The future, if this thread has to run it.
+    /// Returns the future, if this thread has to run it.
     fn begin(&self) -> Option<Work> {
         let mut state = self.state.lock();
         match std::mem::replace(&mut *state, State::Running { is_woken: false }) {
@@ -47,7 +47,7 @@ impl Task {
         }
     }
 
-    /// Keeps the future for the next wake-up; returns it if that came already.
+    /// Stores the future for the next wake-up; returns it if a wake-up has come meanwhile.
     fn pause(&self, work: Work) -> Option<Work> {
         let mut state = self.state.lock();
         if let State::Running { is_woken: is_woken @ true } = &mut *state {
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_runs_another_step_when_its_step_wakes_it() {
+    fn task_runs_another_step_when_its_step_wakes_it() {
         static STEPS: AtomicUsize = AtomicUsize::new(0);
         spawn(poll_fn(|context| {
             if STEPS.fetch_add(1, Ordering::SeqCst) == 2 {

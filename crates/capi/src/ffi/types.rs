@@ -5,14 +5,14 @@ use std::ffi::{c_char, c_int, c_void};
 
 use crate::ffi::{codes::RespErr, headers::Headers};
 
-/// `rd_kafka_t` as functions of the application get it: the address of a client.
+/// `rd_kafka_t` as functions of the application receive it: the address of a client.
 #[repr(C)]
 #[derive(Debug)]
 pub struct rd_kafka_t {
     _hidden: [u8; 0],
 }
 
-/// `rd_kafka_topic_t` as functions of the application get it: the address of a topic.
+/// `rd_kafka_topic_t` as functions of the application receive it: the address of a topic.
 #[repr(C)]
 #[derive(Debug)]
 pub struct rd_kafka_topic_t {
@@ -23,7 +23,7 @@ pub struct rd_kafka_topic_t {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct rd_kafka_message_t {
-    /// Not zero: this is an error.
+    /// The error code, or zero.
     pub err: RespErr,
     /// The topic.
     pub rkt: *const rd_kafka_topic_t,
@@ -31,15 +31,15 @@ pub struct rd_kafka_message_t {
     pub partition: i32,
     /// The value.
     pub payload: *mut c_void,
-    /// Its size.
+    /// The size of the value.
     pub len: usize,
     /// The key.
     pub key: *mut c_void,
-    /// Its size.
+    /// The size of the key.
     pub key_len: usize,
     /// The offset.
     pub offset: i64,
-    /// Produced: the application's pointer.
+    /// The application's pointer, for produced messages.
     pub private: *mut c_void,
 }
 
@@ -51,17 +51,17 @@ pub struct rd_kafka_topic_partition_t {
     pub topic: *mut c_char,
     /// The partition.
     pub partition: i32,
-    /// An offset.
+    /// The offset.
     pub offset: i64,
-    /// What is committed along, from `malloc`.
+    /// The metadata that is committed with the offset, from `malloc`.
     pub metadata: *mut c_void,
-    /// Its size.
+    /// The size of the metadata.
     pub metadata_size: usize,
-    /// The application's.
+    /// The application's pointer.
     pub opaque: *mut c_void,
-    /// What went wrong with this one.
+    /// The error of this partition.
     pub err: RespErr,
-    /// Ours: a boxed `list::Private`.
+    /// The library's pointer: a boxed `list::Private`.
     pub private: *mut c_void,
 }
 
@@ -69,11 +69,11 @@ pub struct rd_kafka_topic_partition_t {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct rd_kafka_topic_partition_list_t {
-    /// How many elements there are.
+    /// The number of elements.
     pub cnt: c_int,
-    /// How many there is room for.
+    /// The capacity.
     pub size: c_int,
-    /// From `malloc`.
+    /// The elements, from `malloc`.
     pub elems: *mut rd_kafka_topic_partition_t,
 }
 
@@ -81,7 +81,7 @@ pub struct rd_kafka_topic_partition_list_t {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct rd_kafka_vu_t {
-    /// `RD_KAFKA_VTYPE_*`.
+    /// The kind of the argument, `RD_KAFKA_VTYPE_*`.
     pub vtype: c_int,
     /// The argument.
     pub u: Argument,
@@ -109,7 +109,7 @@ pub union Argument {
     pub headers: *mut Headers,
     /// The application's pointer.
     pub ptr: *mut c_void,
-    /// Room for more.
+    /// Padding for further kinds of arguments.
     pub pad: [u8; 64],
 }
 
@@ -117,9 +117,9 @@ pub union Argument {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
-    /// Where.
+    /// The address.
     pub ptr: *mut c_void,
-    /// How many.
+    /// The number of bytes.
     pub size: usize,
 }
 
@@ -131,7 +131,7 @@ pub struct HeaderArgument {
     pub name: *const c_char,
     /// The value.
     pub value: *const c_void,
-    /// Its size; -1 up to its zero byte.
+    /// The size of the value; -1 if it ends with a zero byte.
     pub size: isize,
 }
 
@@ -169,9 +169,9 @@ pub const F_BLOCK: c_int = 4;
 /// `RD_KAFKA_MSG_F_PARTITION`.
 pub const F_PARTITION: c_int = 8;
 
-/// What an argument of `rd_kafka_producev` is.
+/// The kinds of arguments of `rd_kafka_producev`.
 pub mod vtype {
-    /// Ends the arguments.
+    /// The end of the arguments.
     pub const END: i32 = 0;
     /// The name of the topic.
     pub const TOPIC: i32 = 1;

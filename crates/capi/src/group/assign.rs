@@ -1,4 +1,4 @@
-//! Changes of the assignment by the application: its own, and its answers to rebalances.
+//! Changes of the assignment by the application: on its own, and in response to rebalances.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ pub(crate) enum Change {
     Nothing,
 }
 
-/// Changes the assignment of a member of a group, and answers its rebalance if there is one.
+/// Changes the assignment of a group member, and responds to its rebalance if one is pending.
 pub(crate) fn change_assignment(
     client: &Client,
     consumer: &Consumer,
@@ -60,7 +60,7 @@ pub(crate) fn change_assignment(
             let pairs = pairs.into_iter().map(|(topic, number)| TopicPartition::new(topic, number));
             let pairs: Vec<_> = pairs.collect();
             let command = core.incremental_unassign(&pairs).map_err(|error| match error.kind() {
-                // A partition that is not assigned is a wrong argument here.
+                // Here, a partition that is not assigned is an invalid argument.
                 ErrorKind::State => ErrorObject::new(code::_INVALID_ARG, error.to_string()),
                 _ => ErrorObject::from(&error),
             });
@@ -76,7 +76,7 @@ pub(crate) fn change_assignment(
     Ok(())
 }
 
-/// Returns why the change does not fit the protocol of the consumer's group, if so.
+/// Returns the reason why the change does not fit the protocol of the consumer's group; `None` if it fits.
 pub(crate) fn contradiction_in_group(consumer: &Consumer, change: &Change) -> Option<&'static str> {
     contradiction(consumer.group().view().protocol?, change)
 }
@@ -95,7 +95,7 @@ const fn contradiction(protocol: RebalanceProtocol, change: &Change) -> Option<&
 }
 
 impl Client {
-    /// Returns true if assign functions concern the consumer's group.
+    /// Returns true if the assign functions apply to the consumer's group.
     pub(crate) fn is_in_group(&self, consumer: &Consumer) -> bool {
         let is_in = self.membership().is_active(consumer) || self.membership().phase() != Phase::Open;
         self.offsets().set_grouped(is_in);

@@ -1,4 +1,4 @@
-//! Closing a consumer: its group serves rebalances for the last time, commits and leaves.
+//! Closing a consumer: it serves the last rebalances, commits and leaves the group.
 
 use std::{
     ffi::c_int,
@@ -29,11 +29,11 @@ use crate::{
     },
 };
 
-/// The time that closing waits for a commit of a consumer without a subscription.
+/// The time limit for the last commit of a consumer without a subscription.
 const COMMIT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The time that the group may take to commit and to leave, once the application has answered.
+/// The time limit for the last commit and for leaving, after the application has responded.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(12);
-/// The time that the application may take to answer a rebalance in addition to the session timeout.
+/// The time that the application may take to respond to a rebalance in addition to the session timeout.
 const ANSWER_MARGIN: Duration = Duration::from_secs(5);
 
 impl Client {
@@ -54,7 +54,7 @@ impl Client {
         self.end_close(consumer);
     }
 
-    /// Serves the entries of the queue until the group is left, or the time for that is over.
+    /// Serves the entries of the queue until the consumer has left the group, or the time limit has passed.
     fn serve_until_closed(&self, consumer: &Consumer, queue: &Arc<Queue>, is_done: &AtomicBool) {
         let session = self.property("session.timeout.ms").and_then(|value| value.parse().ok());
         let session = Duration::from_millis(session.unwrap_or(45_000));
@@ -62,7 +62,7 @@ impl Client {
         let mut is_forced = false;
         while !is_done.load(Ordering::Acquire) {
             if let Some(op) = queue.pop(Some(until)) {
-                // Messages and errors of partitions are of no use any more.
+                // Messages and errors of partitions are no longer needed.
                 if !matches!(op, Op::Message(_)) {
                     self.serve(op);
                 }
@@ -70,13 +70,14 @@ impl Client {
                 if is_forced {
                     break;
                 }
-                // The application never answered: it gets nothing any more, and its partitions go to others.
+                // The application did not respond: no further entries are delivered, and its partitions go to other
+                // members.
                 is_forced = true;
                 until = Instant::now() + LEAVE_TIMEOUT;
                 let _ = change_assignment(self, consumer, Change::Nothing);
             }
         }
-        // Outcomes of the last commits.
+        // The outcomes of the last commits.
         while let Some(op) = queue.pop(Some(Instant::now())) {
             if !matches!(op, Op::Message(_)) {
                 self.serve(op);
@@ -84,7 +85,7 @@ impl Client {
         }
     }
 
-    /// Sends the consumer's entries to this queue from now on, and leaves the group. Calls `when_left`, perhaps on an I/O
+    /// Redirects the consumer's entries to this queue, and leaves the group. Calls `when_left`, possibly on an I/O
     /// thread, when that is done.
     fn begin_close_to(
         &self,
@@ -99,7 +100,7 @@ impl Client {
         let (done, left) = completion();
         consumer.handle().command(Command::Group(GroupCommand::Close(done)));
         task::spawn(async move {
-            // The client ended if there is no result.
+            // Without a result, the client has ended.
             left.await;
             when_left();
         });
@@ -122,7 +123,7 @@ impl Client {
         self.membership().end_close();
     }
 
-    /// Closes the consumer that is being destroyed, unless that was done.
+    /// Closes the consumer of a client that is being destroyed, unless it is closed already.
     pub(crate) fn close_for_destroy(&self, consumer: &Consumer, last_commit: Duration) {
         if self.fatal_if_any().is_some() {
             return;

@@ -74,7 +74,7 @@ impl GroupMetadata {
         out
     }
 
-    /// Error: why the bytes are not the metadata of a group.
+    /// Parses the metadata. Error: the reason why the bytes are not the metadata of a group.
     fn read(input: &[u8]) -> Result<Self, &'static str> {
         let rest = input.strip_prefix(MAGIC).ok_or("the bytes do not begin as group metadata do")?;
         let (generation, rest) = rest.split_first_chunk().ok_or("the bytes end before the generation")?;
@@ -94,7 +94,7 @@ impl GroupMetadata {
     }
 }
 
-/// Splits a printable text with a zero byte off.
+/// Splits off a printable text that ends with a zero byte.
 fn text(input: &[u8]) -> Result<(&str, &[u8]), &'static str> {
     let text = CStr::from_bytes_until_nul(input).map_err(|_| "a text of the group metadata has no end")?;
     let rest = &input[text.to_bytes_with_nul().len()..];
@@ -194,7 +194,7 @@ export!(
             .into_raw();
         };
         let bytes = metadata.write();
-        // SAFETY: the memory has room for the bytes; the places are writable.
+        // SAFETY: the memory is large enough for the bytes; the addresses are writable.
         unsafe {
             let buffer = libc::malloc(bytes.len());
             if buffer.is_null() {
@@ -217,7 +217,7 @@ export!(
         if cgmdp.is_null() {
             return ErrorObject::new(code::_INVALID_ARG, "reading needs a place for the result").into_raw();
         }
-        // SAFETY: the header demands NULL or `size` bytes, and a writable place.
+        // SAFETY: the header demands NULL or `size` bytes, and a writable address.
         unsafe {
             match GroupMetadata::read(bytes(buffer, size).unwrap_or_default()) {
                 Ok(metadata) => {

@@ -1,4 +1,4 @@
-//! The notifications of the group: rebalances that the application answers, outcomes of commits, errors.
+//! Notifications of the group: rebalances to which the application responds, outcomes of commits, errors.
 
 use std::{
     sync::{Arc, Weak},
@@ -32,7 +32,7 @@ use crate::{
     },
 };
 
-/// Takes the notifications of a client's group.
+/// Receives the notifications of a client's group.
 pub(crate) struct Sink(pub(crate) Weak<Client>);
 
 impl std::fmt::Debug for Sink {
@@ -119,12 +119,12 @@ impl Client {
         self.consumer_queue().cloned()
     }
 
-    /// Calls the application's rebalance callback. Without one, which happens if the application asked for events and
-    /// calls a function that serves callbacks, the partitions are unassigned.
+    /// Calls the application's rebalance callback. Without a callback, which happens if the application enabled
+    /// rebalance events but calls a function that serves callbacks, the partitions are unassigned.
     pub(crate) fn serve_rebalance(&self, rebalance: &Rebalance) {
         if let Some(callback) = self.conf().callbacks.rebalance {
             self.membership().set_answering(true);
-            // SAFETY: the application's function, with a list that lives until it returns.
+            // SAFETY: the application's function gets a list that lives until it returns.
             unsafe { callback(self.as_c(), rebalance.code, rebalance.list.as_ptr(), self.conf().opaque.0) };
             self.membership().set_answering(false);
         } else if let Some(consumer) = self.consumer() {

@@ -1,4 +1,4 @@
-//! The state of the membership that belongs to the client, and a rebalance as an entry of a queue.
+//! The client's part of the membership, and a rebalance as a queue entry.
 
 use std::{
     sync::atomic::{AtomicBool, AtomicU8, Ordering},
@@ -9,7 +9,7 @@ use ottla::Consumer;
 
 use crate::ffi::{codes::RespErr, list::Listed, lock::Mutex};
 
-/// The state of a consumer's membership that the C interface adds to the core's.
+/// The state that the C interface adds to the core's state of a membership.
 #[derive(Debug, Default)]
 pub(crate) struct Membership {
     /// `enable.auto.commit`.
@@ -24,14 +24,14 @@ pub(crate) struct Membership {
     answering: Mutex<Option<ThreadId>>,
 }
 
-/// A rebalance that the application has to answer.
+/// A rebalance to which the application has to respond.
 #[derive(Debug)]
 pub(crate) struct Rebalance {
     pub(crate) code: RespErr,
     pub(crate) list: Listed,
 }
 
-/// How far the consumer is closed.
+/// The progress of closing the consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Open = 0,
@@ -45,7 +45,7 @@ impl Membership {
         Self { auto_commit, ..Self::default() }
     }
 
-    /// Returns true if assign functions concern the group: the consumer subscribes to topics, or has not left yet.
+    /// Returns true if the assign functions apply to the group: the consumer subscribes to topics, or has not left yet.
     pub(crate) fn is_active(&self, consumer: &Consumer) -> bool {
         !self.subscription.lock().is_empty()
             || self.is_used.load(Ordering::Acquire) && consumer.group().view().protocol.is_some()
@@ -68,7 +68,7 @@ impl Membership {
         *self.answering.lock() = is_answering.then(|| thread::current().id());
     }
 
-    /// Begins to close. Error: the phase, unless the consumer was open.
+    /// Starts closing. Error: the current phase, unless the consumer was open.
     pub(super) fn begin_close(&self) -> Result<(), Phase> {
         let (open, closing) = (Phase::Open as u8, Phase::Closing as u8);
         let changed = self.phase.compare_exchange(open, closing, Ordering::AcqRel, Ordering::Acquire);

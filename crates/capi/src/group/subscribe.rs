@@ -25,7 +25,7 @@ use crate::{
     },
 };
 
-/// Why a list can't be subscribed to.
+/// The reasons why a list can't be subscribed to.
 fn refusal(client: &Client, list: &List) -> Option<RespErr> {
     if client.fatal_if_any().is_some() {
         return Some(code::_FATAL);
@@ -79,7 +79,7 @@ export!(
         };
         let mut subscription = client.membership().subscription.lock();
         if !std::mem::take(&mut *subscription).is_empty() {
-            // The call does not wait for the response of the coordinator.
+            // The call does not wait for the coordinator's response.
             let (done, _) = completion();
             consumer.handle().command(Command::Group(GroupCommand::Unsubscribe(done)));
         }
@@ -94,7 +94,7 @@ export!(
         let (Some(client), Some(topics)) = (client, topics.get()) else { return code::_INVALID_ARG };
         let subscription = client.membership().subscription.lock().clone();
         *topics = List::with_capacity(subscription.len());
-        // SAFETY: NULL for want of memory, or a list that has no other owner yet.
+        // SAFETY: NULL if memory ran out, or a list with no other owner.
         if let Some(list) = unsafe { topics.as_mut() } {
             for (name, partition) in subscription {
                 list.add(name.as_bytes(), partition);

@@ -1,4 +1,4 @@
-//! The cluster's brokers.
+//! The brokers of the cluster.
 
 use std::{ffi::c_int, time::Duration};
 

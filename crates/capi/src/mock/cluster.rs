@@ -28,17 +28,17 @@ pub struct MockCluster {
     tag: Tag,
     pub(super) embedded: EmbeddedCluster,
     bootstraps: CString,
-    /// The client that it was made with: handed back.
+    /// The client that the cluster was created with, which `rd_kafka_mock_cluster_handle` returns.
     client: *const rd_kafka_t,
-    /// The client's log, which has what passes.
+    /// The client's log, which logs the requests.
     log: Option<Arc<Log>>,
-    /// It goes with its client.
+    /// True if the client owns the cluster and destroys it.
     is_clients_own: bool,
-    /// Of the machine's monotonic clock, when the cluster's clock was at zero.
+    /// The monotonic time of this machine at which the cluster's clock was at zero.
     pub(super) origin_nanos: i64,
 }
 
-// SAFETY: the pointer is never looked behind here; everything else may be shared.
+// SAFETY: the client's pointer is never dereferenced here; everything else is `Sync`.
 unsafe impl Send for MockCluster {}
 // SAFETY: as above.
 unsafe impl Sync for MockCluster {}
@@ -54,15 +54,15 @@ impl Blamed for *const MockCluster {
         unsafe { is_inherited(self) }
     }
 
-    /// A cluster is no client that could end.
+    /// A cluster is not a client, so a panic ends no client.
     fn blame(self, _: &str) {}
 }
 
-/// What the property `test.mock.num.brokers` allows.
+/// The limits of the property `test.mock.num.brokers`.
 const MOST_BROKERS: c_int = 10_000;
 
 impl MockCluster {
-    /// Starts a cluster, of a client with this log.
+    /// Starts a cluster that logs to a client's log.
     pub(super) fn start(client: *const rd_kafka_t, log: Option<Arc<Log>>, brokers: c_int) -> Option<Self> {
         if !(1..=MOST_BROKERS).contains(&brokers) {
             return None;
@@ -83,7 +83,7 @@ impl MockCluster {
         Some(cluster)
     }
 
-    /// Logs requests and responses in the client's log, if its `debug` asks for them.
+    /// Logs requests and responses in the client's log, if its `debug` enables them.
     fn watch(&self) {
         let Some(log) = self.log.clone().filter(|log| log.wants(Contexts::MOCK)) else { return };
         let _ = self.embedded.watch(Box::new(move |traffic, peer| {
@@ -99,15 +99,15 @@ impl MockCluster {
         }));
     }
 
-    /// Writes down what the application did to the cluster.
+    /// Logs a change of the cluster by the application.
     pub(super) fn note(&self, line: impl FnOnce() -> String) {
         if let Some(log) = &self.log {
             log.debug(Contexts::MOCK, c"MOCK", line);
         }
     }
 
-    /// The cluster that a client's configuration asks for with `test.mock.num.brokers`; the client then starts from its
-    /// brokers instead of those that were configured.
+    /// Returns the cluster that a client's configuration creates with `test.mock.num.brokers`; the client then
+    /// bootstraps from its brokers instead of the configured ones.
     pub(crate) fn of_conf(raw: &mut RawConfig) -> Result<Option<Box<Self>>, String> {
         let brokers = raw.get("test.mock.num.brokers").ok().and_then(|count| count.parse().ok()).unwrap_or(0);
         if brokers == 0 {
@@ -125,19 +125,19 @@ impl MockCluster {
         Ok(Some(Box::new(cluster)))
     }
 
-    /// Makes the cluster the client's own.
+    /// Makes the client the owner of the cluster.
     pub(crate) fn set_owner(&mut self, client: *const rd_kafka_t, log: Arc<Log>) {
         (self.client, self.is_clients_own) = (client, true);
         self.log = Some(log);
     }
 
-    /// Its client has begun to log; results where it listens.
+    /// Attaches the log of the client, and returns the cluster's bootstrap servers.
     pub(crate) fn owner_is_there(&self) -> String {
         self.watch();
         self.embedded.bootstrap_servers()
     }
 
-    /// The cluster behind a handle.
+    /// Returns the cluster behind a handle.
     ///
     /// # Safety
     ///
@@ -151,7 +151,7 @@ impl MockCluster {
         self.embedded.control(act)
     }
 
-    /// Does something to one broker, or with -1 to all; an unknown one is an error.
+    /// Calls a function for one broker, or for all if the id is -1; an unknown id is an error.
     pub(super) fn each_broker(&self, id: i32, mut act: impl FnMut(&mut Control<'_>, BrokerId)) -> RespErr {
         self.control(|control| {
             let all = control.brokers();
@@ -172,8 +172,9 @@ impl Drop for MockCluster {
     }
 }
 
-/// When a clock that says `uptime` was at zero. Between the two readings the thread may lose its processor for any time:
-/// therefore the uptime is read last, and the latest of some tries taken, so that nothing is ever told to be in the future.
+/// Returns the time at which a clock that shows `uptime` was at zero. Between the two readings the thread may lose its
+/// processor for any time. Therefore the uptime is read last, and the latest of several attempts is used, so that no
+/// request time lies in the future.
 fn origin_nanos(mut monotonic: impl FnMut() -> i64, mut uptime: impl FnMut() -> Duration) -> i64 {
     let mut once = || {
         let now = monotonic();
@@ -184,7 +185,7 @@ fn origin_nanos(mut monotonic: impl FnMut() -> i64, mut uptime: impl FnMut() -> 
 
 fn monotonic_nanos() -> i64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the struct is writable.
+    // SAFETY: `clock_gettime` gets a writable struct.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
@@ -197,8 +198,8 @@ pub(super) fn with(cluster: Ref<MockCluster>, call: impl FnOnce(&MockCluster) ->
 export!(
     #[on(mcluster.cast_const(), ())]
     fn rd_kafka_mock_cluster_destroy(mcluster: *mut MockCluster) {
-        // SAFETY: the header demands NULL or a cluster; the caller gives it up. A client's own cluster goes with the
-        // client.
+        // SAFETY: the header demands NULL or a cluster, whose ownership passes to this call. The client destroys a
+        // cluster of its own.
         unsafe {
             let Some(cluster) = MockCluster::of(mcluster) else { return };
             if !cluster.is_clients_own {
@@ -244,7 +245,7 @@ mod tests {
             // Nanoseconds since the machine started; the cluster started at 1000.
             let (now, reading) = (Cell::new(4000), Cell::new(0));
             let read = || {
-                // It waits for a second before some of its readings.
+                // The thread waits for a second before some of its readings.
                 now.set(now.get() + 100 + if reading.get() < waits { 1_000_000_000 } else { 0 });
                 reading.set(reading.get() + 1);
                 now.get()

@@ -15,8 +15,8 @@ use crate::ffi::{
     export,
 };
 
-/// A step for each error, or `None` if one of them can't be sent: RD_KAFKA_RESP_ERR__TRANSPORT closes the connection,
-/// and a delay is at least 0.
+/// Returns a step for each error, or `None` if one of them can't be sent: RD_KAFKA_RESP_ERR__TRANSPORT closes the
+/// connection, and a delay is at least 0.
 fn steps(errors: &[RespErr], rtts: Option<&[c_int]>) -> Option<Vec<ScriptStep>> {
     let step = |(at, error): (usize, &RespErr)| {
         let delay = rtts.and_then(|rtts| rtts.get(at)).copied().unwrap_or(0);
@@ -50,8 +50,8 @@ fn push(
     })
 }
 
-/// Called by the C halves of the functions that push errors: to a partition if there is a topic, to a broker if there are
-/// delays, else to the cluster.
+/// Adds errors for requests to a partition if there is a topic, to a broker if there are delays, else to the cluster.
+/// Called by the C halves of the functions that push errors.
 ///
 /// # Safety
 ///
@@ -120,7 +120,7 @@ export!(
         api: i16,
         cntp: *mut usize,
     ) -> RespErr {
-        // SAFETY: the header demands NULL or a cluster, and a writable place or NULL.
+        // SAFETY: the header demands NULL or a cluster, and a writable address or NULL.
         unsafe {
             with(mcluster, |cluster| {
                 if cntp.is_null() || api < 0 {

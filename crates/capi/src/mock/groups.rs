@@ -1,4 +1,4 @@
-//! Groups of the consumer protocol (KIP-848): who gets which partitions, and how soon a member is missed.
+//! Groups of the consumer protocol (KIP-848): the target assignment, and the timeouts of members.
 
 use std::{
     ffi::{c_char, c_int},
@@ -21,7 +21,7 @@ use crate::ffi::{
 #[derive(Debug)]
 pub struct TargetAssignment {
     tag: Tag,
-    /// Each member's id, topics and partitions.
+    /// The id of each member, and its partitions.
     members: Vec<(String, Vec<(String, i32)>)>,
 }
 
@@ -112,7 +112,7 @@ export!(
     }
 );
 
-/// Sets a time of at least 1 ms; a shorter one, which no broker takes, changes nothing.
+/// Sets a time of at least 1 ms; shorter times, which no broker accepts, are ignored.
 fn set_time(
     mcluster: Ref<MockCluster>,
     milliseconds: c_int,

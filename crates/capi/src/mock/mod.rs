@@ -9,10 +9,10 @@
 //!
 //! # Pitfalls
 //!
-//! - A thread may wait for any time between reading two clocks. Read in the wrong order, requests of the mock cluster
-//!   were in the future (`request_time_is_past_when_the_thread_waits_between_clocks`).
-//! - The thread of the mock cluster logs in the client's name and must hold no lock of the cluster then: the log
-//!   callback may ask the cluster something (`logs.c`).
+//! - A thread may be suspended for any time between reading two clocks. When they were read in the wrong order, request
+//!   times of the mock cluster lay in the future (`request_time_is_past_when_the_thread_waits_between_clocks`).
+//! - The thread of the mock cluster logs in the client's name and must not hold a lock of the cluster meanwhile: the
+//!   log callback may call functions of the cluster (`logs.c`).
 
 mod brokers;
 pub(crate) mod cluster;

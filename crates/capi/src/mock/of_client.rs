@@ -1,4 +1,4 @@
-//! Clusters of a client: made with its handle, or by its configuration.
+//! Clusters of a client: created with its handle, or by its configuration.
 
 use std::{ffi::c_int, ptr, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! The requests that the cluster was sent.
+//! The requests that the cluster received.
 
 use std::ptr;
 
@@ -61,10 +61,10 @@ export!(
         let Some(cntp) = cntp.get() else { return ptr::null_mut() };
         *cntp = 0;
         let Some(cluster) = mcluster.get() else { return ptr::null_mut() };
-        // SAFETY: the array has room for one more than the elements.
+        // SAFETY: the array is large enough for one element more than there are.
         unsafe {
             let records = cluster.control(|control| control.requests().to_vec());
-            // One more, so that an array without elements is one, too.
+            // One element more, so that an empty array has an address, too.
             let array =
                 libc::calloc(records.len() + 1, size_of::<*mut MockRequest>()).cast::<*mut MockRequest>();
             if array.is_null() {
@@ -95,8 +95,8 @@ export!(
         if mreqs.is_null() {
             return;
         }
-        // SAFETY: the header demands an array of `rd_kafka_mock_get_requests` with this number of elements; the caller gives both
-        // up.
+        // SAFETY: the header demands an array of `rd_kafka_mock_get_requests` with this number of elements; the
+        // ownership of both passes to this call.
         unsafe {
             for at in 0..mreq_cnt {
                 rd_kafka_mock_request_destroy(*mreqs.add(at));

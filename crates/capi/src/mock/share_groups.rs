@@ -1,5 +1,5 @@
-//! Share groups of the cluster (KIP-932): their limits and times, which hold for all of them from the next request on, and who
-//! is assigned what.
+//! Share groups of the cluster (KIP-932): their limits and times, which apply to all of them from the next request on,
+//! and their target assignments.
 
 use std::{
     collections::BTreeMap,
@@ -19,19 +19,19 @@ use crate::ffi::{
     list::List,
 };
 
-/// Changes what holds for share groups; a negative value changes nothing.
+/// Changes a setting of share groups; a negative value changes nothing.
 fn change(cluster: Ref<MockCluster>, value: c_int, change: impl FnOnce(&mut ShareGroupOptions, u32)) {
     if let (Some(cluster), Ok(value)) = (cluster.get(), u32::try_from(value)) {
         cluster.control(|control| change(&mut control.options().share_groups, value));
     }
 }
 
-/// Milliseconds, of which 0 stands for the default.
+/// A time in milliseconds; 0 stands for the default.
 fn time(millis: u32, default: Duration) -> Duration {
     if millis == 0 { default } else { Duration::from_millis(u64::from(millis)) }
 }
 
-/// A limit, of which 0 stands for none.
+/// A limit; 0 stands for none.
 fn limit<T: TryFrom<u32>>(value: u32, none: T) -> T {
     if value == 0 { none } else { T::try_from(value).unwrap_or(none) }
 }
@@ -165,7 +165,7 @@ export!(
         member_ids_out: *mut *mut *mut c_char,
         member_cnt_out: *mut usize,
     ) -> RespErr {
-        // SAFETY: the header demands NULL or a cluster, a text or NULL, and places to write to or NULL.
+        // SAFETY: the header demands NULL or a cluster, a text or NULL, and writable addresses or NULL.
         unsafe {
             with(mcluster, |cluster| {
                 let (Some(ids_out), Some(count_out)) = (member_ids_out.as_mut(), member_cnt_out.as_mut())

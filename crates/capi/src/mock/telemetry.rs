@@ -1,4 +1,4 @@
-//! The metrics that the cluster asks clients for, and how often (KIP-714). By default it asks for none.
+//! The metrics that the cluster requests from clients, and their interval (KIP-714). By default it requests none.
 
 use std::{ffi::c_char, time::Duration};
 

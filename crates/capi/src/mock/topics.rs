@@ -11,7 +11,7 @@ use crate::ffi::{
     export,
 };
 
-/// True if there is this partition; a topic that does not exist is created as one that a client asks for.
+/// Returns true if the partition exists; a missing topic is created like one that a client requests.
 pub(super) fn ensure(control: &mut Control<'_>, topic: &str, partition: i32) -> bool {
     if control.topic_id(topic).is_none() {
         let _ = control.create_topic(topic, -1, -1);
@@ -19,7 +19,7 @@ pub(super) fn ensure(control: &mut Control<'_>, topic: &str, partition: i32) -> 
     control.partition(topic, partition).is_some()
 }
 
-/// Runs a call on a partition, whose topic is created if need be.
+/// Runs a call on a partition, whose topic is created if necessary.
 fn with_partition(
     cluster: Ref<MockCluster>,
     topic: Text,

@@ -1,5 +1,5 @@
-//! Memory of produced messages until their report was seen: each thread fills chunks from front to back, and a chunk is
-//! free when its last message is. No call of the allocator and no lock per message.
+//! Memory of produced messages until the application has seen their report. Each thread fills chunks from front to
+//! back; a chunk is free when its last message is freed. Messages need neither a call of the allocator nor a lock.
 
 use std::{
     alloc::{Layout, alloc, dealloc, handle_alloc_error},
@@ -11,10 +11,10 @@ use std::{
 use crate::ffi::lock::Mutex;
 use ottla_net::process::PerProcess;
 
-/// What a chunk begins with.
+/// The head of a chunk.
 #[repr(C, align(16))]
 pub(crate) struct Chunk {
-    /// Allocations that are in use, plus [`OPEN`] while a thread fills the chunk.
+    /// The number of allocations in use, plus [`OPEN`] while a thread fills the chunk.
     live: AtomicUsize,
     size: usize,
 }
@@ -22,12 +22,13 @@ pub(crate) struct Chunk {
 const CHUNK: usize = 64 * 1024;
 const HEAD: usize = size_of::<Chunk>();
 const OPEN: usize = usize::MAX / 2;
-/// Chunks that are allocated together. The block is never freed, but the pages of its chunks are.
+/// The number of chunks that are allocated together as a block. Blocks are never freed, but the pages of their chunks
+/// are.
 const BLOCK: usize = 16;
 /// The number of spare chunks that keep their pages for the next messages: 32 MiB.
 const KEPT: usize = 512;
 
-/// A thread's chunk.
+/// The chunk that a thread fills.
 struct Filling {
     chunk: Cell<*mut Chunk>,
     used: Cell<usize>,
@@ -39,25 +40,25 @@ thread_local! {
         const { Filling { chunk: Cell::new(ptr::null_mut()), used: Cell::new(0), allocations: Cell::new(0) } };
 }
 
-/// All threads' chunks. Free chunks go to the next thread that asks: if each thread kept its own, memory would be the sum
-/// of each thread's maximum.
+/// The chunks of all threads. Free chunks go to the next thread that needs one: if each thread kept its own, the memory
+/// would be the sum of each thread's maximum.
 #[derive(Default)]
 struct Stock {
-    /// Chunks that nobody uses.
+    /// Unused chunks.
     spare: Vec<*mut Chunk>,
-    /// The same, and the system has their pages.
+    /// Unused chunks whose pages were returned to the system.
     without_pages: Vec<*mut Chunk>,
-    /// What the chunks are parts of.
+    /// The blocks of which the chunks are parts.
     blocks: Vec<*mut u8>,
 }
 
 // SAFETY: a chunk in the list has no other owner.
 unsafe impl Send for Stock {}
 
-/// A forked child has its own: another thread of the parent may have held the lock.
+/// A forked child has its own stock: another thread of the parent may have held the lock.
 static STOCK: PerProcess<Mutex<Stock>> = PerProcess::new();
 
-/// Memory for `size` bytes, aligned to 16, and the chunk to give it back to.
+/// Allocates `size` bytes, aligned to 16. Also returns their chunk, to which they are given back.
 #[inline]
 pub(crate) fn take(size: usize) -> (*mut u8, *mut Chunk) {
     let size = size.next_multiple_of(16);
@@ -81,14 +82,14 @@ pub(crate) fn take(size: usize) -> (*mut u8, *mut Chunk) {
     })
 }
 
-/// The chunk of a allocation that [`take`] gave for `size` bytes.
+/// Returns the chunk of an allocation of `size` bytes by [`take`].
 #[inline]
 pub(crate) fn chunk_of(address: *mut u8, size: usize) -> *mut Chunk {
     if size.next_multiple_of(16) > CHUNK / 4 {
-        // It has one of its own.
+        // A large allocation has a chunk of its own.
         address.wrapping_sub(HEAD).cast()
     } else {
-        // They lie in a block next to one another, each at a multiple of its size.
+        // Chunks are adjacent in a block, each at a multiple of its size.
         address.map_addr(|address| address & !(CHUNK - 1)).cast()
     }
 }
@@ -100,25 +101,26 @@ pub(crate) fn chunk_of(address: *mut u8, size: usize) -> *mut Chunk {
 /// The allocations were taken from this chunk, and are no longer used.
 #[inline]
 pub(crate) unsafe fn give_back(chunk: *mut Chunk, allocations: usize) {
-    // SAFETY: the chunk is there as long as one of its allocations is.
+    // SAFETY: a chunk lives as long as one of its allocations.
     if unsafe { &*chunk }.live.fetch_sub(allocations, Ordering::AcqRel) == allocations {
         free(chunk);
     }
 }
 
-/// Gives the pages of unused chunks to the system.
+/// Returns the pages of unused chunks to the system.
 pub(crate) fn trim() {
     STOCK.get().lock().trim(0);
 }
 
 impl Filling {
-    /// Closes the chunk: from now on its last allocation frees it.
+    /// Closes the chunk: from now on, returning its last allocation frees it.
     fn retire(&self) {
         let chunk = self.chunk.replace(ptr::null_mut());
         if !chunk.is_null() {
-            // While it was open, `live` was OPEN less the allocations given back; now it is the allocations taken less those.
+            // While the chunk was open, `live` was OPEN less the allocations given back; now it is the allocations
+            // taken less those.
             let less = OPEN - self.allocations.get();
-            // SAFETY: an open chunk is there.
+            // SAFETY: an open chunk is alive.
             if unsafe { &*chunk }.live.fetch_sub(less, Ordering::AcqRel) == less {
                 free(chunk);
             }
@@ -135,7 +137,7 @@ impl Drop for Filling {
 #[cold]
 fn take_large(size: usize) -> (*mut u8, *mut Chunk) {
     let chunk = allocate(HEAD + size, align_of::<Chunk>());
-    // SAFETY: it was just allocated with room for its head and `size` bytes.
+    // SAFETY: the memory was just allocated, and is large enough for the head and `size` bytes.
     unsafe {
         chunk.write(Chunk { live: AtomicUsize::new(1), size: HEAD + size });
         (chunk.cast::<u8>().add(HEAD), chunk)
@@ -145,21 +147,21 @@ fn take_large(size: usize) -> (*mut u8, *mut Chunk) {
 #[cold]
 fn new_chunk() -> *mut Chunk {
     let chunk = STOCK.get().lock().take();
-    // SAFETY: it has no other owner yet, and room for its head.
+    // SAFETY: the chunk has no other owner, and is large enough for its head.
     unsafe { chunk.write(Chunk { live: AtomicUsize::new(OPEN), size: CHUNK }) };
     chunk
 }
 
 #[cold]
 fn free(chunk: *mut Chunk) {
-    // SAFETY: the chunk is no longer used, but its head is.
+    // SAFETY: the allocations of the chunk are no longer used; its head stays valid.
     let size = unsafe { &*chunk }.size;
     if size == CHUNK {
         STOCK.get().lock().put_back(chunk);
         return;
     }
     if let Ok(layout) = Layout::from_size_align(size, align_of::<Chunk>()) {
-        // SAFETY: it was allocated with this layout.
+        // SAFETY: the chunk was allocated with this layout.
         unsafe { dealloc(chunk.cast(), layout) };
     }
 }
@@ -219,7 +221,7 @@ mod tests {
 
     #[test]
     fn chunk_is_freed_when_any_thread_returns_its_last_allocation() {
-        // Other tests use the same stock: one of them may take what this one gave back.
+        // Other tests use the same stock: one of them may take what this test gave back.
         assert!((0..50).any(|_| chunks_become_spare()));
         trim();
         let (address, chunk) = take(CHUNK / 4);

@@ -3,8 +3,8 @@
 use ottla_core::machine::Instant;
 use ottla_net::clock;
 
-/// The time of a call on the monotonic and the wall clock, read once for all its messages. Within a microsecond a thread reads
-/// the clock once.
+/// The time of a call on the monotonic and the wall clock, read once for all its messages. A thread reads the clock at
+/// most once per microsecond.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallTime {
     pub(super) now: Instant,

@@ -1,10 +1,10 @@
-//! Delivery reports: a batch of them is one entry of a queue, unfolded when it is served. The messages of a batch lie in
-//! the arena of the thread that produced them.
+//! Delivery reports: the reports of a batch are one queue entry, which is unfolded when it is served. The messages of a
+//! batch lie in the arena of the thread that produced them.
 //!
 //! # Pitfalls
 //!
-//! - The `rd_kafka_message_t` of a report exists only while its callback or event is served. One per queued message was
-//!   a third of a busy producer's memory (`produce.c`).
+//! - The `rd_kafka_message_t` of a report exists only while its callback or event is served. One per queued message
+//!   took a third of a busy producer's memory (`produce.c`).
 
 use std::{
     mem::MaybeUninit,
@@ -34,7 +34,7 @@ use crate::{
     },
 };
 
-/// The arguments of a report callback beside the message.
+/// The arguments of a report callback besides the message.
 pub(crate) struct Served<'a> {
     pub(crate) client: *const rd_kafka_t,
     pub(crate) opaque: Opaque,
@@ -42,18 +42,18 @@ pub(crate) struct Served<'a> {
     pub(crate) is_closing: &'a AtomicBool,
 }
 
-/// The reports of a batch, as far as they were not seen yet.
+/// The reports of a batch that were not served yet.
 #[derive(Debug)]
 pub(crate) struct Delivery {
     batch: DeliveryBatch,
     producer: Option<Producer>,
     has_messages: bool,
-    /// Messages before this one are done with.
+    /// The index of the first message that is not freed.
     disposed: usize,
-    /// Messages before this one were shown, in an event.
+    /// The index of the first message that no event has shown.
     shown: usize,
     code: RespErr,
-    /// When the batch's fate was known, on the clock of the messages' latency.
+    /// The time at which the outcome was known, on the clock of the messages' latency.
     known_at: i64,
     /// The plain messages that an event shows. C keeps pointers to them until the event is destroyed.
     shown_plain: ShownPlain,
@@ -84,7 +84,7 @@ struct GivingBack {
 }
 
 impl Delivery {
-    /// The reports of a batch whose outcome is known now.
+    /// Creates the reports of a batch whose outcome is known.
     pub(super) fn new(
         batch: DeliveryBatch,
         producer: Option<Producer>,
@@ -104,11 +104,11 @@ impl Delivery {
         }
     }
 
-    /// Shows each message with its outcome to interceptors.
+    /// Passes each message with its outcome to interceptors.
     pub(super) fn acknowledge(&self, acknowledge: &dyn Fn(*mut rd_kafka_message_t)) {
         let (mut index, fate) = (0, self.fate());
         while let Some(produced) = self.message(index) {
-            // Where there are interceptors, messages are whole.
+            // With interceptors, all messages are whole.
             if let Some(held) = produced.held() {
                 // SAFETY: no other thread has the message until it is served.
                 self.report(&fate, unsafe { &mut *held }, index);
@@ -122,7 +122,7 @@ impl Delivery {
         self.batch.len()
     }
 
-    /// Returns how many messages an event has not shown yet.
+    /// Returns the number of messages that an event has not shown yet.
     pub(crate) fn len_not_shown(&self) -> usize {
         self.len() - self.shown
     }
@@ -132,7 +132,7 @@ impl Delivery {
         self.code
     }
 
-    /// The message at an index; `None` at the end.
+    /// Returns the message at an index; `None` at the end.
     #[inline]
     fn message(&self, index: usize) -> Option<Produced> {
         let produced = Produced::of_number(*self.batch.opaques().get(index)?);
@@ -155,7 +155,7 @@ impl Delivery {
         }
     }
 
-    /// Writes what has become of the message at an index into it.
+    /// Writes the outcome of the message at an index into it.
     #[inline]
     fn report(&self, fate: &Fate, message: &mut Held, index: usize) {
         fate.write_to(message, index);
@@ -167,18 +167,19 @@ impl Delivery {
         }
     }
 
-    /// Calls the application's callback for each message; false if it wants its poll to return before the end.
+    /// Calls the application's callback for each message. Returns false if the callback requests that its poll returns
+    /// early.
     pub(crate) fn serve_message_callback(&mut self, to: &Served<'_>, callback: DrMsgCb) -> bool {
         self.serve(to.is_closing, |held| {
-            // SAFETY: the application's function, with a message that lives until it returns.
+            // SAFETY: the application's function gets a message that lives until it returns.
             unsafe { callback(to.client, (held as *const rd_kafka_message_t).cast(), to.opaque.0) };
         })
     }
 
-    /// The same with the older callback.
+    /// Calls the older callback for each message, as the function above.
     pub(crate) fn serve_callback(&mut self, to: &Served<'_>, callback: DrCb) -> bool {
         self.serve(to.is_closing, |held| {
-            // SAFETY: the application's function, with a message that lives until it returns.
+            // SAFETY: the application's function gets a message that lives until it returns.
             unsafe {
                 let message = (*held).message;
                 callback(to.client, message.payload, message.len, message.err, to.opaque.0, message.private);
@@ -191,7 +192,7 @@ impl Delivery {
         let (mut made, fate) = (MaybeUninit::uninit(), self.fate());
         while let Some(produced) = self.message(self.disposed) {
             let held = match produced.kind() {
-                // SAFETY: no other thread has the message until it is disposed of.
+                // SAFETY: no other thread has the message until it is freed.
                 Kind::Plain(plain) => made.write(unsafe { Held::of_plain(plain) }),
                 // SAFETY: as above.
                 Kind::Whole(held) => unsafe { &mut *held },
@@ -201,13 +202,13 @@ impl Delivery {
             let held = std::ptr::from_mut(held);
             each(held);
             self.disposed += 1;
-            // SAFETY: the callback has returned, and no other thread has the message. It may have given it headers.
+            // SAFETY: the callback has returned, and no other thread has the message. It may have added headers.
             unsafe {
                 (*held).release_parts();
                 giving_back.add(produced);
             }
             if is_closing.load(Ordering::Acquire) {
-                // The callback destroyed the client: the others are freed without a report.
+                // The callback destroyed the client: the other messages are freed without a report.
                 return true;
             }
             if take_yield() {
@@ -221,18 +222,18 @@ impl Delivery {
         true
     }
 
-    /// The next message of an event.
+    /// Returns the next message of an event.
     pub(crate) fn next(&mut self) -> *const rd_kafka_message_t {
         let index = self.shown;
         let held = match self.message(index).map(Produced::kind) {
             Some(Kind::Plain(plain)) => {
-                // There is room for all from the start: what is shown stays where it is.
+                // The vector has its full capacity from the start, so messages never move.
                 self.shown_plain.0.reserve_exact(self.len() - self.shown_plain.0.len());
                 // SAFETY: the message lives as long as the reports.
                 let mut held = unsafe { Held::of_plain(plain) };
                 self.report(&self.fate(), &mut held, index);
                 self.shown_plain.0.push(held);
-                // SAFETY: it was just pushed. No reference to the others is made: C has pointers to them.
+                // SAFETY: the message was just added. No reference to the others is created: C has pointers to them.
                 unsafe { self.shown_plain.0.as_mut_ptr().add(self.shown_plain.0.len() - 1) }
             }
             Some(Kind::Whole(held)) => {
@@ -248,7 +249,7 @@ impl Delivery {
 }
 
 impl Fate {
-    /// Writes it into a message.
+    /// Writes the outcome into a message.
     #[inline]
     fn write_to(&self, message: &mut Held, index: usize) {
         message.message.err = self.code;
@@ -256,7 +257,7 @@ impl Fate {
         message.broker_id = self.broker_id;
         message.message.offset = match self.base_offset {
             Some(base) => base + index as i64,
-            // A broker that refuses a batch returns -1 where the offset would be, and programs see that.
+            // A broker that refuses a batch returns -1 as the offset, and programs see it.
             None if self.code.is_of_broker() => OFFSET_END,
             None => OFFSET_INVALID,
         };
@@ -273,12 +274,12 @@ impl Fate {
 
 impl Drop for Delivery {
     fn drop(&mut self) {
-        // An application may have given a message headers.
+        // The application may have added headers to a message.
         self.shown_plain.0.iter_mut().for_each(Held::release_parts);
         if self.has_messages {
             let mut giving_back = GivingBack { chunk: std::ptr::null_mut(), allocations: 0 };
             for number in &self.batch.opaques()[self.disposed.min(self.batch.opaques().len())..] {
-                // SAFETY: it is the number of a message that was not disposed of and that no other thread has.
+                // SAFETY: the number is that of a message that was not freed and that no other thread has.
                 unsafe { giving_back.add(Produced::of_number(*number)) };
             }
         }
@@ -289,7 +290,7 @@ impl Drop for Delivery {
 }
 
 impl GivingBack {
-    /// Frees what a message owns, and its memory together with its neighbours'.
+    /// Frees what a message owns, and its memory together with that of its neighbours.
     ///
     /// # Safety
     ///
@@ -308,7 +309,7 @@ impl GivingBack {
 
     fn flush(&mut self) {
         if self.allocations > 0 {
-            // SAFETY: these allocations were counted, one for each message that is done with.
+            // SAFETY: one allocation was counted for each message that was freed.
             unsafe { arena::give_back(self.chunk, self.allocations) };
             self.allocations = 0;
         }

@@ -1,8 +1,8 @@
 //! Producing: `rd_kafka_produce` and its relatives.
 //!
-//! The record is encoded into its batch before the call returns, so the payload is copied in any case. A message that will
-//! be reported has a second home in the arena: there lies what its report needs and, with F_COPY, its payload and
-//! key; with F_FREE or without a flag the report has the application's own pointer.
+//! The record is encoded into its batch before the call returns, so the payload is copied in any case. A message with a
+//! report also takes memory in the arena: it contains what the report needs and, with F_COPY, the payload and key; with
+//! F_FREE or without a flag the report has the application's own pointer.
 //!
 //! # Pitfalls
 //!
@@ -47,7 +47,7 @@ use crate::{
     },
 };
 
-/// What the application wants to be sent.
+/// A message of the application.
 struct Message {
     partition: i32,
     flags: c_int,
@@ -56,21 +56,21 @@ struct Message {
     key: *const c_void,
     key_len: usize,
     opaque: *mut c_void,
-    /// 0 or less: now.
+    /// The timestamp; now if it is 0 or less.
     timestamp: i64,
-    /// Belong to the library if the message is taken.
+    /// The headers, which belong to the library once the message is accepted.
     headers: *mut Headers,
 }
 
-/// Messages that [`Topic::produce_run`] hands over together.
+/// The number of messages that [`Topic::produce_run`] accepts under one lock.
 const RUN: usize = 64;
 
 impl Topic {
-    /// Takes a message or says why not; then nothing of it is kept.
+    /// Accepts a message. Error: the reason for the refusal; then nothing of the message is kept.
     ///
     /// # Safety
     ///
-    /// Pointers and sizes are those of the application's memory.
+    /// Pointers and sizes describe memory of the application.
     #[inline]
     unsafe fn produce(&self, message: &Message) -> Result<(), RespErr> {
         message.check()?;
@@ -91,7 +91,7 @@ impl Topic {
             if interceptors.has(kind::SEND) {
                 client.intercept_message(kind::SEND, held.cast());
             }
-            // SAFETY: no other thread has the message yet; an interceptor may have given it other headers.
+            // SAFETY: no other thread has the message yet; an interceptor may have replaced its headers.
             headers = unsafe { (*held).header_list() };
         }
         // SAFETY: by the contract of this function.
@@ -140,8 +140,8 @@ impl Topic {
         result
     }
 
-    /// Takes messages without headers for `rd_kafka_produce_batch`, many under one lock; each gets its own result. Returns
-    /// the number that were taken.
+    /// Accepts messages without headers for `rd_kafka_produce_batch`, many under one lock; each gets its own result.
+    /// Returns the number of accepted messages.
     ///
     /// # Safety
     ///
@@ -237,7 +237,7 @@ impl Topic {
         Ok(Produced::whole(unsafe { self.hold(message, timestamp, called_at, payload, key) }))
     }
 
-    /// The same of a message that is not plain.
+    /// Returns the arena's copy of a message that is not plain.
     ///
     /// # Safety
     ///
@@ -261,7 +261,7 @@ impl Topic {
         new.replace_header_list(message.headers);
         new.message.len = message.len;
         new.message.key_len = key_len;
-        // SAFETY: the memory has room for the message, the payload's copy and the key, one behind the other.
+        // SAFETY: the memory is large enough for the message, followed by the copies of the payload and the key.
         unsafe {
             let mut free = memory.add(size_of::<Held>());
             match copied {
@@ -284,21 +284,21 @@ impl Topic {
         held
     }
 
-    /// Frees the memory that the application gave away with a message that will have no report.
+    /// Frees the memory that belongs to a message without a report and that the application passed to the library.
     fn forget(&self, message: &Message) {
         if message.flags & F_FREE != 0 {
-            // SAFETY: F_FREE gave the payload, which comes from `malloc`, to the library; it is encoded by now.
+            // SAFETY: with F_FREE the payload, which comes from `malloc`, belongs to the library; it is encoded by now.
             unsafe { libc::free(message.payload) };
         }
         if !message.headers.is_null() {
-            // SAFETY: the message was taken, and the list with it.
+            // SAFETY: the message was accepted, so the list belongs to the library.
             unsafe { quarantine::retire(message.headers) };
         }
     }
 }
 
 impl Message {
-    /// Checks the message by itself.
+    /// Checks the message on its own.
     #[inline]
     fn check(&self) -> Result<(), RespErr> {
         if self.partition < PARTITION_UA {
@@ -316,19 +316,19 @@ impl Message {
         Ok(())
     }
 
-    /// Payload and key.
+    /// Returns payload and key.
     ///
     /// # Safety
     ///
-    /// Pointers and sizes are those of the application's memory, and it stays as long as `'a`.
+    /// Pointers and sizes describe memory of the application that lives as long as `'a`.
     #[inline]
     unsafe fn bytes<'a>(&self) -> (Option<&'a [u8]>, Option<&'a [u8]>) {
         // SAFETY: by the contract of this function.
         unsafe { (bytes(self.payload, self.len), bytes(self.key, self.key_len)) }
     }
 
-    /// As a record without headers. Its number is the message that was made of it, or else the application's pointer, at
-    /// which only a partitioner looks.
+    /// Returns the message as a record without headers. Its opaque number is the arena's message, or else the
+    /// application's pointer, which only a partitioner reads.
     ///
     /// # Safety
     ///
@@ -344,8 +344,8 @@ impl Message {
     }
 }
 
-/// Frees a message that was not accepted. Payload and headers stay the application's, except headers that an interceptor
-/// added.
+/// Frees a message that was not accepted. Payload and headers stay the application's, except headers that an
+/// interceptor added.
 ///
 /// # Safety
 ///
@@ -365,13 +365,13 @@ unsafe fn take_back(produced: Produced, headers: *mut Headers) {
     }
 }
 
-/// None of the messages is taken.
+/// None of the messages was accepted.
 fn refuse(messages: &mut [rd_kafka_message_t], code: RespErr) -> c_int {
     messages.iter_mut().for_each(|message| message.err = code);
     0
 }
 
-/// Waits for room, until there is some or the client goes.
+/// Waits until the queue has room or the client ends.
 #[cold]
 fn blocking(mut send: impl FnMut() -> Result<(), SendError>, client: &Client) -> Result<(), SendError> {
     loop {
@@ -444,7 +444,7 @@ export!(
             timestamp: 0,
             headers: std::ptr::null_mut(),
         };
-        // Callbacks in between may call the library, so there is no lock then.
+        // No lock is held between two runs, because callbacks may call the library.
         let is_watched = topic.client().interceptors().has(kind::SEND | kind::ACKNOWLEDGEMENT)
             || topic.producing().is_ok_and(|producing| producing.asks_partitioner);
         if msgflags & F_BLOCK == 0 && !is_watched {
@@ -461,7 +461,7 @@ export!(
     }
 );
 
-/// Takes a message that is described by an array.
+/// Accepts a message that is described by an array of arguments.
 ///
 /// # Safety
 ///
@@ -484,7 +484,7 @@ unsafe fn produce_arguments(rk: *const Client, arguments: &[rd_kafka_vu_t]) -> R
         headers: std::ptr::null_mut(),
     };
     for argument in arguments {
-        // SAFETY: the type says which field of the union holds, and the caller what is behind the pointers.
+        // SAFETY: the type says which field of the union is valid, and the caller passes valid pointers.
         unsafe {
             let u = &argument.u;
             match argument.vtype {
@@ -546,7 +546,7 @@ unsafe fn produce_arguments(rk: *const Client, arguments: &[rd_kafka_vu_t]) -> R
     // SAFETY: the pointers are by the contract of this function.
     unsafe { topic.produce(&message) }.map_err(|code| {
         if let Some(own) = own {
-            // SAFETY: the message was not taken, so the list is still ours.
+            // SAFETY: the message was not accepted, so the list still belongs to this function.
             unsafe { quarantine::retire(own) };
         }
         (code, describe(code).to_string_lossy().into_owned())
@@ -567,7 +567,7 @@ export!(
             // SAFETY: the header demands NULL or a client.
             let client = unsafe { Client::of(rk) };
             match client.and_then(Client::fatal_if_any) {
-                // The object names the cause, and its flag says what `_FATAL` does.
+                // The object contains the cause, and its flag replaces the code `_FATAL`.
                 Some((cause, _)) if code == code::_FATAL => ErrorObject::fatal(cause, text),
                 _ => ErrorObject::new(code, text),
             }

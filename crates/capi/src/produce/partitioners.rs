@@ -12,13 +12,14 @@ use crate::{
     ffi::{boundary::bytes, export, types::PARTITION_UA},
 };
 
-/// Where a record goes whose key says nothing: anywhere, but rather to a partition that takes records now.
+/// Returns a partition for a record whose key does not determine one: a random one, preferably among those that are
+/// available.
 fn anywhere(topic: *const Topic, partition_count: i32) -> i32 {
     let mut partition = 0;
     for _ in 0..3 {
         let random = RandomState::new().build_hasher().finish();
         partition = ((u128::from(random) * partition_count.unsigned_abs() as u128) >> 64) as i32;
-        // SAFETY: NULL or a topic, says who calls a partitioner.
+        // SAFETY: the caller of a partitioner passes NULL or a topic.
         if unsafe { rd_kafka_topic_partition_available(topic, partition) } == 1 {
             break;
         }

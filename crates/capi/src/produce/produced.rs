@@ -1,12 +1,12 @@
-//! The state of a produced message until its report was seen. A full queue holds one for each of its messages, which is
-//! most of a busy producer's memory.
+//! The state of a produced message until the application has seen its report. A full queue holds one for each of its
+//! messages, which is most of a busy producer's memory.
 //!
 //! ```text
 //!   plain:  [ Plain | payload | key ]   copied, without headers, and no interceptor sees it: a `Held` is made for its report
 //!   whole:  [ Held  | payload | key ]   everything else: the payload may be the application's, and so may the headers
 //! ```
 //!
-//! A record's number in the core is the address of either, and says of which.
+//! The opaque number of a record in the core is the address of either, with a bit that distinguishes them.
 
 use std::{ffi::c_void, ptr};
 
@@ -16,11 +16,11 @@ use crate::{
     produce::arena::{self, Chunk},
 };
 
-/// A produced message as its record's number, or none if it will have no report.
+/// A produced message as its record's opaque number, or none if it will have no report.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Produced(u64);
 
-/// The same to be looked at.
+/// The same as a reference to one of the two kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     None,
@@ -34,21 +34,21 @@ pub(crate) enum Kind {
 pub(crate) struct Plain {
     pub(crate) topic: *const rd_kafka_topic_t,
     pub(crate) opaque: *mut c_void,
-    /// Milliseconds.
+    /// The timestamp in milliseconds.
     pub(crate) timestamp: i64,
-    /// Microseconds, and [`Self::HAS_PAYLOAD`] and [`Self::HAS_KEY`] in the lowest bits.
+    /// The time of the call in microseconds, with [`Self::HAS_PAYLOAD`] and [`Self::HAS_KEY`] in the lowest bits.
     called_at: i64,
     payload_len: u32,
     key_len: u32,
 }
 
-/// A hundred bytes of payload and what is kept beside them are 144 bytes of the arena; with a `Held` they are 224.
+/// A message with 100 bytes of payload takes 144 bytes of the arena; with a `Held` it would take 224.
 const _: () = assert!(size_of::<Plain>() == 40 && align_of::<Plain>() > Produced::PLAIN as usize);
 const _: () = assert!(align_of::<Held>() > Produced::PLAIN as usize);
 
 impl Produced {
     pub(crate) const NONE: Self = Self(0);
-    /// In the number of a plain message.
+    /// The bit that marks the number of a plain message.
     const PLAIN: u64 = 1;
 
     #[inline]
@@ -61,13 +61,13 @@ impl Produced {
         Self(held.cast::<c_void>() as u64)
     }
 
-    /// The record's number.
+    /// Returns the record's opaque number.
     #[inline]
     pub(crate) const fn number(self) -> u64 {
         self.0
     }
 
-    /// The message with this number.
+    /// Returns the message with this number.
     #[inline]
     pub(crate) const fn of_number(number: u64) -> Self {
         Self(number)
@@ -89,7 +89,7 @@ impl Produced {
         }
     }
 
-    /// The message as it is shown before it was sent, if it is whole.
+    /// Returns the message as it is shown before it is sent, if it is whole.
     #[inline]
     pub(crate) const fn held(self) -> Option<*mut Held> {
         match self.kind() {
@@ -98,11 +98,11 @@ impl Produced {
         }
     }
 
-    /// The topic and the application's pointer.
+    /// Returns the topic and the application's pointer.
     ///
     /// # Safety
     ///
-    /// The message is there.
+    /// The message is alive.
     pub(crate) unsafe fn topic_and_opaque(self) -> (*const rd_kafka_topic_t, *mut c_void) {
         // SAFETY: by the contract of this function.
         unsafe {
@@ -114,11 +114,11 @@ impl Produced {
         }
     }
 
-    /// Frees what the message owns, but not its own memory; results whose that is.
+    /// Frees what the message owns, but not its own memory, and returns the owner of that.
     ///
     /// # Safety
     ///
-    /// The message is there, and is no longer used.
+    /// The message is alive, and is no longer used.
     #[inline]
     pub(crate) unsafe fn release(self) -> Option<*mut Chunk> {
         // SAFETY: by the contract of this function.
@@ -137,7 +137,7 @@ impl Produced {
         }
     }
 
-    /// Gives the memory of a message back.
+    /// Gives back the memory of a message.
     ///
     /// # Safety
     ///
@@ -157,7 +157,7 @@ impl Plain {
     const HAS_KEY: i64 = 2;
     const FLAG_BITS: u32 = 2;
 
-    /// A message in the arena with copies of its payload and key; `None` if these are too large.
+    /// Creates a message in the arena with copies of its payload and key; `None` if these are too large.
     #[inline(always)]
     pub(crate) fn keep(
         topic: *const rd_kafka_topic_t,
@@ -179,7 +179,7 @@ impl Plain {
             key_len: len(key)?,
         };
         let (memory, _) = arena::take(new.size());
-        // SAFETY: the memory is large enough for the message, the payload's copy and the key's, one behind the other.
+        // SAFETY: the memory is large enough for the message, followed by the copies of the payload and the key.
         unsafe {
             let mut free = memory.add(size_of::<Self>());
             for bytes in [payload, key].into_iter().flatten() {
@@ -191,16 +191,16 @@ impl Plain {
         Some(memory.cast())
     }
 
-    /// Microseconds, on the clock of the messages' latency.
+    /// Returns the time of the call in microseconds, on the clock of the messages' latency.
     pub(crate) const fn called_at(&self) -> i64 {
         self.called_at >> Self::FLAG_BITS
     }
 
-    /// Returns the payload's copy and its size, and the key's, or NULL where the message has none.
+    /// Returns the payload's copy and its size, and the key's; NULL where the message has none.
     ///
     /// # Safety
     ///
-    /// The message is there.
+    /// The message is alive.
     #[inline]
     pub(crate) unsafe fn parts(this: *mut Self) -> [(*mut c_void, usize); 2] {
         // SAFETY: by the contract of this function; both stand behind it.
@@ -229,7 +229,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_known_by_its_number() {
+    fn number_identifies_its_message() {
         let (plain, held) = (ptr::without_provenance_mut(4096), ptr::without_provenance_mut(8192));
         let again = |produced: Produced| Produced::of_number(produced.number()).kind();
         assert_eq!(again(Produced::NONE), Kind::None);

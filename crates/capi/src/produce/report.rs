@@ -1,4 +1,4 @@
-//! Where the delivery reports of a producer go.
+//! The destination of a producer's delivery reports.
 
 use std::sync::Arc;
 
@@ -13,20 +13,20 @@ use crate::{
 
 /// Takes the reports of a producer, on an I/O thread.
 pub(crate) struct Reports {
-    /// Where to, if the application wants them.
+    /// The destination, if the application wants reports.
     queue: Option<Arc<Queue>>,
     only_errors: bool,
-    /// Each record's number is its [`Produced`](super::produced::Produced).
+    /// True if the opaque number of each record is its [`Produced`](super::produced::Produced).
     has_messages: bool,
-    /// To give back what the messages count for in the queue's limits. Empty once the client is gone.
+    /// The producer's state, whose queue limits get back the space of served messages. Empty once the client has ended.
     producer: Mutex<Option<Producer>>,
-    /// Shows a message to the interceptors that look at what was acknowledged, if there are any.
+    /// Passes a message to the on_acknowledgement interceptors, if there are any.
     acknowledge: Option<Acknowledge>,
-    /// The client's log, if it has a line for the end of a batch.
+    /// The client's log, if it has a line for the outcome of a batch.
     log: Option<Arc<Log>>,
 }
 
-/// Shows a message to interceptors.
+/// Passes a message to interceptors.
 pub(crate) type Acknowledge = Box<dyn Fn(*mut rd_kafka_message_t) + Send + Sync>;
 
 impl Reports {
@@ -46,7 +46,7 @@ impl Reports {
 
     pub(crate) fn set_producer(&self, producer: Option<Producer>) {
         let before = std::mem::replace(&mut *self.producer.lock(), producer);
-        // The last one of a producer ends it, which must not happen under the lock.
+        // Dropping the last reference ends the producer, which must not happen under the lock.
         drop(before);
     }
 }

@@ -1,5 +1,5 @@
-//! The texts of failed messages, which `rd_kafka_message_produce_errstr` returns: what the broker said of a batch or of one
-//! of its records (KIP-467).
+//! The texts of failed messages, which `rd_kafka_message_produce_errstr` returns: the broker's error message for a
+//! batch or for one of its records (KIP-467).
 //!
 //! A message has no room for a pointer to its text. A report registers its texts, and writes their numbers into its messages
 //! instead of a leader epoch, which produced messages do not have.
@@ -84,7 +84,7 @@ pub(crate) fn text(number: i32) -> *const c_char {
     REGISTRY.lock().texts.get(&number).map_or(ptr::null(), |text| text.as_ptr())
 }
 
-/// Returns what the broker said; `None` if it returned a code only, or if the error is not the broker's.
+/// Returns the broker's error message; `None` if it returned only a code, or if the error did not come from the broker.
 fn text_of(error: &Error) -> Option<String> {
     match error.kind() {
         ErrorKind::Broker(_) => Some(error.context().detail.clone()).filter(|text| !text.is_empty()),
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_used_again_after_the_lowest_one() {
+    fn numbers_are_reused_from_the_lowest_one() {
         let mut registry = Registry { texts: BTreeMap::new(), next: i32::MIN };
         assert_eq!(registry.add(c_text("a")), i32::MIN);
         assert_eq!(registry.add(c_text("b")), -2);

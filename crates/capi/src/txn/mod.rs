@@ -1,14 +1,14 @@
 //! The transactional producer: `rd_kafka_init_transactions` and its relatives.
 //!
-//! `ottla_core::txn` has the behaviour. Here the calls get their deadlines. A commit and an abort serve the reports of messages
-//! while they wait for them, unless reports are events: then another thread must poll them.
+//! `ottla_core::txn` defines the behaviour; this module adds the deadlines of the calls. Commits and aborts serve
+//! delivery reports while they wait, unless reports are events: then another thread must poll them.
 //!
 //! # Pitfalls
 //!
-//! - The other calls call no callback: bindings of other languages prepare only some calls
-//!   for callbacks, and end the process in the others (`transactional_producer.c`).
-//! - A report that is served may call any function, the one that destroys the client included: nothing is locked meanwhile, and
-//!   the call holds the client (`transactional_producer.c`).
+//! - The other calls call no callback: bindings of other languages prepare only some
+//!   calls for callbacks, and terminate the process in the others (`transactional_producer.c`).
+//! - A served report may call any function, even the one that destroys the client: no lock is held meanwhile, and the
+//!   call holds the client (`transactional_producer.c`).
 
 use std::{ffi::c_int, future::Future, time::Duration, time::Instant};
 
@@ -31,9 +31,10 @@ use crate::{
     group::metadata::GroupMetadata,
 };
 
-/// The cluster actor ends a call about offsets by itself, and its error says more: this call waits a little longer.
+/// The additional time of calls about offsets: the cluster actor ends them by itself with a more precise error.
 const GRACE: Duration = Duration::from_secs(1);
-/// `rd_kafka_begin_transaction` only waits for an I/O thread, which a callback of another client may block.
+/// The time limit of `rd_kafka_begin_transaction`, which only waits for an I/O thread that a callback of another client
+/// may block.
 const BEGIN_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl ErrorObject {
@@ -48,7 +49,7 @@ impl ErrorObject {
 }
 
 impl Client {
-    /// Returns the transactional functions, unless the client has none or can't go on.
+    /// Returns the transactional functions, unless the client has none or has a fatal error.
     fn transactions(&self) -> Result<TransactionCalls, ErrorObject> {
         if self.is_consumer {
             return Err(ErrorObject::new(code::_INVALID_ARG, "only a producer has transactions"));
@@ -71,7 +72,7 @@ impl Client {
         let calls = self.transactions()?;
         run(&calls).map_err(|error| {
             if let TransactionError::Fatal(cause) = &error {
-                // The event that reports it may come after this call has returned.
+                // The event that reports the error may arrive after this call has returned.
                 self.set_fatal(code_of(cause), &cause.to_string());
             }
             ErrorObject::of_transaction(&error)
@@ -103,7 +104,8 @@ impl Client {
     }
 }
 
-/// Returns the end of a call. -1 stands for twice `transaction.timeout.ms`, because no call may hang.
+/// Returns the deadline of a call. -1 stands for twice `transaction.timeout.ms`, because no call may block without a
+/// limit.
 fn bounded(calls: &TransactionCalls, timeout_ms: c_int) -> Option<Instant> {
     deadline(timeout_ms).or_else(|| Instant::now().checked_add(2 * calls.transaction_timeout()))
 }

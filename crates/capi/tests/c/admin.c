@@ -1,5 +1,5 @@
-/* Administrative calls: topics are created, deleted and described, offsets asked for; calls that fail, that take too long,
- * that make no sense, and whose client goes. */
+/* Admin calls: topics are created, deleted and described, offsets are listed; calls that fail, that time out, that
+ * have invalid arguments, and whose client is destroyed. */
 #include "test.h"
 
 static int tag;
@@ -23,7 +23,7 @@ static void create(rd_kafka_t *rk, rd_kafka_queue_t *queue, const char *name, in
         rd_kafka_NewTopic_destroy(topic);
 }
 
-/* The result of a call about one topic. */
+/* Returns the result of a call about one topic. */
 static rd_kafka_resp_err_t created(rd_kafka_queue_t *queue, const char *name) {
         rd_kafka_event_t *event = next_event(queue, RD_KAFKA_EVENT_CREATETOPICS_RESULT, 0);
         const rd_kafka_topic_result_t **topics;
@@ -51,7 +51,7 @@ static void topics_come_and_go(rd_kafka_t *rk, rd_kafka_queue_t *queue, rd_kafka
         char errstr[256];
         size_t cnt = 0;
 
-        /* Several topics, one of which can't be; the rest are created. */
+        /* Creates several topics, one of which is invalid; the others are created. */
         topics[0] = rd_kafka_NewTopic_new("one", 3, 2, errstr, sizeof(errstr));
         topics[1] = rd_kafka_NewTopic_new("two", 2, -1, errstr, sizeof(errstr));
         topics[2] = rd_kafka_NewTopic_new("not/a/name", -1, -1, errstr, sizeof(errstr));
@@ -86,7 +86,7 @@ static void topics_come_and_go(rd_kafka_t *rk, rd_kafka_queue_t *queue, rd_kafka
         CHECK(metadata->topics[0].partitions[0].replica_cnt == 2);
         rd_kafka_metadata_destroy(metadata);
 
-        /* What is there can't be created, what would be too much isn't, and asking doesn't create. */
+        /* Existing topics and too many partitions are refused, and a validated topic is not created. */
         create(rk, queue, "one", 1, 1, NULL);
         CHECK(created(queue, "one") == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS);
         create(rk, queue, "much", 1, 9, NULL);
@@ -116,7 +116,7 @@ static void topics_come_and_go(rd_kafka_t *rk, rd_kafka_queue_t *queue, rd_kafka
         rd_kafka_metadata_destroy(metadata);
         rd_kafka_topic_destroy(rkt);
 
-        /* What may pass is asked for again. */
+        /* Retriable errors are retried. */
         rd_kafka_mock_push_request_errors(cluster, CREATE_TOPICS, 1, RD_KAFKA_RESP_ERR_NOT_CONTROLLER);
         create(rk, queue, "three", 1, 1, NULL);
         CHECK(created(queue, "three") == 0);
@@ -124,7 +124,7 @@ static void topics_come_and_go(rd_kafka_t *rk, rd_kafka_queue_t *queue, rd_kafka
         create(rk, queue, "four", 1, 1, NULL);
         CHECK(created(queue, "four") == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
 
-        /* Away with them. */
+        /* Deletes the topics. */
         gone[0] = rd_kafka_DeleteTopic_new("two");
         gone[1] = rd_kafka_DeleteTopic_new("nobody");
         rd_kafka_DeleteTopics(rk, gone, 2, NULL, queue);
@@ -225,7 +225,7 @@ static void cluster_is_described(rd_kafka_t *rk, rd_kafka_queue_t *queue) {
         rd_kafka_event_destroy(event);
 }
 
-/* What may be done is asked of clusters and topics (describe.c), and of nothing else. */
+/* Authorized operations are requested for clusters and topics (describe.c), and for nothing else. */
 static void only_who_describes_asks_what_may_be_done(rd_kafka_t *rk) {
         rd_kafka_AdminOptions_t *options;
         rd_kafka_error_t *error;
@@ -241,7 +241,7 @@ static void only_who_describes_asks_what_may_be_done(rd_kafka_t *rk) {
         rd_kafka_AdminOptions_destroy(options);
 }
 
-/* The value of a property, and where it comes from. */
+/* Returns the value and the source of a property. */
 static const char *value_of(const rd_kafka_ConfigResource_t *resource, const char *name,
                             rd_kafka_ConfigSource_t *source) {
         size_t cnt = 0, i;
@@ -288,7 +288,7 @@ static void configurations_are_changed(rd_kafka_t *rk, rd_kafka_queue_t *queue) 
         CHECK(source == RD_KAFKA_CONFIG_SOURCE_DEFAULT_CONFIG);
         rd_kafka_event_destroy(event);
 
-        /* Property by property. */
+        /* Incremental changes of single properties. */
         error = rd_kafka_ConfigResource_add_incremental_config(resources[0], "cleanup.policy",
                                                                RD_KAFKA_ALTER_CONFIG_OP_TYPE_APPEND, "compact");
         CHECK(!error);
@@ -307,7 +307,7 @@ static void configurations_are_changed(rd_kafka_t *rk, rd_kafka_queue_t *queue) 
         CHECK(rd_kafka_ConfigResource_error_string(changed[1]) != NULL);
         rd_kafka_event_destroy(event);
 
-        /* As a whole: what is not named is the default again. */
+        /* Replacing a configuration: properties that are not named get their defaults. */
         resources[0] = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, "one");
         event = describe(rk, queue, resources[0], &described);
         CHECK(!strcmp(value_of(described, "cleanup.policy", NULL), "delete,compact"));
@@ -325,13 +325,13 @@ static void configurations_are_changed(rd_kafka_t *rk, rd_kafka_queue_t *queue) 
         rd_kafka_event_destroy(event);
         rd_kafka_ConfigResource_destroy(resources[0]);
 
-        /* A broker answers for itself. */
+        /* A broker's own configuration is requested from that broker. */
         resources[0] = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_BROKER, "2");
         event = describe(rk, queue, resources[0], &described);
         CHECK(!strcmp(value_of(described, "broker.id", NULL), "2"));
         rd_kafka_event_destroy(event);
 
-        /* What makes no sense. */
+        /* Invalid arguments. */
         resources[1] = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_BROKER, "3");
         rd_kafka_DescribeConfigs(rk, resources, 2, NULL, queue);
         rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_DESCRIBECONFIGS_RESULT, RD_KAFKA_RESP_ERR__CONFLICT));
@@ -376,7 +376,7 @@ static void records_are_deleted(rd_kafka_t *rk, rd_kafka_queue_t *queue, rd_kafk
         rd_kafka_topic_partition_list_add(list, "one", 99)->offset = 1;
         rd_kafka_topic_partition_list_add(list, "nobody", 0)->offset = 1;
         records[0] = rd_kafka_DeleteRecords_new(list);
-        /* The leader moved, and the client does not know it yet. */
+        /* The leader has moved, and the client's metadata is out of date. */
         CHECK(rd_kafka_mock_partition_set_leader(cluster, "one", 1, 3) == 0);
         CHECK(rd_kafka_mock_partition_set_leader(cluster, "one", 1, 1) == 0);
         rd_kafka_DeleteRecords(rk, records, 1, NULL, queue);
@@ -532,12 +532,12 @@ static void calls_end_whatever_happens(const char *servers, rd_kafka_mock_cluste
         char errstr[256];
         size_t cnt = 0;
 
-        /* Without a queue the result comes to the main one; a consumer can ask as well. */
+        /* Without a queue the result comes to the main queue; a consumer can make the call, too. */
         create(rk, NULL, "consumers", 1, 1, NULL);
         CHECK(created(main_queue, "consumers") == 0);
         rd_kafka_queue_destroy(main_queue);
 
-        /* No broker of this id, and no broker at all. */
+        /* A broker id that does not exist, and a cluster without brokers. */
         CHECK(rd_kafka_AdminOptions_set_request_timeout(options, 300, errstr, sizeof(errstr)) == 0);
         CHECK(rd_kafka_AdminOptions_set_broker(options, 99, errstr, sizeof(errstr)) == 0);
         create(rk, queue, "late", 1, 1, options);
@@ -552,7 +552,7 @@ static void calls_end_whatever_happens(const char *servers, rd_kafka_mock_cluste
         CHECK(rd_kafka_mock_broker_set_up(cluster, -1) == 0);
         rd_kafka_event_destroy(kept);
 
-        /* An event outlives its client; a call under way ends with it. */
+        /* An event outlives its client; a call in flight ends with it. */
         rd_kafka_AdminOptions_destroy(options);
         rd_kafka_DescribeCluster(rk, NULL, queue);
         kept = next_event(queue, RD_KAFKA_EVENT_DESCRIBECLUSTER_RESULT, 0);

@@ -1,5 +1,6 @@
-/* What a consumer reports besides messages: the callback of each commit with its metadata, the offsets of its assignment,
- * the last error after an empty poll, headers after they were detached, and the text of events without an error. */
+/* Results of a consumer besides messages: the callback of each commit with its metadata, the offsets of its
+ * assignment, the last error after an empty poll, headers after they were detached, and the text of events without
+ * an error. */
 #include "test.h"
 
 static const char *servers;
@@ -122,7 +123,7 @@ static void an_empty_poll_sets_the_last_error(rd_kafka_t *rk) {
         }
 }
 
-/* Polls until the callback was called once more. */
+/* Polls until the callback is called again. */
 static void expect_call(rd_kafka_t *rk, rd_kafka_resp_err_t err, int count, int64_t offset, const char *metadata) {
         int before = told.calls;
         UNTIL(told.calls > before, CHECK(!rd_kafka_consumer_poll(rk, 100)));
@@ -149,7 +150,7 @@ static void each_commit_calls_the_callback_in_a_later_poll(rd_kafka_t *rk, const
         one->offset = 5;
         CHECK(!rd_kafka_commit_queue(rk, list, NULL, NULL, NULL));
         expect_call(rk, RD_KAFKA_RESP_ERR_NO_ERROR, 1, 5, "meta");
-        /* A callback of its own is called at once, and the general one is not. */
+        /* The callback of a call is called at once, and the general one is not. */
         before = told.calls;
         one->offset = 6;
         CHECK(!rd_kafka_commit_queue(rk, list, NULL, commit_cb, NULL));

@@ -1,4 +1,4 @@
-/* Offsets are committed in time by themselves, also of an application that reads and then calls nothing for long. Each
+/* Offsets are committed at the interval, also if an application reads and then calls nothing for a long time. Each
  * function is a sentence. */
 #include "test.h"
 
@@ -23,7 +23,7 @@ static rd_kafka_topic_partition_list_t *partition(int64_t offset) {
         return list;
 }
 
-/* What somebody else finds committed for the group. */
+/* Returns the committed offset of the group as another consumer sees it. */
 static int64_t committed(rd_kafka_t *other) {
         rd_kafka_topic_partition_list_t *list = partition(RD_KAFKA_OFFSET_INVALID);
         int64_t offset = RD_KAFKA_OFFSET_INVALID;
@@ -55,7 +55,7 @@ static void what_was_read_is_committed_though_nobody_polls(const char *servers) 
         rd_kafka_t *rk = reader(servers, "silent", "true"), *other = client(RD_KAFKA_CONSUMER, servers, "silent", "true");
         read_some(rk, 4);
         UNTIL(committed(other) == 4, usleep(20000));
-        /* It goes on within what was fetched at once, long after the first commit. */
+        /* Consuming continues within one fetched batch, long after the first commit. */
         usleep(300000);
         read_some(rk, 3);
         UNTIL(committed(other) == 7, usleep(20000));

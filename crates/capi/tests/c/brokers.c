@@ -1,4 +1,4 @@
-/* Which broker: of a report, of a message that was fetched, and the controller, on a cluster of three. */
+/* Broker ids: of a report, of a fetched message, and of the controller, on a cluster of three. */
 #include "test.h"
 
 static int reports;
@@ -49,7 +49,7 @@ int main(void) {
                 CHECK(produce(rk, i) == 0 && rd_kafka_flush(rk, TIMEOUT_MS) == 0);
                 CHECK(reports == i + 1 && reported == 3 - i);
         }
-        /* What never left has no broker; what may be under way has the one that it went to. */
+        /* A message that was never sent has no broker; one that may be in flight has the one to which it was sent. */
         CHECK(rd_kafka_mock_broker_set_down(cluster, 3) == 0);
         CHECK(produce(rk, 0) == 0);
         CHECK(rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT) == 0);
@@ -58,7 +58,7 @@ int main(void) {
         CHECK(rd_kafka_mock_broker_set_up(cluster, 3) == 0);
         CHECK(rd_kafka_message_broker_id(NULL) == -1);
 
-        /* Who asks a producer without brokers is told at once. */
+        /* A producer without brokers returns an error at once. */
         conf = rd_kafka_conf_new();
         set(conf, "bootstrap.servers", "127.0.0.1:1");
         set(conf, "log_level", "0");
@@ -67,7 +67,7 @@ int main(void) {
         CHECK(rd_kafka_controllerid(consumer, 100) == -1);
         rd_kafka_destroy(consumer);
 
-        /* With acks=0 nobody answers, but it is known where the message went. */
+        /* With acks=0 there is no response, but the broker is known. */
         {
                 rd_kafka_t *quick;
                 conf = rd_kafka_conf_new();

@@ -1,5 +1,5 @@
-/* Log lines, errors and callbacks that a poll of the consumer brings about are served after the queue is unlocked: none
- * of them blocks, wherever it goes and whatever the callback calls. A poll that blocks ends the program by SIGALRM. */
+/* Log lines, errors and callbacks that a consumer's poll causes are served after the queue is unlocked: none of them
+ * blocks, whatever queue it goes to and whatever the callback calls. A poll that blocks ends the program by SIGALRM. */
 #include "test.h"
 
 static const char *servers;
@@ -17,7 +17,7 @@ static void count_line(const char *facility) {
                 __sync_fetch_and_add(&resets, 1);
 }
 
-/* Asks the consumer's queue, and the client, for what needs their locks. */
+/* Calls functions that need the locks of the consumer's queue and of the client. */
 static void curious_log_cb(const rd_kafka_t *rk, int level, const char *facility, const char *text) {
         rd_kafka_topic_t *topic;
         (void)level;
@@ -85,7 +85,7 @@ static int poll_once(rd_kafka_t *rk) {
         return is_record;
 }
 
-/* Polls by events; counts log lines. */
+/* Polls events; counts log lines. */
 static int poll_event(rd_kafka_queue_t *queue) {
         rd_kafka_event_t *event = rd_kafka_queue_poll(queue, 100);
         const char *facility, *text;
@@ -182,7 +182,7 @@ static void a_notification_may_ask_for_the_queues_of_partitions(void) {
         UNTIL(records, records += poll_once(rk));
         while (poll_once(rk))
                 ;
-        /* The consumer waits for records now: a partition that goes elsewhere notifies it. */
+        /* The consumer waits for records now: a partition whose queue changes notifies it. */
         partition = rd_kafka_queue_get_partition(rk, "callouts", 0);
         CHECK(partition);
         assign_at(rk, "callouts", 0);

@@ -115,7 +115,7 @@ static rd_kafka_conf_res_t pass(rd_kafka_conf_t *conf, rd_kafka_cert_type_t type
         return rd_kafka_conf_set_ssl_cert(conf, type, RD_KAFKA_CERT_ENC_PKCS12, store, size, errstr, 512);
 }
 
-/* The store has all that a client needs: the CA, the certificate, and the key that belongs to it. */
+/* The store is complete: it has the CA, the certificate, and its key. */
 static void store_is_read_with_its_password(void) {
         const rd_kafka_cert_type_t types[] = {RD_KAFKA_CERT_PUBLIC_KEY, RD_KAFKA_CERT_PRIVATE_KEY, RD_KAFKA_CERT_CA};
         rd_kafka_conf_t *conf = configuration(PASSWORD);
@@ -128,7 +128,7 @@ static void store_is_read_with_its_password(void) {
         rd_kafka_destroy(start(RD_KAFKA_PRODUCER, conf));
 }
 
-/* Without the key, the certificate is of no use: the client does not start. */
+/* A certificate without its key is refused: the client does not start. */
 static void certificate_needs_its_key(void) {
         rd_kafka_conf_t *conf = configuration(PASSWORD);
         char errstr[512];
@@ -150,7 +150,7 @@ static void wrong_password_is_named(const char *password) {
         rd_kafka_conf_destroy(conf);
 }
 
-/* Whatever is missing at the end, the store is refused. */
+/* A truncated store is refused, wherever it is cut. */
 static void damaged_store_is_refused(void) {
         rd_kafka_conf_t *conf = configuration(PASSWORD);
         char errstr[512];
@@ -162,7 +162,7 @@ static void damaged_store_is_refused(void) {
         rd_kafka_conf_destroy(conf);
 }
 
-/* The pointer for an engine is of no use without one, and an engine is refused with the reason. */
+/* The pointer for an engine has no effect, and an engine is refused with the reason. */
 static void engines_are_refused(void) {
         rd_kafka_conf_t *conf = configuration(NULL);
         char errstr[512];

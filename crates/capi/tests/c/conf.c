@@ -1,5 +1,4 @@
-/* What configurations take and show: values, NULL and empty texts, flags, shared configurations, and the checks of a new
- * client. */
+/* Configurations: values, NULL and empty texts, flags, shared configurations, and the checks of a new client. */
 #include "test.h"
 
 static char errstr[512];
@@ -8,7 +7,7 @@ static rd_kafka_conf_res_t tried(rd_kafka_conf_t *conf, const char *name, const 
         return rd_kafka_conf_set(conf, name, value, errstr, sizeof(errstr));
 }
 
-/* The value, or NULL if there is none. */
+/* Returns the value, or NULL if there is none. */
 static const char *value_of(const rd_kafka_conf_t *conf, const char *name) {
         static char value[1024];
         size_t size = sizeof(value);
@@ -99,7 +98,7 @@ static void on_log(const rd_kafka_t *rk, int level, const char *facility, const 
         warnings += !strcmp(facility, "CONFWARN");
 }
 
-/* Whether a client starts; errstr has the reason if it doesn't. */
+/* Returns whether a client starts; otherwise errstr has the reason. */
 static int starts(rd_kafka_type_t type, const char *servers, const char *a, const char *b, const char *c, const char *d) {
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
         rd_kafka_t *rk;
@@ -138,7 +137,7 @@ static void values_that_contradict_each_other_are_refused(const char *servers) {
 static void a_shared_configuration_is_warned_of(const char *servers) {
         CHECK(starts(RD_KAFKA_PRODUCER, servers, "group.id", "g", "fetch.min.bytes", "2") && warnings == 2);
         CHECK(starts(RD_KAFKA_CONSUMER, servers, "linger.ms", "1", NULL, NULL) && warnings == 1);
-        /* Properties of a protocol that is not used. */
+        /* Properties of a protocol that is not used are ignored. */
         CHECK(starts(RD_KAFKA_PRODUCER, servers, "sasl.mechanism", "PLAIN", "sasl.username", "me") && warnings == 1);
         CHECK(starts(RD_KAFKA_CONSUMER, servers, "ssl.ca.location", "/no/such/file", "ssl.engine.id", "x"));
 }

@@ -1,4 +1,5 @@
-/* The assigned consumer and the older calls: messages, batches, positions, pause, seek, messages that outlive it all. */
+/* The assigned consumer and the older calls: messages, batches, positions, pause, seek, and messages that outlive
+ * the consumer. */
 #include "test.h"
 
 static int called;
@@ -24,7 +25,7 @@ static void on_message(rd_kafka_message_t *message, void *opaque) {
 static rd_kafka_topic_t *fed;
 static int feedings;
 
-/* Each message brings another one, which is there before the callback returns. */
+/* Each message produces another one, which is written before the callback returns. */
 static void on_message_of_busy_topic(rd_kafka_message_t *message, void *opaque) {
         if (message->err)
                 return;
@@ -35,7 +36,7 @@ static void on_message_of_busy_topic(rd_kafka_message_t *message, void *opaque) 
                 rd_kafka_yield(opaque);
 }
 
-/* A topic that is never read to its end does not keep the call. */
+/* The call returns, although the topic is never read to its end. */
 static void callback_returns_on_a_busy_topic(const char *brokers) {
         rd_kafka_t *producer = client(RD_KAFKA_PRODUCER, brokers), *rk = client(RD_KAFKA_CONSUMER, brokers);
         rd_kafka_topic_t *topic = rd_kafka_topic_new(rk, "consume", NULL);
@@ -56,7 +57,7 @@ static void callback_returns_on_a_busy_topic(const char *brokers) {
         rd_kafka_destroy(rk);
 }
 
-/* The dump names the client, its brokers and what it reads. */
+/* The dump names the client, its brokers and its partitions. */
 static void is_described(rd_kafka_t *rk) {
         char text[8192];
         size_t length;
@@ -123,7 +124,7 @@ int main(int argc, char **argv) {
                 kept[i] = message;
         }
         CHECK(rd_kafka_position(rk, list) == 0 && list->elems[0].offset == 1000);
-        /* Nothing comes of a paused partition, and nothing of it is lost. */
+        /* A paused partition returns no messages, and loses none. */
         CHECK(rd_kafka_pause_partitions(rk, list) == 0 && list->elems[0].err == 0);
         CHECK(rd_kafka_consumer_poll(rk, 100) == NULL);
         CHECK(rd_kafka_resume_partitions(rk, list) == 0);
@@ -149,7 +150,7 @@ int main(int argc, char **argv) {
         id = rd_kafka_clusterid(rk, TIMEOUT_MS);
         CHECK(id && *id);
         rd_kafka_mem_free(rk, id);
-        /* What is known takes no time. */
+        /* Known offsets are returned without a request. */
         id = rd_kafka_clusterid(rk, 0);
         CHECK(id && *id);
         rd_kafka_mem_free(rk, id);
@@ -167,7 +168,7 @@ int main(int argc, char **argv) {
         rd_kafka_topic_destroy(topic);
         CHECK(rd_kafka_consumer_close(rk) == 0);
         rd_kafka_destroy(rk);
-        /* Messages outlive the consumer, and are given back in any order. */
+        /* Messages outlive the consumer, and can be destroyed in any order. */
         for (i = 1499; i >= 0; i--) {
                 char text[32];
                 int size = snprintf(text, sizeof(text), "%d", i);

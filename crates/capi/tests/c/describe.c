@@ -1,5 +1,5 @@
-/* What a cluster and its topics say of themselves, on brokers of any kind: nodes, and what may be done where nobody forbids
- * anything. */
+/* Descriptions of a cluster and its topics, on brokers of any kind: nodes, and authorized operations on a cluster
+ * without ACLs. */
 #include "test.h"
 
 /* The next event, which has to be of this type and no error. */
@@ -35,7 +35,7 @@ static void create_topic(rd_kafka_t *rk, rd_kafka_queue_t *queue) {
         rd_kafka_event_destroy(event);
 }
 
-/* What may be done is told to who asks for it: everything, where there are no access rules. */
+/* Authorized operations are returned on request: all of them, if there are no ACLs. */
 static void cluster_is_described(rd_kafka_t *rk, rd_kafka_queue_t *queue, int asks) {
         static const rd_kafka_AclOperation_t all[] = {
             RD_KAFKA_ACL_OPERATION_CREATE,           RD_KAFKA_ACL_OPERATION_ALTER,
@@ -84,7 +84,7 @@ static int topics_are_described(rd_kafka_t *rk, rd_kafka_queue_t *queue, int ask
         if (is_known) {
                 const rd_kafka_Uuid_t *id = rd_kafka_TopicDescription_topic_id(topics[0]);
                 CHECK(rd_kafka_Uuid_most_significant_bits(id) || rd_kafka_Uuid_least_significant_bits(id));
-                /* It is the event's: nothing happens. */
+                /* The object belongs to the event: destroying it has no effect. */
                 rd_kafka_Uuid_destroy((rd_kafka_Uuid_t *)id);
                 CHECK(strlen(rd_kafka_Uuid_base64str(id)) == 22);
                 rd_kafka_TopicDescription_partitions(topics[0], &cnt);
@@ -113,7 +113,7 @@ int main(int argc, char **argv) {
         create_topic(rk, queue);
         for (asks = 0; asks < 2; asks++) {
                 cluster_is_described(rk, queue, asks);
-                /* Brokers hear of a topic one after the other. */
+                /* Brokers learn of a topic one after the other. */
                 UNTIL(topics_are_described(rk, queue, asks), usleep(100000));
         }
         rd_kafka_queue_destroy(queue);

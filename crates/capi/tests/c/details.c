@@ -1,5 +1,5 @@
-/* What calls promise in detail: many seeks at once, a purge that waits, latencies, leaders, configurations of a topic, the
- * callback for consumed messages, fatal errors, and what is warned of. */
+/* Guarantees of single calls: many seeks at once, a purge that waits, latencies, leaders, configurations of a topic,
+ * the callback for consumed messages, fatal errors, and warnings. */
 #include "test.h"
 
 static int reports, warnings, consumed, deprecated;
@@ -61,7 +61,7 @@ static int produce(rd_kafka_t *rk, int32_t partition) {
                                  RD_KAFKA_V_END);
 }
 
-/* The configuration as careful applications write it: nothing to warn of. */
+/* A configuration that causes no warning. */
 static void warns_of_nothing_that_works(const char *servers) {
         static const char *names[] = {"enable.auto.commit", "enable.auto.offset.store", "auto.commit.interval.ms",
                                       "consume.callback.max.messages"};
@@ -86,7 +86,7 @@ static void warns_of_nothing_that_works(const char *servers) {
         rd_kafka_destroy(client(RD_KAFKA_CONSUMER, conf, servers));
         CHECK(warnings == 1);
         warnings = 0;
-        /* What is deprecated is said to be so, and works. */
+        /* Deprecated properties cause a warning, and work. */
         conf = rd_kafka_conf_new();
         set(conf, "api.version.request", "false");
         topic_conf = rd_kafka_topic_conf_new();
@@ -119,7 +119,7 @@ int main(void) {
         CHECK(rd_kafka_mock_topic_create(cluster, "details", 4, 1) == 0);
         warns_of_nothing_that_works(servers);
 
-        /* The latency is what passed between the call and the report. */
+        /* The latency is the time between the call and the report. */
         before = now_us();
         CHECK(produce(rk, 0) == 0 && rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         CHECK(reports == 1 && latency > 0 && latency <= now_us() - before);
@@ -127,7 +127,7 @@ int main(void) {
                 CHECK(produce(rk, i % 4) == 0);
         CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0 && reports == 200);
 
-        /* A partition is there if it has a leader. */
+        /* A partition is available if it has a leader. */
         topic_conf = rd_kafka_topic_conf_new();
         rd_kafka_topic_conf_set_opaque(topic_conf, &bad);
         topic = rd_kafka_topic_new(rk, "details", topic_conf);
@@ -145,7 +145,7 @@ int main(void) {
         rd_kafka_topic_destroy(topic);
         CHECK(rd_kafka_queue_get_partition(rk, "details", 0) == NULL);
 
-        /* A purge returns when the reports are there. */
+        /* A purge returns when the reports are queued. */
         conf = rd_kafka_conf_new();
         set(conf, "linger.ms", "60000");
         other = client(RD_KAFKA_PRODUCER, conf, servers);
@@ -164,7 +164,7 @@ int main(void) {
         CHECK(rd_kafka_purge(other, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_NON_BLOCKING) == 0);
         CHECK(rd_kafka_flush(other, TIMEOUT_MS) == 0 && reports == 101);
 
-        /* A fatal error: every call answers that, and one tells the cause. */
+        /* After a fatal error every call returns it, and one returns its cause. */
         rd_kafka_destroy(other);
         conf = rd_kafka_conf_new();
         set(conf, "log_level", "0");
@@ -178,7 +178,7 @@ int main(void) {
         UNTIL(told == RD_KAFKA_RESP_ERR__FATAL, rd_kafka_poll(other, 100));
         rd_kafka_destroy(other);
 
-        /* Many seeks have one deadline, and a fate each. */
+        /* Many seeks have one deadline, and an error each. */
         conf = rd_kafka_conf_new();
         set(conf, "enable.auto.commit", "false");
         other = client(RD_KAFKA_CONSUMER, conf, servers);
@@ -216,7 +216,7 @@ int main(void) {
         }
         CHECK(rd_kafka_seek_partitions(other, list, 0) == NULL);
         CHECK(list->elems[0].err == RD_KAFKA_RESP_ERR_NO_ERROR);
-        /* All of them together take no longer than the time for one, though their leaders don't answer. */
+        /* All of them together take no longer than the timeout, though their leaders do not respond. */
         for (i = 0; i < 4; i++)
                 list->elems[i].offset = RD_KAFKA_OFFSET_END;
         CHECK(rd_kafka_mock_broker_set_down(cluster, 1) == 0 && rd_kafka_mock_broker_set_down(cluster, 2) == 0);

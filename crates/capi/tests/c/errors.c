@@ -32,7 +32,7 @@ static const struct {
     {RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_ID, "UNKNOWN_TOPIC_ID", "Broker: Unknown topic id"},
     {RD_KAFKA_RESP_ERR_SHARE_SESSION_LIMIT_REACHED, "SHARE_SESSION_LIMIT_REACHED",
      "Broker: The limit of share sessions has been reached"},
-    /* Numbers that are not codes of errors; a newer broker may send one. */
+    /* Numbers that are not error codes; a newer broker may send one. */
     {RD_KAFKA_RESP_ERR__BEGIN, "ERR_-200?", "Err--200?"},
     {RD_KAFKA_RESP_ERR__END, "ERR_-100?", "Err--100?"},
     {-1000000, "ERR_-1000000?", "Err--1000000?"},
@@ -49,7 +49,7 @@ static void labels_and_names_are_the_established_ones(void) {
                         fprintf(stderr, "%d: %s, %s\n", code, name, description);
                         bad++;
                 }
-                /* The texts stay valid, whatever else is asked for. */
+                /* The texts stay valid after further calls. */
                 CHECK(rd_kafka_err2name(code) == name && rd_kafka_err2str(code) == description);
         }
 }

@@ -1,4 +1,4 @@
-/* Statistics, throttling, log lines, background events, yielding: what comes without being asked for. */
+/* Statistics, throttling, log lines, background events and yielding. */
 #include "test.h"
 
 static int logged, seen_stats, delivered, notified, in_background;
@@ -89,7 +89,7 @@ static void by_callbacks(const char *brokers, int throttles) {
         send_to(rk, 10, NULL);
         UNTIL(seen_stats >= 3 && delivered >= 10, rd_kafka_poll(rk, 50));
         if (throttles) {
-                /* That it is over is told with the next answer. */
+                /* The end of throttling is reported with the next response. */
                 UNTIL(throttled && unthrottled, (rd_kafka_poll(rk, 500), send_to(rk, 1, NULL)));
                 CHECK(throttled == 120);
         }
@@ -121,7 +121,7 @@ static void by_events(const char *brokers) {
         int level;
         set(conf, "statistics.interval.ms", "50");
         set(conf, "log.queue", "true");
-        /* Not a producer's: this is told. */
+        /* A producer has no such queue, which is an error. */
         set(conf, "group.id", "nobody");
         rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_STATS | RD_KAFKA_EVENT_LOG | RD_KAFKA_EVENT_ERROR);
         rk = start(RD_KAFKA_PRODUCER, conf);
@@ -139,7 +139,7 @@ static void by_events(const char *brokers) {
                 CHECK(rd_kafka_event_debug_contexts(event, contexts, sizeof(contexts)) == -1);
         }
         rd_kafka_event_destroy(event);
-        /* Lines waited for a queue. */
+        /* The lines waited for a queue. */
         logs = rd_kafka_queue_new(rk);
         CHECK(rd_kafka_set_log_queue(rk, logs) == RD_KAFKA_RESP_ERR_NO_ERROR);
         event = rd_kafka_queue_poll(logs, TIMEOUT_MS);
@@ -182,7 +182,7 @@ static void in_the_background(const char *brokers) {
         rd_kafka_queue_destroy(queue);
         before = millis();
         rd_kafka_destroy(rk);
-        /* It does not wait until requests time out, which takes 60 seconds. */
+        /* The call does not wait until requests time out, which takes 60 seconds. */
         CHECK(millis() - before < SCALED_MS(30000));
         CHECK(rd_kafka_thread_cnt() < threads);
 }

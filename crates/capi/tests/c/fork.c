@@ -1,5 +1,5 @@
-/* Forked children have clients of their own, whether or not their parent has, or had, clients; the parent's handles answer
- * errors in a child, without harm; the parent goes on. */
+/* Forked children have their own clients, whether or not their parent has, or had, clients; the parent's handles
+ * return errors in a child, without harm; the parent continues. */
 #include "test.h"
 #include <errno.h>
 #include <sys/wait.h>
@@ -71,7 +71,7 @@ static void own_clients(const char *brokers, const char *topic) {
         CHECK(rd_kafka_thread_cnt() == 0);
 }
 
-/* What a parent's client answers in a child. */
+/* The results of calls with a parent's client in a child. */
 static void inherited(rd_kafka_t *rk, rd_kafka_t *reader, rd_kafka_topic_t *topic, rd_kafka_queue_t *queue,
                       rd_kafka_event_t *event) {
         const struct rd_kafka_metadata *metadata;
@@ -128,7 +128,7 @@ static void forks_without_clients(const char *brokers, const char *when) {
 static rd_kafka_t *parents[2];
 static int sent, came;
 
-/* Threads of the parent that hold locks, and wait in the library, at any moment of a fork. */
+/* Forks while threads of the parent hold locks or wait in the library, at random times. */
 static void *produces(void *opaque) {
         (void)opaque;
         while (!is_over) {
@@ -180,7 +180,7 @@ static void forks_with_clients(const char *brokers) {
         parents[0] = producer(brokers);
         parents[1] = consumer(brokers, "fork", "fork");
         topic = rd_kafka_topic_new(parents[0], "fork", NULL);
-        /* An event that nobody has given up. */
+        /* An event that is not destroyed. */
         rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_DR);
         set(conf, "bootstrap.servers", brokers);
         quiet = start(RD_KAFKA_PRODUCER, conf);

@@ -1,5 +1,5 @@
-/* Administrative calls about groups: offsets are committed, listed and deleted; groups are listed, described and deleted; calls
- * with wrong arguments, and wrong options. */
+/* Admin calls about groups: offsets are committed, listed and deleted; groups are listed, described and deleted;
+ * calls with wrong arguments, and wrong options. */
 #include "test.h"
 
 static rd_kafka_t *client(const char *servers) {
@@ -40,7 +40,7 @@ static void commit(rd_kafka_t *rk, rd_kafka_queue_t *queue, const char *group, c
         rd_kafka_event_destroy(event);
 }
 
-/* The offset that a group has committed for a partition. */
+/* Returns the committed offset of a group for a partition. */
 static int64_t committed(rd_kafka_t *rk, rd_kafka_queue_t *queue, const char *group, const char *topic, int partition,
                          int all) {
         rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
@@ -74,7 +74,7 @@ static int64_t committed(rd_kafka_t *rk, rd_kafka_queue_t *queue, const char *gr
         return offset;
 }
 
-/* What ListConsumerGroups says about a group: its state, or -1. */
+/* Returns the state of a group in the result of ListConsumerGroups, or -1. */
 static int listed(rd_kafka_t *rk, rd_kafka_queue_t *queue, const char *group, rd_kafka_AdminOptions_t *options) {
         const rd_kafka_ListConsumerGroups_result_t *result;
         const rd_kafka_ConsumerGroupListing_t **groups;

@@ -1,5 +1,5 @@
-/* A consumer as a member of a group on a mock cluster: who answers rebalances, what a wrong answer returns, what is
- * committed when, and how a member loses its partitions, leaves and ends. */
+/* A consumer as a group member on a mock cluster: responses to rebalances, the errors of wrong responses, committed
+ * offsets, and how a member loses its partitions, leaves and ends. */
 #include "test.h"
 
 #define TOPIC "group_member"
@@ -10,7 +10,7 @@
 static rd_kafka_mock_cluster_t *cluster;
 static const char *servers;
 
-/* What the callbacks of a client saw. */
+/* The events that the callbacks of a client received. */
 struct seen {
         int assigned, revoked, lost, partitions, commits, committed;
         int wrong_answers;
@@ -28,7 +28,7 @@ static void on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t err, rd_kafka_topic
                 seen->partitions += list->cnt;
                 CHECK(list->cnt == 0 || list->elems[0].offset == RD_KAFKA_OFFSET_INVALID);
                 if (is_cooperative) {
-                        /* The wrong function is refused, and nothing changes. */
+                        /* The wrong function is refused, and the assignment stays. */
                         seen->wrong_answers += rd_kafka_assign(rk, list) == RD_KAFKA_RESP_ERR__STATE;
                         error = rd_kafka_incremental_assign(rk, list);
                 } else {
@@ -197,7 +197,7 @@ static void lost_partitions_are_not_committed(void) {
         rd_kafka_conf_t *conf = member_conf("lost");
         rd_kafka_t *rk;
         int count = 0;
-        /* The mock cluster still has the member, and waits for it as long. */
+        /* The mock cluster still has the member, and waits for it for that time. */
         set(conf, "session.timeout.ms", "1500");
         rk = member(conf, &seen, "range");
         UNTIL(count == 5, count += poll(rk, 20, NULL));
@@ -281,8 +281,8 @@ static void events_are_answered_and_close_to_a_queue(void) {
         rd_kafka_destroy(rk);
 }
 
-/* A call that has collected messages returns them before it serves a rebalance, which may take their partitions away. It may
- * return messages of an assignment that it serves afterwards. */
+/* A call that has collected messages returns them before it serves a rebalance, which may revoke their partitions.
+ * It may return messages of an assignment that it serves afterwards. */
 static int batch_of_one_assignment(rd_kafka_queue_t *queue, const struct seen *seen) {
         rd_kafka_message_t *batch[2 * RECORDS];
         int revoked = seen->revoked, assigned = seen->assigned;

@@ -1,14 +1,14 @@
-/* Groups of the consumer protocol (KIP-848) on a mock cluster, by members that speak the protocol themselves: partitions
- * that are given by hand, how soon a member is missed, how often it is to send a heartbeat; and calls that make no sense. */
+/* Groups of the consumer protocol (KIP-848) on a mock cluster, with members that speak the protocol themselves:
+ * target assignments by hand, session timeouts, heartbeat intervals; and calls with invalid arguments. */
 #include "wire.h"
 
 #define CONSUMER_GROUP_HEARTBEAT 68
-/* Nothing is said about the partitions. */
+/* The response does not mention the partitions. */
 #define SILENT (-1)
 
 static unsigned char topic_id[16];
 
-/* What the last heartbeat was answered. */
+/* The last response to a heartbeat. */
 static int err, epoch, interval, told, partitions;
 
 static size_t put_text(unsigned char *to, const char *text) {
@@ -25,8 +25,8 @@ static size_t put_number(unsigned char *to, int number) {
         return 4;
 }
 
-/* Sends a heartbeat of a member that says that it owns these partitions of the topic, as bits; with epoch 0 it joins.
- * The partitions that it is told are bits, too. */
+/* Sends a heartbeat of a member that owns these partitions of the topic, as bits; with epoch 0 it joins. The
+ * assigned partitions are bits, too. */
 static void heartbeat(int fd, const char *member, int member_epoch, int owned) {
         unsigned char body[256];
         size_t size = 0;
@@ -124,7 +124,7 @@ static void partitions_are_given_by_hand(rd_kafka_mock_cluster_t *cluster, int f
         heartbeat(fd, "b", 3, SILENT);
         EXPECT(3, 12);
 
-        /* The lists may go before they are used, and the assignment before it has come about. */
+        /* The lists may be freed before they are used, and the assignment before it is complete. */
         lists[0] = list_of(8);
         lists[1] = list_of(7);
         target = rd_kafka_mock_cgrp_consumer_target_assignment_new(members, 2, lists);
@@ -147,7 +147,7 @@ static void partitions_are_given_by_hand(rd_kafka_mock_cluster_t *cluster, int f
         heartbeat(fd, "b", 4, 4);
         EXPECT(4, 7);
 
-        /* A member without a list gets nothing; one that is not named neither. */
+        /* A member without a list gets nothing; neither does one that is not named. */
         lists[0] = NULL;
         target = rd_kafka_mock_cgrp_consumer_target_assignment_new(members, 1, lists);
         rd_kafka_mock_cgrp_consumer_target_assignment(cluster, "group", target);
@@ -164,7 +164,7 @@ static void partitions_are_given_by_hand(rd_kafka_mock_cluster_t *cluster, int f
         heartbeat(fd, "c", -1, SILENT);
         rd_kafka_mock_cgrp_consumer_target_assignment_destroy(target);
 
-        /* And at last the broker decides again. */
+        /* Finally the broker decides again. */
         rd_kafka_mock_cgrp_consumer_target_assignment(cluster, "group", NULL);
         heartbeat(fd, "a", 5, 0);
         CHECK(err == 0 && told && partitions != 0 && partitions != 15);
@@ -185,7 +185,7 @@ static void times_hold_from_the_next_heartbeat_on(rd_kafka_mock_cluster_t *clust
         heartbeat(fd, "a", epoch, 15);
         CHECK(err == RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID);
 
-        /* Times that no broker takes change nothing. */
+        /* Times that no broker accepts change nothing. */
         rd_kafka_mock_set_group_consumer_session_timeout_ms(cluster, SCALED_MS(60000));
         rd_kafka_mock_set_group_consumer_session_timeout_ms(cluster, 0);
         rd_kafka_mock_set_group_consumer_session_timeout_ms(cluster, -1);
@@ -241,7 +241,7 @@ static void calls_that_make_no_sense(rd_kafka_mock_cluster_t *cluster, int fd) {
         heartbeat(fd, "a", before, 15);
         EXPECT(before, SILENT);
 
-        /* Nobody, and a group that nobody is in yet. */
+        /* A group that does not exist, and a group without members. */
         target = rd_kafka_mock_cgrp_consumer_target_assignment_new(NULL, 0, NULL);
         CHECK(target != NULL);
         rd_kafka_mock_cgrp_consumer_target_assignment(cluster, "nobody's", target);

@@ -6,7 +6,7 @@ static int of_send, of_failed, of_acknowledgement, of_consume;
 static int of_io_start, of_io_exit, of_sent, of_received, of_produce_sent, of_produce_received, of_connecting, of_up;
 static int of_timed_out, of_lost, of_send_too;
 static int is_destroyed;
-/* Clients that this thread serves. */
+/* The number of clients that this thread serves. */
 static __thread int my_clients;
 
 #define COUNT(what) __atomic_add_fetch(&what, 1, __ATOMIC_SEQ_CST)
@@ -82,7 +82,7 @@ static rd_kafka_resp_err_t on_thread_exit(rd_kafka_t *rk, rd_kafka_thread_type_t
         } else {
                 CHECK(type == RD_KAFKA_THREAD_BROKER && !strncmp(name, "ottla-io-", 9));
                 COUNT(of_io_exit);
-                /* It is the thread that began to serve the client. */
+                /* The thread is the one that began to serve the client. */
                 CHECK(--my_clients >= 0);
         }
         return RD_KAFKA_RESP_ERR_NO_ERROR;
@@ -133,7 +133,7 @@ static rd_kafka_resp_err_t on_broker_state_change(rd_kafka_t *rk, int32_t broker
                 COUNT(of_up);
         else
                 CHECK(!strcmp(state, "APIVERSION_QUERY") || !strcmp(state, "DOWN"));
-        /* What an interceptor answers is logged, and changes nothing. */
+        /* The result of an interceptor is logged, and has no effect. */
         return RD_KAFKA_RESP_ERR__FAIL;
 }
 
@@ -228,7 +228,8 @@ static void plugins(const char *program, const char *brokers) {
         set(conf, "bootstrap.servers", brokers);
         set(conf, "debug", "plugin");
         rd_kafka_conf_set_log_cb(conf, on_plugin_log);
-        /* The plug-in of a copy gets the properties that the plug-in of the original took, also from a copy of a copy. */
+        /* The plug-in of a copy gets the properties that the plug-in of the original accepted, also from a copy of a
+         * copy. */
         unsetenv("PLUGIN_TRACE");
         copy = rd_kafka_conf_dup(conf);
         CHECK(getenv("PLUGIN_TRACE") && !strcmp(getenv("PLUGIN_TRACE"), "seen"));
@@ -244,7 +245,7 @@ static void plugins(const char *program, const char *brokers) {
         rd_kafka_destroy(rk);
 }
 
-/* Answers that never come: the broker takes its time, and then is gone. */
+/* Responses that are lost: the broker is slow, and then goes down. */
 static void lost_answers(void) {
         rd_kafka_conf_t *conf = configuration("");
         char timeout[16];
@@ -252,7 +253,7 @@ static void lost_answers(void) {
         rd_kafka_t *rk;
         int up = READ(of_up), unanswered = READ(of_sent) - READ(of_received), sent = READ(of_produce_sent);
         set(conf, "test.mock.num.brokers", "1");
-        /* So short that it passes, and long enough for what is answered at once. */
+        /* A timeout that passes, but is long enough for immediate responses. */
         sprintf(timeout, "%d", SCALED_MS(2000));
         set(conf, "socket.timeout.ms", timeout);
         rk = start(RD_KAFKA_PRODUCER, conf);
@@ -266,21 +267,22 @@ static void lost_answers(void) {
                                  RD_KAFKA_V_VALUE((void *)"value", 5), RD_KAFKA_V_END));
         WAIT_FOR(READ(of_produce_sent) >= sent + 2);
         WAIT_FOR(READ(of_timed_out) >= 1);
-        /* The connection is gone with the request; the next one asks for the broker's versions and waits, too. */
+        /* The connection is closed with the request; the next one sends ApiVersions and waits, too. */
         UNTIL(READ(of_lost) >= 1, {
                 WAIT_FOR(READ(of_sent) > READ(of_received) + unanswered);
                 CHECK(!rd_kafka_mock_broker_set_down(cluster, 1));
                 usleep(100000);
                 CHECK(!rd_kafka_mock_broker_set_up(cluster, 1));
         });
-        /* Whatever was sent is over in one way or the other, but for what is told of no more: the client goes. */
+        /* Every request that was sent has ended in one way or the other, except those whose end is not reported
+         * because the client is destroyed. */
         CHECK(!rd_kafka_mock_broker_set_down(cluster, 1));
         WAIT_FOR(READ(of_received) >= READ(of_sent) - unanswered);
         rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
         rd_kafka_destroy(rk);
 }
 
-/* Interceptors are added in on_new; some would not be called if they came later, which is told. */
+/* Interceptors are added in on_new; if they are added later, some would not be called, which is an error. */
 static void added_late(const char *brokers) {
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
         char errstr[256];
@@ -338,7 +340,7 @@ int main(int argc, char **argv) {
         CHECK(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("interceptors"), RD_KAFKA_V_PARTITION(99),
                                 RD_KAFKA_V_VALUE((void *)"value", 5), RD_KAFKA_V_END) != 0);
         CHECK(of_send == 11 && of_failed == 1);
-        /* The background thread starts when it gets its turn. */
+        /* The background thread starts when it is scheduled. */
         WAIT_FOR(READ(of_start));
         CHECK(READ(of_start) == 1 && READ(of_exit) == 0);
         CHECK(READ(of_sent) >= 3 && READ(of_received) >= 3 && READ(of_produce_sent) >= 1);

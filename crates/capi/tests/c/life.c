@@ -1,9 +1,10 @@
-/* The end of clients is bounded in time, whatever is held and whoever can't be reached. */
+/* Destroying clients takes a bounded time, whatever objects the application holds and whichever brokers are
+ * unreachable. */
 #include "test.h"
 #include <arpa/inet.h>
 #include <sys/socket.h>
 
-/* A server that takes connections and never says a word. */
+/* A server that accepts connections and never responds. */
 static int mute(char *address) {
         struct sockaddr_in at;
         socklen_t length = sizeof(at);
@@ -27,7 +28,7 @@ static rd_kafka_t *client(rd_kafka_type_t type, const char *brokers, int events)
         return start(type, conf);
 }
 
-/* Everything that an application can hold is held while its clients are destroyed. */
+/* The application holds all kinds of objects while its clients are destroyed. */
 static void held(const char *brokers, int is_reachable) {
         rd_kafka_t *producer = client(RD_KAFKA_PRODUCER, brokers, RD_KAFKA_EVENT_DR | RD_KAFKA_EVENT_ERROR);
         rd_kafka_t *consumer = client(RD_KAFKA_CONSUMER, brokers, 0);
@@ -56,7 +57,7 @@ static void held(const char *brokers, int is_reachable) {
         since = millis();
         rd_kafka_destroy(producer);
         rd_kafka_destroy(consumer);
-        /* With a dead network, too: nobody waits until requests time out, which takes 60 seconds. */
+        /* With a dead network, too: the call does not wait until requests time out, which takes 60 seconds. */
         CHECK(millis() - since < SCALED_MS(30000));
         if (message) {
                 CHECK(!memcmp(message->payload, "held", 4) && !strcmp(rd_kafka_topic_name(message->rkt), "life"));

@@ -1,10 +1,9 @@
-/* What a client logs: failures of connections, what `debug` asks for, and how lines name their thread. Each function is a
- * sentence. */
+/* The log lines of a client: failed connections, contexts of `debug`, and thread names. Each function is a sentence. */
 #include "test.h"
 
 static int errors, all_down;
 
-/* Lines come from any thread. */
+/* Any thread may log. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char lines[4000][400];
 static int line_count;
@@ -27,7 +26,7 @@ static void on_error(rd_kafka_t *rk, int err, const char *reason, void *opaque) 
                 errors++;
 }
 
-/* How many lines begin like this and hold that. */
+/* Returns the number of lines with this beginning and this content. */
 static int logged(const char *begin, const char *part) {
         int i, count = 0;
         pthread_mutex_lock(&lock);
@@ -238,7 +237,7 @@ static void lines_are_events_with_their_contexts(const char *servers) {
         int sent = 0;
         set(conf, "log.queue", "true");
         set(conf, "debug", "protocol");
-        /* The property is what rd_kafka_conf_set_events() sets: RD_KAFKA_EVENT_LOG. */
+        /* The property is the value of rd_kafka_conf_set_events(): RD_KAFKA_EVENT_LOG. */
         set(conf, "enabled_events", "4");
         rk = start(RD_KAFKA_PRODUCER, conf);
         queue = rd_kafka_queue_new(rk);

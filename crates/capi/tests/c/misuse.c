@@ -1,4 +1,4 @@
-/* What a program can get wrong that can be told: each row answers an error, and nothing crashes. */
+/* Mistakes of a program that the library can detect: each row returns an error, and nothing crashes. */
 #include "test.h"
 #include <errno.h>
 
@@ -44,7 +44,7 @@ int main(int argc, char **argv) {
         }
         CHECK(rd_kafka_msg_partitioner_murmur2(NULL, "kafka", 5, 0, NULL, NULL) == RD_KAFKA_PARTITION_UA);
         size = sizeof(value);
-        /* NULL for everything. */
+        /* NULL for every argument. */
         CHECK(rd_kafka_produce(NULL, 0, 0, NULL, 0, NULL, 0, NULL) == -1);
         CHECK(rd_kafka_last_error() == RD_KAFKA_RESP_ERR__INVALID_ARG && errno == EINVAL);
         CHECK(rd_kafka_poll(NULL, 0) == 0);
@@ -84,7 +84,7 @@ int main(int argc, char **argv) {
         CHECK(rd_kafka_purge(rk, 64) == RD_KAFKA_RESP_ERR__INVALID_ARG);
         CHECK(rd_kafka_assign(rk, NULL) != RD_KAFKA_RESP_ERR_NO_ERROR);
         CHECK(rd_kafka_unsubscribe(rk) == RD_KAFKA_RESP_ERR__UNKNOWN_GROUP);
-        /* What is not there yet says so. */
+        /* Unimplemented functions return an error. */
         error = rd_kafka_share_poll(NULL, 0, NULL);
         CHECK(rd_kafka_error_code(error) == RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED);
         CHECK(strstr(rd_kafka_error_string(error), "rd_kafka_share_poll"));
@@ -93,7 +93,7 @@ int main(int argc, char **argv) {
         CHECK(!strcmp(rd_kafka_error_string(error), "seven is 7"));
         CHECK(!strcmp(rd_kafka_error_name(error), "_STATE"));
         rd_kafka_error_destroy(error);
-        /* A fatal error is the first one. */
+        /* The first fatal error is kept. */
         CHECK(rd_kafka_fatal_error(rk, errstr, sizeof(errstr)) == RD_KAFKA_RESP_ERR_NO_ERROR);
         CHECK(rd_kafka_test_fatal_error(rk, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER, "test") == 0);
         CHECK(rd_kafka_fatal_error(rk, errstr, sizeof(errstr)) == RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER);

@@ -1,5 +1,5 @@
-/* The cluster inside the process, as an application's tests use it: errors that are injected, leaders that move, brokers
- * that go, round trips that are measured, requests that are counted; and calls that make no sense. */
+/* The cluster inside the process, as an application's tests use it: injected errors, leader changes, brokers that go
+ * down, round-trip times, recorded requests; and calls with invalid arguments. */
 #include "test.h"
 
 #define PRODUCE 0
@@ -41,7 +41,7 @@ static rd_kafka_t *client(rd_kafka_type_t type, const char *servers, const char 
         return start(type, conf);
 }
 
-/* Produces one message and answers what its report says. */
+/* Produces one message and returns the error of its report. */
 static rd_kafka_resp_err_t produce(rd_kafka_t *rk, const char *topic, int32_t partition) {
         rd_kafka_resp_err_t err;
         reports = 0;
@@ -56,7 +56,7 @@ static rd_kafka_resp_err_t produce(rd_kafka_t *rk, const char *topic, int32_t pa
         return reported;
 }
 
-/* Requests of an API since tracking began, to one broker or to all. */
+/* Returns the number of requests of an API since tracking began, to one broker or to all. */
 static int requests(rd_kafka_mock_cluster_t *cluster, int16_t api, int32_t broker) {
         size_t cnt = 99, i;
         int count = 0;
@@ -105,7 +105,7 @@ static void errors_are_retried_or_reported(rd_kafka_mock_cluster_t *cluster, con
         CHECK(rd_kafka_mock_partition_set_leader(cluster, "errors", 0, 1) == 0);
         CHECK(produce(rk, "errors", 0) == 0);
 
-        /* What may pass is tried again: two refusals, one success. */
+        /* Retriable errors are retried: two refusals, one success. */
         rd_kafka_mock_start_request_tracking(cluster);
         rd_kafka_mock_push_request_errors(cluster, PRODUCE, 2, RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS,
                                           RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS);
@@ -113,13 +113,13 @@ static void errors_are_retried_or_reported(rd_kafka_mock_cluster_t *cluster, con
         CHECK(requests(cluster, PRODUCE, -1) == 3);
         CHECK(requests(cluster, PRODUCE, 1) == 3 && requests(cluster, PRODUCE, 2) == 0);
 
-        /* What does not pass is reported at once. */
+        /* Permanent errors are reported at once. */
         rd_kafka_mock_clear_requests(cluster);
         rd_kafka_mock_push_request_errors(cluster, PRODUCE, 1, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
         CHECK(produce(rk, "errors", 0) == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
         CHECK(requests(cluster, PRODUCE, -1) == 1);
 
-        /* An array; a request that is let through; what is left is forgotten. */
+        /* An array; a request that is let through; the remaining errors are removed. */
         errors[0] = RD_KAFKA_RESP_ERR_NO_ERROR;
         errors[1] = RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE;
         rd_kafka_mock_push_request_errors_array(cluster, PRODUCE, 2, errors);
@@ -129,14 +129,14 @@ static void errors_are_retried_or_reported(rd_kafka_mock_cluster_t *cluster, con
         rd_kafka_mock_clear_request_errors(cluster, PRODUCE);
         CHECK(produce(rk, "errors", 0) == 0);
 
-        /* A connection that breaks. */
+        /* A connection that is closed. */
         rd_kafka_mock_clear_requests(cluster);
         rd_kafka_mock_push_request_errors(cluster, PRODUCE, 1, RD_KAFKA_RESP_ERR__TRANSPORT);
         CHECK(produce(rk, "errors", 0) == 0);
         CHECK(requests(cluster, PRODUCE, -1) == 2);
         CHECK(requests(cluster, API_VERSIONS, 1) >= 1);
 
-        /* A broker's own errors, with a delay, go before the cluster's. */
+        /* A broker's own errors, with a delay, precede the cluster's. */
         rd_kafka_mock_push_request_errors(cluster, PRODUCE, 1, RD_KAFKA_RESP_ERR_INVALID_MSG);
         CHECK(rd_kafka_mock_broker_push_request_error_rtts(cluster, 1, PRODUCE, 2, RD_KAFKA_RESP_ERR_NO_ERROR, 300,
                                                            RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, 0) == 0);
@@ -157,12 +157,12 @@ static void errors_are_retried_or_reported(rd_kafka_mock_cluster_t *cluster, con
         CHECK(produce(rk, "parts", 1) == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
         CHECK(produce(rk, "parts", 1) == 0);
 
-        /* What is no longer tracked is not counted, what was stays. */
+        /* Requests after the end of tracking are not counted, earlier ones stay. */
         rd_kafka_mock_clear_requests(cluster);
         CHECK(requests(cluster, PRODUCE, -1) == 0);
         CHECK(produce(rk, "errors", 0) == 0);
         CHECK(requests(cluster, PRODUCE, -1) == 1);
-        /* The end of tracking forgets the requests. */
+        /* The end of tracking removes the requests. */
         rd_kafka_mock_stop_request_tracking(cluster);
         CHECK(requests(cluster, PRODUCE, -1) == 0);
         CHECK(produce(rk, "errors", 0) == 0);
@@ -189,13 +189,13 @@ static void leaders_move_and_brokers_go(rd_kafka_mock_cluster_t *cluster, const 
         CHECK(leader_of(rk, "moves", 0, NULL, NULL) == -1);
         CHECK(rd_kafka_mock_partition_set_leader(cluster, "moves", 0, 3) == 0);
 
-        /* A leader and an epoch that are only told. */
+        /* A leader and an epoch that are only in metadata. */
         CHECK(rd_kafka_mock_partition_push_leader_response(cluster, "moves", 0, 1, 100) == 0);
         CHECK(leader_of(rk, "moves", 0, NULL, NULL) == 1);
         CHECK(leader_of(rk, "moves", 0, NULL, NULL) == 3);
         rd_kafka_destroy(rk);
 
-        /* Round trips. */
+        /* Round-trip times. */
         rk = client(RD_KAFKA_PRODUCER, servers, NULL, NULL);
         CHECK(produce(rk, "moves", 0) == 0);
         CHECK(rd_kafka_mock_broker_set_rtt(cluster, 3, 250) == 0);
@@ -204,7 +204,7 @@ static void leaders_move_and_brokers_go(rd_kafka_mock_cluster_t *cluster, const 
         CHECK(now_us() - began >= 250000);
         CHECK(rd_kafka_mock_broker_set_rtt(cluster, -1, 0) == 0);
 
-        /* A broker that is down keeps its partitions: messages wait until it is up again, or until they are too old. */
+        /* A broker that is down keeps its partitions: messages wait until it is up again, or until they expire. */
         CHECK(rd_kafka_mock_broker_set_down(cluster, 3) == 0);
         CHECK(leader_of(rk, "moves", 0, &brokers, NULL) == 3 && brokers == 3);
         reports = 0;
@@ -228,7 +228,7 @@ static void leaders_move_and_brokers_go(rd_kafka_mock_cluster_t *cluster, const 
         rd_kafka_mock_topic_set_error(cluster, "moves", RD_KAFKA_RESP_ERR_NO_ERROR);
         CHECK(leader_of(rk, "moves", 0, NULL, &err) == 3 && !err);
 
-        /* Brokers that are not told of, that go, and that come. */
+        /* Brokers that are not in metadata, that are removed, and that are added. */
         CHECK(rd_kafka_mock_broker_remove_from_metadata(cluster, 2) == 0);
         leader_of(rk, "moves", 0, &brokers, NULL);
         CHECK(brokers == 2);
@@ -278,7 +278,7 @@ static void consumers_are_sent_to_followers(rd_kafka_mock_cluster_t *cluster, co
         rd_kafka_mock_stop_request_tracking(cluster);
         rd_kafka_destroy(rk);
 
-        /* A follower that is behind serves the batch at its high watermark, and nothing behind that one. */
+        /* A follower that lags serves the batch at its high watermark, and nothing behind that one. */
         CHECK(rd_kafka_mock_partition_set_follower_wmarks(cluster, "follow", 0, 0, 1) == 0);
         rk = client(RD_KAFKA_CONSUMER, servers, "fetch.error.backoff.ms", "50");
         CHECK(rd_kafka_assign(rk, list) == 0);
@@ -415,7 +415,7 @@ static void a_client_starts_its_own_cluster(void) {
         rd_kafka_destroy(other);
         rd_kafka_mock_push_request_errors(cluster, PRODUCE, 1, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
         CHECK(produce(rk, "own", 0) == RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
-        /* It goes with its client and not before. */
+        /* The cluster ends with its client, not earlier. */
         rd_kafka_mock_cluster_destroy(cluster);
         CHECK(produce(rk, "own", 0) == 0);
         rd_kafka_destroy(rk);
@@ -437,7 +437,7 @@ static void a_fresh_client_describes_all_topics_and_knows_the_brokers(const char
         ids = rd_kafka_brokers_learned_ids(rk, &count);
         CHECK(ids && count == 3 && ids[0] == 1 && ids[1] == 2 && ids[2] == 3);
         rd_kafka_mem_free(rk, ids);
-        /* A client that uses a topic describes that one, unless all are asked for. */
+        /* A client that uses a topic describes that one, unless all are requested. */
         topic = rd_kafka_topic_new(rk, "known", NULL);
         CHECK(rd_kafka_metadata(rk, 0, NULL, &metadata, TIMEOUT_MS) == 0);
         CHECK(metadata->topic_cnt == 1 && !strcmp(metadata->topics[0].topic, "known"));

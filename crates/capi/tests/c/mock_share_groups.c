@@ -1,5 +1,5 @@
-/* Share groups of the cluster inside the process: what rd_kafka_mock_sharegroup_* decides, seen by members whose requests are
- * written by hand; and calls that make no sense. */
+/* Share groups of the cluster inside the process: the settings of rd_kafka_mock_sharegroup_*, as members see them
+ * whose requests are written by hand; and calls with invalid arguments. */
 #include "test.h"
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -8,7 +8,7 @@
 #define LIMIT_REACHED 133
 #define EARLIEST 1
 
-/* A request that is written, or an answer that is read. */
+/* A request that is being written, or a response that is being read. */
 typedef struct {
         unsigned char bytes[65536];
         size_t at, size;
@@ -92,7 +92,7 @@ static void begin(buffer *b, int16_t api, int16_t version, int is_flexible) {
                 put(b, 0, 1);
 }
 
-/* Sends the request and reads its answer, up to behind the header. */
+/* Sends the request and reads its response, up to the end of the header. */
 static void call(int fd, buffer *b, int is_flexible) {
         size_t got = 0, size = b->size - 4;
         buffer length;
@@ -119,10 +119,10 @@ static void call(int fd, buffer *b, int is_flexible) {
                 CHECK(take(b, 1) == 0);
 }
 
-/* What a heartbeat was answered. */
+/* The response to a heartbeat. */
 typedef struct {
         int error, epoch, interval;
-        /* -1: no word of them. */
+        /* -1: the partitions are not mentioned. */
         int partitions;
         unsigned char topic[16];
 } heard;
@@ -164,7 +164,7 @@ static heard heartbeat(int fd, const char *group, const char *member, int epoch)
         return answer;
 }
 
-/* What a ShareFetch brought: the first range of records. */
+/* The result of a ShareFetch: the first range of records. */
 typedef struct {
         int error, partition_error, lock;
         int64_t first, last;
@@ -228,7 +228,7 @@ static uint32_t crc32c(const unsigned char *bytes, size_t size) {
         return ~crc;
 }
 
-/* Produces a record of a transaction that will never end. */
+/* Produces a record of a transaction that never ends. */
 static void produce_in_transaction(int fd) {
         static const unsigned char record[] = {14, 0, 0, 0, 1, 2, 'x', 0};
         static buffer b, batch;
@@ -274,7 +274,7 @@ static void produce_in_transaction(int fd) {
         CHECK(take(&b, 2) == 0);
 }
 
-/* Produces so many record batches of one record to partition 0. */
+/* Produces this number of record batches of one record to partition 0. */
 static void produce(rd_kafka_t *rk, int count) {
         while (count--) {
                 CHECK(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("t"), RD_KAFKA_V_PARTITION(0),
@@ -298,7 +298,7 @@ static size_t members(rd_kafka_mock_cluster_t *cluster, const char *group) {
         return count;
 }
 
-/* Who is in a group, for how long, how many, and who gets what. */
+/* Members of a group, session timeouts, the limit of members, and assignments. */
 static void membership(rd_kafka_mock_cluster_t *cluster, int a, int b, unsigned char *topic) {
         rd_kafka_topic_partition_list_t *lists[2];
         const char *names[2] = {"a", "b"};
@@ -349,7 +349,7 @@ static void membership(rd_kafka_mock_cluster_t *cluster, int a, int b, unsigned 
         heard_b = heartbeat(b, "g", "b", heard_b.epoch);
         CHECK(heard_a.partitions == 1 && heard_b.partitions == 1);
 
-        /* What makes no sense does nothing. */
+        /* Invalid arguments have no effect. */
         rd_kafka_mock_sharegroup_target_assignment(cluster, "g", NULL, lists, 2);
         rd_kafka_mock_sharegroup_target_assignment(cluster, "g", names, NULL, 2);
         rd_kafka_mock_sharegroup_target_assignment(cluster, "g", names, lists, (size_t)-1);
@@ -373,7 +373,7 @@ static void membership(rd_kafka_mock_cluster_t *cluster, int a, int b, unsigned 
         WAIT_FOR(members(cluster, "g") == 0);
 }
 
-/* Where groups begin, what they may have at once, for how long and how often. */
+/* Start offsets of groups, and limits of records, lock durations and deliveries. */
 static void records(rd_kafka_mock_cluster_t *cluster, int a, int b, const unsigned char *topic) {
         fetched got;
         int epoch = 0;
@@ -389,7 +389,7 @@ static void records(rd_kafka_mock_cluster_t *cluster, int a, int b, const unsign
         got = fetch(a, "limited", "a", epoch++, topic);
         CHECK(got.first == 0 && got.last == 1 && got.deliveries == 1 && got.lock == 50);
         UNTIL(got.first == 0 && got.deliveries == 2, got = fetch(a, "limited", "a", epoch++, topic));
-        /* After the second time they are archived, and others follow. */
+        /* After the second delivery they are archived, and others follow. */
         UNTIL(got.first == 2, got = fetch(a, "limited", "a", epoch++, topic));
         CHECK(got.last == 3 && got.deliveries == 1);
         rd_kafka_mock_sharegroup_set_max_record_locks(cluster, 0);
@@ -414,7 +414,7 @@ static void records(rd_kafka_mock_cluster_t *cluster, int a, int b, const unsign
         CHECK(got.error == 0 && got.first == 0 && got.last == 4);
 }
 
-/* Negative values and no cluster: nothing happens. */
+/* Negative values and NULL as the cluster: nothing happens. */
 static void misuse(rd_kafka_mock_cluster_t *cluster) {
         rd_kafka_mock_sharegroup_set_session_timeout(cluster, -1);
         rd_kafka_mock_sharegroup_set_heartbeat_interval(cluster, -1);

@@ -1,5 +1,5 @@
-/* The older consumer with offset.store.method=file: what is stored comes back, in which files, and what becomes of a
- * file that makes no sense. */
+/* The older consumer with offset.store.method=file: stored offsets are used at the next start, the names of the
+ * files, and invalid files. */
 #include "test.h"
 #include <signal.h>
 #include <errno.h>
@@ -65,7 +65,7 @@ static void write_file(const char *name, const char *content) {
         fclose(file);
 }
 
-/* The offset in a file, or -1. */
+/* Returns the offset in a file, or -1. */
 static long in_file(const char *name) {
         char path[256];
         long offset = -1;
@@ -105,7 +105,7 @@ static rd_kafka_topic_t *topic_of(rd_kafka_t *rk, const char *path, const char *
         return rd_kafka_topic_new(rk, "files", conf);
 }
 
-/* Reads so many messages; the offset of the first, or -1. */
+/* Reads this number of messages; returns the offset of the first, or -1. */
 static long consume(rd_kafka_topic_t *topic, int count) {
         long first = -1;
         int i;
@@ -125,7 +125,7 @@ static long consume(rd_kafka_topic_t *topic, int count) {
         return first;
 }
 
-/* Reads on and on, until it is killed. */
+/* Reads until it is killed. */
 static int reads_until_killed(const char *brokers, const char *path) {
         rd_kafka_t *rk = client(brokers, NULL);
         rd_kafka_topic_t *topic = topic_of(rk, path, "10", "smallest");
@@ -138,7 +138,7 @@ static int reads_until_killed(const char *brokers, const char *path) {
         return 1;
 }
 
-/* Whenever a process is killed, its file holds an offset. */
+/* A process may be killed at any time: its file contains an offset. */
 static void a_crash_leaves_an_offset(char **argv) {
         char path[256];
         int round, i;
@@ -181,7 +181,7 @@ int main(int argc, char **argv) {
         rd_kafka_topic_destroy(topic);
         rd_kafka_destroy(rk);
 
-        /* There is no file at first: the reset says where to begin. Stopping writes. */
+        /* There is no file at first: the reset determines the start. Stopping writes. */
         rk = client(argv[1], NULL);
         topic = topic_of(rk, folder, "60000", "smallest");
         CHECK(rd_kafka_consume_start(topic, 0, RD_KAFKA_OFFSET_STORED) == 0);
@@ -189,7 +189,7 @@ int main(int argc, char **argv) {
         CHECK(in_file("files-0.offset") == -1);
         CHECK(rd_kafka_consume_stop(topic, 0) == 0);
         CHECK(in_file("files-0.offset") == 10);
-        /* It goes on from there, and the time writes. */
+        /* The next start continues from there, and the interval writes. */
         CHECK(rd_kafka_consume_start(topic, 0, RD_KAFKA_OFFSET_STORED) == 0);
         CHECK(consume(topic, 5) == 10);
         rd_kafka_consume_stop(topic, 0);
@@ -197,14 +197,15 @@ int main(int argc, char **argv) {
         rd_kafka_destroy(rk);
         CHECK(in_file("files-0.offset") == 15);
 
-        /* Another client; the group is in the file's name, with what no name can have; an offset of one's own. */
+        /* Another client; the group is in the file's name, with characters that are invalid in names; an offset that
+         * the application stores. */
         rk = client(argv[1], "a/b:c");
         topic = topic_of(rk, folder, "10", "smallest");
         CHECK(rd_kafka_consume_start(topic, 0, RD_KAFKA_OFFSET_STORED) == 0);
         CHECK(consume(topic, 20) == 0);
         WAIT_FOR(in_file("files-0-a%2Fb%3Ac.offset") == 20);
         CHECK(rd_kafka_offset_store(topic, 0, 99) == 0);
-        /* Destroying writes what is left. */
+        /* Destroying writes the last offset. */
         rd_kafka_topic_destroy(topic);
         rd_kafka_destroy(rk);
         CHECK(in_file("files-0-a%2Fb%3Ac.offset") == 100);
@@ -229,7 +230,7 @@ int main(int argc, char **argv) {
         CHECK(in_file("files-0.offset") == 20);
         uses_open_cb = errors = 0;
 
-        /* A path that is no folder is the file; what was written by the original is read. */
+        /* A path that is no folder is the file itself; a file of librdkafka is read. */
         write_file("mine", "42\n");
         path_of(path, sizeof(path), "mine");
         rk = client(argv[1], NULL);
@@ -237,12 +238,12 @@ int main(int argc, char **argv) {
         CHECK(rd_kafka_consume_start(topic, 0, RD_KAFKA_OFFSET_STORED) == 0);
         CHECK(consume(topic, 1) == 42);
         CHECK(rd_kafka_consume_stop(topic, 0) == 0 && in_file("mine") == 43);
-        /* Another beginning does not ask the file, but writes it. */
+        /* A start at another offset does not read the file, but writes it. */
         CHECK(rd_kafka_consume_start(topic, 0, 7) == 0);
         CHECK(consume(topic, 1) == 7);
         CHECK(rd_kafka_consume_stop(topic, 0) == 0 && in_file("mine") == 8);
 
-        /* A file that makes no sense is an error, and the reset says where to begin; an empty one is none. */
+        /* An invalid file is an error, and the reset determines the start; an empty one is none. */
         CHECK(errors == 0);
         for (i = 0; i < 5; i++) {
                 static const char *contents[] = {"nonsense\n", "-5\n", "99999999999999999999\n", "12 34\n", ""};
@@ -256,7 +257,7 @@ int main(int argc, char **argv) {
         rd_kafka_topic_destroy(topic);
         rd_kafka_destroy(rk);
 
-        /* A device is no file to put another in the place of; and without a file a reset that is an error is one. */
+        /* A device must not be replaced by a file; and without a file, an `auto.offset.reset` of error is an error. */
         errors = 0;
         rk = client(argv[1], NULL);
         topic = topic_of(rk, "/dev/null", "60000", "error");
@@ -271,7 +272,7 @@ int main(int argc, char **argv) {
         rd_kafka_topic_destroy(topic);
         rd_kafka_destroy(rk);
 
-        /* What can't be written is told once. */
+        /* An error of writing is reported once. */
         errors = 0;
         path_of(path, sizeof(path), "no/such/folder");
         rk = client(argv[1], NULL);
@@ -286,7 +287,7 @@ int main(int argc, char **argv) {
         rd_kafka_topic_destroy(topic);
         rd_kafka_destroy(rk);
 
-        /* A topic's own reset counts for an offset that is not there any more, too; the client's is the end. */
+        /* A topic's own reset also applies to an offset that is out of range; the client's is the end. */
         rk = client(argv[1], NULL);
         topic = topic_of(rk, folder, "60000", "smallest");
         CHECK(rd_kafka_consume_start(topic, 0, COUNT + 1000000) == 0);

@@ -1,4 +1,4 @@
-/* Offsets: stored by position or by the application, committed in each of the ways, told, and gone on from. */
+/* Offsets: stored by position or by the application, committed in each way, reported, and used at the next start. */
 #include "test.h"
 
 static int told, told_code;
@@ -97,7 +97,7 @@ int main(int argc, char **argv) {
         CHECK(rd_kafka_commit(rk, NULL, 0) == RD_KAFKA_RESP_ERR__UNKNOWN_GROUP);
         rd_kafka_destroy(rk);
 
-        /* What the application got is stored, and committed when the consumer is closed. */
+        /* Offsets of delivered messages are stored, and committed when the consumer is closed. */
         rk = consumer(argv[1], "offsets-a", NULL, NULL, 0);
         assign(rk, RD_KAFKA_OFFSET_STORED);
         CHECK(rd_kafka_commit(rk, NULL, 0) == RD_KAFKA_RESP_ERR__NO_OFFSET);
@@ -111,7 +111,7 @@ int main(int argc, char **argv) {
         CHECK(rd_kafka_consumer_close(rk) == 0);
         rd_kafka_destroy(rk);
 
-        /* From time to time, without being asked. */
+        /* Periodically, without a call. */
         rk = consumer(argv[1], "offsets-a", "auto.commit.interval.ms", "100", 0);
         CHECK(committed(rk, NULL) == 10);
         assign(rk, RD_KAFKA_OFFSET_INVALID);
@@ -143,11 +143,11 @@ int main(int argc, char **argv) {
         memcpy(list->elems[0].metadata, "where", 5);
         list->elems[0].metadata_size = 5;
         rd_kafka_topic_partition_list_add(list, "offsets", 77)->offset = 1;
-        /* One partition that fails is an error of the call; the callback has the error of each. */
+        /* If one partition fails, the call returns an error; the callback gets the error of each. */
         CHECK(rd_kafka_commit(rk, list, 0) == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
         CHECK(list->elems[0].err == 0 && list->elems[1].err == 0);
         CHECK(committed(rk, text) == 42 && !strcmp(text, "where"));
-        /* The four synchronous commits were told, too. */
+        /* The four synchronous commits were reported, too. */
         UNTIL(told == 4, rd_kafka_message_destroy(rd_kafka_consumer_poll(rk, 100)));
         told = 0;
         list->elems[0].offset = 43;
@@ -202,7 +202,7 @@ int main(int argc, char **argv) {
         CHECK(rd_kafka_error_code(error) == RD_KAFKA_RESP_ERR__INVALID_ARG);
         rd_kafka_error_destroy(error);
         rd_kafka_topic_destroy(topic);
-        /* A seek makes what was stored void. */
+        /* A seek invalidates the stored offset. */
         rd_kafka_topic_partition_list_destroy(list);
         rd_kafka_consumer_close(rk);
         rd_kafka_destroy(rk);
@@ -221,7 +221,7 @@ int main(int argc, char **argv) {
         rd_kafka_consumer_close(rk);
         rd_kafka_destroy(rk);
 
-        /* Without a group there is nothing to commit to. */
+        /* Without a group no commits are possible. */
         rk = consumer(argv[1], NULL, NULL, NULL, 0);
         CHECK(rd_kafka_commit(rk, NULL, 0) == RD_KAFKA_RESP_ERR__UNKNOWN_GROUP);
         rd_kafka_destroy(rk);

@@ -1,4 +1,4 @@
-/* What the configuration of a topic says to the older calls that read it. */
+/* The effect of a topic's configuration on the older calls that read it. */
 #include "test.h"
 
 #define COUNT 40
@@ -7,14 +7,14 @@ static rd_kafka_t *client(rd_kafka_type_t type, const char *brokers, const char 
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
         set(conf, "bootstrap.servers", brokers);
         if (group) {
-                /* It is the group's, and not that of the older calls. */
+                /* The property applies to the group, not to the older calls. */
                 set(conf, "group.id", group);
                 set(conf, "auto.commit.interval.ms", "20");
         }
         if (type == RD_KAFKA_CONSUMER) {
                 set(conf, "auto.offset.reset", "earliest");
                 set(conf, "consume.callback.max.messages", "7");
-                /* One batch each: what is there is not all of what comes. */
+                /* One batch each, so that several fetches are necessary. */
                 set(conf, "max.partition.fetch.bytes", "1");
         } else {
                 set(conf, "linger.ms", "60000");
@@ -43,7 +43,7 @@ static int64_t committed(rd_kafka_t *rk) {
         return offset;
 }
 
-/* Reads so many messages, and waits a little behind each. */
+/* Reads this number of messages, and waits a little after each. */
 static void consume(rd_kafka_topic_t *topic, int count, int wait_ms) {
         int i;
         for (i = 0; i < count; i++) {
@@ -64,7 +64,7 @@ static void the_topic_says_how_often_its_offsets_are_committed(const char *broke
         rd_kafka_t *rk = client(RD_KAFKA_CONSUMER, brokers, "older-often");
         rd_kafka_topic_t *topic = topic_of(rk, "auto.commit.interval.ms", "50", NULL, NULL);
         CHECK(rd_kafka_consume_start(topic, 0, 0) == 0);
-        /* It reads all the time, and waits for nothing that it reads. */
+        /* It reads all the time, and does not wait for messages. */
         consume(topic, COUNT / 2, 10);
         WAIT_FOR(committed(rk) > 0);
         CHECK(rd_kafka_consume_stop(topic, 0) == 0);
@@ -72,7 +72,7 @@ static void the_topic_says_how_often_its_offsets_are_committed(const char *broke
         rd_kafka_topic_destroy(topic);
         rd_kafka_destroy(rk);
 
-        /* By default once a minute, and in the end. */
+        /* By default once a minute, and at the end. */
         rk = client(RD_KAFKA_CONSUMER, brokers, "older-seldom");
         topic = topic_of(rk, "auto.offset.reset", "smallest", NULL, NULL);
         CHECK(rd_kafka_consume_start(topic, 0, RD_KAFKA_OFFSET_STORED) == 0);
@@ -105,7 +105,7 @@ static void the_topic_says_how_many_messages_a_callback_gets_at_once(const char 
         rd_kafka_topic_destroy(topic);
         rd_kafka_destroy(rk);
 
-        /* Without a word of its own it is as the client says. */
+        /* Without a property of its own, the topic uses the client's. */
         rk = client(RD_KAFKA_CONSUMER, brokers, NULL);
         topic = rd_kafka_topic_new(rk, "older", NULL);
         CHECK(rd_kafka_consume_start(topic, 0, 0) == 0);

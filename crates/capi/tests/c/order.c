@@ -1,5 +1,5 @@
-/* Messages that wait in a partition go in the application's order (rd_kafka_topic_conf_set_msg_order_cmp), or the newest first
- * (queuing.strategy). Each function is a sentence. */
+/* Messages that wait in a partition are sent in the application's order (rd_kafka_topic_conf_set_msg_order_cmp), or
+ * the newest first (queuing.strategy). Each function is a sentence. */
 #include "test.h"
 
 #define COUNT 60
@@ -32,7 +32,7 @@ static void on_report(rd_kafka_t *rk, const rd_kafka_message_t *message, void *o
                 (*count)++;
 }
 
-/* By key. Of a message that waits everything is known that was said of it. */
+/* By key. Checks that a waiting message has all its fields. */
 static int by_key(const rd_kafka_message_t *a, const rd_kafka_message_t *b) {
         compared++;
         wrong += a->err || b->err || a->partition != 0 || a->key_len != 3 || a->len != 5 ||
@@ -40,7 +40,7 @@ static int by_key(const rd_kafka_message_t *a, const rd_kafka_message_t *b) {
         return memcmp(a->key, b->key, 3);
 }
 
-/* The same, and now and then it calls the library. */
+/* By key, and sometimes calls the library. */
 static int by_key_and_calls(const rd_kafka_message_t *a, const rd_kafka_message_t *b) {
         if (nested && nested_sent < 20) {
                 nested_sent++;
@@ -52,7 +52,7 @@ static int by_key_and_calls(const rd_kafka_message_t *a, const rd_kafka_message_
         return memcmp(a->key, b->key, 3);
 }
 
-/* No order at all. */
+/* An inconsistent order. */
 static int contradicts_itself(const rd_kafka_message_t *a, const rd_kafka_message_t *b) {
         static int turn;
         (void)a;
@@ -132,7 +132,7 @@ static int read_log(const char *name, int *keys, int expected) {
         return count;
 }
 
-/* A broker that takes one message, and then is not there: what comes now waits. */
+/* A broker that accepts one message, and then goes down: later messages wait. */
 static void hold_back(rd_kafka_t *rk, rd_kafka_topic_t *topic) {
         CHECK(rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_COPY, (void *)"value", 5, "000", 3, NULL) == 0);
         CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
@@ -150,7 +150,7 @@ static void let_go(rd_kafka_t *rk) {
         CHECK(rd_kafka_outq_len(rk) == 0);
 }
 
-/* Produced as 0, 7, 14 and so on while nobody is there; the i-th in the log is `expected(i)`. */
+/* Produced as 0, 7, 14 and so on while the broker is down; the i-th in the log is `expected(i)`. */
 static void produce_and_read(rd_kafka_t *rk, rd_kafka_topic_t *topic, const char *name, int with_reports,
                              int (*expected)(int)) {
         int i, keys[COUNT + 1];
@@ -198,7 +198,7 @@ static void the_order_of_all_topics_holds_also_if_nobody_wants_reports(void) {
         topic = rd_kafka_topic_new(rk, "default", NULL);
         produce_and_read(rk, topic, "default", 0, upwards);
         rd_kafka_topic_destroy(topic);
-        /* The same where only one topic has it. */
+        /* The order applies to one topic only. */
         topic = topic_of(rk, "own", "compression.codec", "gzip", by_key);
         produce_and_read(rk, topic, "own", 0, upwards);
         rd_kafka_topic_destroy(topic);
@@ -211,7 +211,7 @@ static void the_newest_go_first(void) {
         produce_and_read(rk, topic, "newest", 1, backwards);
         CHECK(compared == 0);
         rd_kafka_topic_destroy(topic);
-        /* An order of the application's counts more. */
+        /* An order of the application takes precedence. */
         topic = topic_of(rk, "both", "queuing.strategy", "lifo", by_key);
         produce_and_read(rk, topic, "both", 1, upwards);
         rd_kafka_topic_destroy(topic);
@@ -273,7 +273,7 @@ static void what_waits_times_out_is_purged_or_goes_with_the_client_once(void) {
         CHECK(rd_kafka_mock_broker_set_up(cluster, 1) == 0);
 }
 
-/* As in the original: an order of the application's is taken along with idempotence, the newest first is not. */
+/* As with librdkafka: an application's order is accepted with idempotence, newest first is not. */
 static void idempotence_contradicts_the_newest_first(void) {
         rd_kafka_conf_t *conf = conf_of(1);
         rd_kafka_topic_conf_t *topic_conf;

@@ -1,4 +1,4 @@
-/* All brokers go away while nobody asks them for anything. Each function is a sentence. */
+/* All brokers go down while the client sends no requests. Each function is a sentence. */
 #include "test.h"
 
 struct told {
@@ -70,7 +70,7 @@ static void clients_that_are_idle_tell_of_each_broker_and_of_all_when_they_go(rd
         produce(rk[0]);
         ask(rk[1]);
         ask(rk[2]);
-        /* Long enough for a connection to count as one that nobody uses. */
+        /* Long enough for a connection to count as idle. */
         poll_for(rk, 3, 1500);
         for (i = 0; i < 3; i++)
                 CHECK(told[i].transport + told[i].all_down + told[i].other == 0);

@@ -49,7 +49,7 @@ static void on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *message, void 
                 rd_kafka_message_set_headers((rd_kafka_message_t *)message, headers);
                 headers = NULL;
                 CHECK(rd_kafka_message_headers(message, &headers) == 0 && rd_kafka_header_cnt(headers) == 1);
-                /* A report's message is not the application's. */
+                /* The message of a report does not belong to the application. */
                 rd_kafka_message_destroy((rd_kafka_message_t *)message);
                 CHECK(message->len == 4 && !memcmp(message->payload, "late", 4));
                 break;
@@ -72,7 +72,7 @@ static rd_kafka_t *producer(const char *brokers, int events) {
         return start(RD_KAFKA_PRODUCER, conf);
 }
 
-/* A message of each kind that the library keeps in its own way. */
+/* A message of each kind, which the library stores in different ways. */
 static void produce_each(rd_kafka_topic_t *topic) {
         CHECK(rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_COPY, NULL, 0, NULL, 0, (void *)5) == 0);
         CHECK(rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_COPY, "", 0, "", 0, (void *)6) == 0);
@@ -114,7 +114,7 @@ int main(int argc, char **argv) {
         CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         CHECK(reports == 11);
         reports = 5;
-        /* A batch, one message of which has nowhere to go: the others are taken. */
+        /* A batch, one message of which has an unknown partition: the others are accepted. */
         memset(messages, 0, sizeof(messages));
         for (i = 0; i < 10; i++) {
                 messages[i].payload = mine;
@@ -126,14 +126,14 @@ int main(int argc, char **argv) {
         CHECK(messages[7].err == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION && messages[6].err == 0);
         CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         CHECK(reports == 14);
-        /* Nobody polls: the queue is full when the reports that wait are as many as the limit. */
+        /* Without polls the queue is full when the number of reports reaches the limit. */
         for (i = 0; i < 2000; i++)
                 if (rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_COPY, "x", 1, NULL, 0, NULL) == -1)
                         break;
         CHECK(i == 1000 && rd_kafka_last_error() == RD_KAFKA_RESP_ERR__QUEUE_FULL);
         CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         CHECK(rd_kafka_outq_len(rk) == 0);
-        /* A batch larger than the queue: what has room is taken, and each of the others says why it was not. */
+        /* A batch larger than the queue: the first messages are accepted, and each of the others has an error. */
         for (i = 0; i < 1100; i++) {
                 many[i].payload = "copy";
                 many[i].len = 4;
@@ -147,7 +147,7 @@ int main(int argc, char **argv) {
                 CHECK(many[i].err == (i < 1000 ? 0 : RD_KAFKA_RESP_ERR__QUEUE_FULL));
         CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         CHECK(reports == 1000);
-        /* Messages that nobody waited for are dropped with the client, and their payloads freed. */
+        /* Messages that were not flushed are dropped with the client, and their payloads freed. */
         CHECK(rd_kafka_produce(topic, 1, RD_KAFKA_MSG_F_FREE, strdup("free"), 4, NULL, 0, (void *)9) == 0);
         rd_kafka_topic_destroy(topic);
         rd_kafka_destroy(rk);
@@ -172,7 +172,7 @@ int main(int argc, char **argv) {
                         was[count] = *message;
                         shown[count++] = message;
                 }
-                /* They stay where they are until the event goes. */
+                /* The messages do not move until the event is destroyed. */
                 for (i = 0; i < count; i++)
                         CHECK(was[i].payload == shown[i]->payload && was[i].offset == shown[i]->offset &&
                               was[i]._private == shown[i]->_private);

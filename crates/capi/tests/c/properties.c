@@ -1,5 +1,5 @@
-/* Properties that say where records without a key go, which topics there are, and what a server's name is; and what the
- * statistics count of the older calls. */
+/* Properties about the partitions of records without a key, topics, and the name of a server; and the statistics of
+ * the older calls. */
 #include "test.h"
 
 static int warnings, seen_partitions[4], failures, simple_count = -1;
@@ -43,7 +43,7 @@ static rd_kafka_conf_t *configuration(const char *servers) {
         return conf;
 }
 
-/* Sends messages one after the other; answers in how many partitions they are. */
+/* Sends messages one after the other; returns the number of partitions that contain them. */
 static int spread(rd_kafka_t *rk, const char *topic, int count) {
         int i, used = 0;
         memset(seen_partitions, 0, sizeof(seen_partitions));

@@ -90,7 +90,7 @@ static void a_bad_name_fails_the_report_and_then_the_call(const char *brokers) {
         rd_kafka_destroy(rk);
 }
 
-/* What a topic's error does to a message that comes when it is known. */
+/* The effect of a topic's error on a message that is produced when the error is known. */
 static void a_refused_topic(rd_kafka_resp_err_t error, rd_kafka_resp_err_t at_the_call) {
         rd_kafka_t *rk = producer("test.mock.num.brokers", "1", "topic.metadata.refresh.interval.ms", "100");
         rd_kafka_mock_cluster_t *cluster = rd_kafka_handle_mock_cluster(rk);

@@ -1,4 +1,5 @@
-/* Forked children, many clients, calls and destruction from inside callbacks, handles that are gone or of another kind. */
+/* Forked children, many clients, calls and destruction inside callbacks, handles that are destroyed or of another
+ * kind. */
 #include "test.h"
 #include <dirent.h>
 #include <sys/wait.h>
@@ -51,7 +52,7 @@ static void forks(const char *brokers) {
                 _exit(bad ? 1 : 0);
         }
         CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
-        /* The parent goes on. */
+        /* The parent continues. */
         CHECK(rd_kafka_produce(t, 0, RD_KAFKA_MSG_F_COPY, (void *)"x", 1, NULL, 0, NULL) == 0);
         CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         rd_kafka_topic_destroy(t);
@@ -133,7 +134,7 @@ static void from_callbacks(const char *brokers) {
                 CHECK(!rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_COPY, (void *)"x", 1, NULL, 0, NULL));
         UNTIL(destroyed, rd_kafka_poll(rk, 100));
         CHECK(destroyed == 1);
-        /* The topic's handle outlives its client, whose handle is of none any more. */
+        /* The topic's handle outlives its client, whose handle is invalid now. */
         CHECK(rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_COPY, (void *)"x", 1, NULL, 0, NULL) == -1);
         CHECK(rd_kafka_poll(rk, 0) == 0);
         CHECK(rd_kafka_flush(rk, 0) == RD_KAFKA_RESP_ERR__INVALID_ARG);

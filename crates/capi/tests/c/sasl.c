@@ -1,6 +1,6 @@
-/* Credentials and tokens that a program sets while its client runs, and the requests for tokens. With a second argument the
- * brokers authenticate alice with the password alice-secret. All secrets that are wrong contain "hunter2": the caller looks
- * for it in the logs. */
+/* Credentials and tokens that a program sets while its client runs, and token requests. With a second argument the
+ * brokers authenticate alice with the password alice-secret. All wrong secrets contain "hunter2": the caller
+ * searches the logs for it. */
 #include "test.h"
 
 static int asked, failed_with, logged;
@@ -117,7 +117,7 @@ static void bad_tokens(const char *brokers) {
         rd_kafka_destroy(rk);
 }
 
-/* A listener without SASL is named as such. */
+/* The error names a listener without SASL. */
 static void wrong_listener(const char *brokers) {
         rd_kafka_t *rk = start(RD_KAFKA_PRODUCER, configuration(brokers, "SCRAM-SHA-256"));
         failed_with = 0;
@@ -142,7 +142,7 @@ static void tokens(const char *brokers) {
         rd_kafka_queue_t *queue;
         rd_kafka_event_t *event = NULL;
         rd_kafka_t *rk;
-        /* The callback, by rd_kafka_poll(). First it has no token. */
+        /* The callback, by rd_kafka_poll(). At first it has no token. */
         rd_kafka_conf_set_oauthbearer_token_refresh_cb(conf, on_token);
         rk = start(RD_KAFKA_PRODUCER, conf);
         CHECK(!rd_kafka_queue_get_sasl(rk));
@@ -152,7 +152,7 @@ static void tokens(const char *brokers) {
         CHECK(!rd_kafka_oauthbearer_set_token(rk, TOKEN, in_an_hour(), "alice", NULL, 0, errstr, sizeof(errstr)));
         CHECK(produced(rk) == 0);
         rd_kafka_destroy(rk);
-        /* A queue of its own, and its events. */
+        /* A separate queue, and its events. */
         conf = configuration(brokers, "OAUTHBEARER");
         rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_OAUTHBEARER_TOKEN_REFRESH);
         rd_kafka_conf_enable_sasl_queue(conf, 1);

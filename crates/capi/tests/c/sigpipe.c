@@ -1,13 +1,13 @@
-/* SIGPIPE kills a process that does not handle it. The library raises none, whatever becomes of its peers: a broker that
- * resets a connection in the middle of a write, a client of the mock cluster that does so, a pipe without a reader that is
- * to be written when a queue has entries, a standard error that is closed. */
+/* SIGPIPE ends a process that does not handle it. The library never raises it, whatever happens to its peers: a
+ * broker that resets a connection during a write, a client of the mock cluster that does so, a pipe without a reader
+ * that is written when a queue has entries, a standard error that is closed. */
 #include "wire.h"
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 
-/* How many resets the program waits for, and how many bytes a connection
- * carries before its reset. */
+/* The number of resets for which the program waits, and the number of bytes that a connection carries before its
+ * reset. */
 #define RESETS 12
 #define CARRIED 40000
 
@@ -21,7 +21,7 @@ static int on_connect(int fd, const struct sockaddr *address, int size, const ch
         return connect(fd, (struct sockaddr *)&proxy, sizeof(proxy)) == -1 ? errno : 0;
 }
 
-/* Forwards what is there; false at the end. */
+/* Forwards the available bytes; returns false at the end. */
 static int forward(int from, int to, long *bytes) {
         char buffer[4096];
         ssize_t got = recv(from, buffer, sizeof(buffer), 0);
@@ -115,9 +115,9 @@ static void broker_resets(const char *servers) {
         close(listener);
 }
 
-/* Clients of the mock cluster that ask, and go before they read. */
+/* Clients of the mock cluster that send requests, and close before they read. */
 static void mock_is_reset(void) {
-        /* ApiVersions v0, a hundred times a write. */
+        /* ApiVersions v0, a hundred per write. */
         static const unsigned char request[] = {0, 0, 0, 11, 0, 18, 0, 0, 0, 0, 0, 1, 0, 1, 'c'};
         static unsigned char many[100 * sizeof(request)];
         rd_kafka_t *rk = start(RD_KAFKA_PRODUCER, rd_kafka_conf_new());
@@ -140,7 +140,7 @@ static void mock_is_reset(void) {
         rd_kafka_destroy(rk);
 }
 
-/* Entries come to a queue whose pipe, or whose socket, nobody reads any more. */
+/* Entries arrive in a queue whose pipe or socket has no reader any more. */
 static void queue_has_no_reader(int is_socket) {
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
         rd_kafka_queue_t *queue;
@@ -156,7 +156,7 @@ static void queue_has_no_reader(int is_socket) {
         CHECK(!rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("t"), RD_KAFKA_V_VALUE((void *)"x", 1), RD_KAFKA_V_END));
         rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE);
         WAIT_FOR(rd_kafka_queue_length(queue) > 0);
-        /* From a thread of the application's, which gets no signal afterwards either. */
+        /* From a thread of the application, which gets no signal afterwards either. */
         rd_kafka_queue_io_event_enable(queue, -1, NULL, 0);
         rd_kafka_queue_io_event_enable(queue, ends[1], "!", 1);
         rd_kafka_queue_yield(queue);
@@ -165,7 +165,7 @@ static void queue_has_no_reader(int is_socket) {
         close(ends[1]);
 }
 
-/* The default log goes to a standard error that nobody reads. */
+/* The default log goes to a standard error without a reader. */
 static void log_has_no_reader(void) {
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
         int ends[2], own = dup(2);

@@ -1,5 +1,5 @@
-/* What programs know of the original and no document says: codes of mistakes, and what calls answer when they know
- * nothing. Each function is a sentence. */
+/* Undocumented behaviour of librdkafka on which programs rely: codes of mistakes, and results of calls without data.
+ * Each function is a sentence. */
 #include "test.h"
 
 static int reports;
@@ -40,7 +40,7 @@ static rd_kafka_resp_err_t produce(rd_kafka_t *rk) {
                                  RD_KAFKA_V_END);
 }
 
-/* kcat prints "(controller)" behind a broker by asking without a timeout, after the metadata came. */
+/* kcat prints "(controller)" behind a broker by calling without a timeout, after the metadata has arrived. */
 static void metadata_tells_the_controller_to_who_asks_without_waiting(const char *servers) {
         rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, servers);
         const struct rd_kafka_metadata *metadata = NULL;
@@ -99,7 +99,7 @@ static void a_producer_that_is_paused_sends_nothing_until_it_is_resumed(const ch
         int i;
         reports = 0;
         rd_kafka_topic_partition_list_add(list, "small", 0);
-        /* Before anything is known of the topic, and when messages are on their way already. */
+        /* Before any metadata of the topic, and when messages are in flight already. */
         for (i = 0; i < 2; i++) {
                 CHECK(rd_kafka_pause_partitions(rk, list) == 0 && list->elems[0].err == 0);
                 CHECK(produce(rk) == 0);
@@ -185,7 +185,8 @@ static void commits_that_are_under_way_are_waited_for_by_close_and_destroy(const
         rd_kafka_destroy(rk);
 }
 
-/* librdkafka dumps some properties with values that it refuses: an empty `debug`, certificate stores of Windows, pointers. */
+/* librdkafka dumps some properties with values that it refuses to accept: an empty `debug`, certificate stores of
+ * Windows, pointers. */
 static int is_dumped_but_refused(const char *name) {
         return !strcmp(name, "debug") || !strcmp(name, "ssl.ca.certificate.stores") || !strcmp(name, "log_cb") ||
                !strcmp(name, "default_topic_conf");
@@ -208,7 +209,7 @@ static void a_dump_can_be_set_again_and_names_no_property_twice(void) {
                         fprintf(stderr, "%s: %s\n", dump[i], errstr);
                         bad++;
                 }
-                /* Nobody has said anything about these. */
+                /* These were not explicitly set. */
                 CHECK(strcmp(dump[i], "message.timeout.ms") && strcmp(dump[i], "ssl.ca.location"));
         }
         rd_kafka_conf_dump_free(dump, count);

@@ -1,4 +1,4 @@
-/* The application's functions for sockets and host names: what they are given, and what they may answer. */
+/* The application's functions for sockets and host names: their arguments, and their permitted results. */
 #include "test.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@ enum mode {
         MODES
 };
 
-/* What the error that the application is told has to say. */
+/* The expected content of the error that the application gets. */
 static const char *said[MODES] = {"",
                                   "socket_cb returned -1",
                                   "socket_cb returned 1000000, which is no open stream socket",
@@ -104,7 +104,7 @@ static int on_close(int fd, void *opaque) {
                 first = -1;
         pthread_mutex_unlock(&lock);
         count(&closed);
-        /* It is closed already, and the number may be somebody else's by now. */
+        /* The descriptor is closed already, and its number may be in use again. */
         return mode == CONNECT_CLOSES ? 0 : close(fd);
 }
 
@@ -113,7 +113,7 @@ static int on_open(const char *path, int flags, mode_t rights, void *opaque) {
         return open(path, flags, rights);
 }
 
-/* Resolves without a look at the system's configuration. */
+/* Resolves without the system's configuration. */
 static int numeric(const char *service, const struct addrinfo *hints, struct addrinfo **list) {
         struct addrinfo own = *hints;
         own.ai_flags |= AI_NUMERICHOST;
@@ -192,7 +192,7 @@ static rd_kafka_t *another(rd_kafka_type_t type, const char *brokers) {
         return start(type, conf);
 }
 
-/* The same, while there is no other one. */
+/* The same, without other clients. */
 static rd_kafka_t *client(rd_kafka_type_t type, const char *brokers) {
         opened = connected = closed = resolved = freed = is_over = 0;
         first = -1;
@@ -212,13 +212,13 @@ static void send_one(rd_kafka_t *rk) {
                                  RD_KAFKA_V_END));
 }
 
-/* What the callbacks of one client have, and what is gone with it. */
+/* The arguments of the callbacks of one client, with the objects that end with it. */
 struct life {
         int is_alive;
         int is_intercepted;
 };
 
-/* The application takes its time. */
+/* The application's function is slow. */
 static void look(void *opaque) {
         struct life *life = opaque;
         CHECK(__atomic_load_n(&life->is_alive, __ATOMIC_SEQ_CST) == 77);
@@ -295,7 +295,7 @@ static rd_kafka_resp_err_t slow_new(rd_kafka_t *rk, const rd_kafka_conf_t *conf,
         return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
-/* Clients that are destroyed at any moment of their lives. */
+/* Clients that are destroyed at random times. */
 static void short_lives(const char *brokers) {
         int i;
         opened = closed = 0;
@@ -361,14 +361,15 @@ int main(int argc, char **argv) {
                 mode = (enum mode)fails;
                 rk = client(RD_KAFKA_PRODUCER, argv[1]);
                 if (mode == SOCKET_TWICE) {
-                        /* The first socket serves; the second one, for the node that the first one names, is the same. */
+                        /* The first socket is connected; the second one, for the node in the first one's metadata,
+                         * is the same. */
                         CHECK(rk != NULL);
                 }
                 send_one(rk);
                 UNTIL(strstr(told, said[mode]), rd_kafka_poll(rk, 20));
                 if (!strstr(told, said[mode]))
                         fprintf(stderr, "mode %d: `%s` was not said, but: %s\n", mode, said[mode], told);
-                /* A client that is well does not notice. */
+                /* A client without errors is not affected. */
                 if (mode == CONNECT_NOT) {
                         mode = GOOD;
                         CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
@@ -378,7 +379,7 @@ int main(int argc, char **argv) {
                 if (mode != SOCKET_DATAGRAM)
                         CHECK(seen(&opened) == seen(&closed));
         }
-        /* Nobody closed what was no socket of theirs. */
+        /* No descriptor was closed that was not a socket of the client. */
         CHECK(fcntl(datagram, F_GETFD) != -1 && fcntl(0, F_GETFD) != -1);
 
         mode = GOOD;

@@ -1,4 +1,4 @@
-/* What the statistics show of offsets, partitions and requests. Each function is a sentence. */
+/* Offsets, partitions and requests in the statistics. Each function is a sentence. */
 #include "test.h"
 
 static char *latest;
@@ -9,7 +9,7 @@ static int keep(rd_kafka_t *rk UNUSED, char *json, size_t length UNUSED, void *o
         return 1;
 }
 
-/* The value of the first field of this name behind a text; -7777 if there is none. */
+/* Returns the value of the first field of this name behind a text; -7777 if there is none. */
 static long field(const char *behind, const char *name) {
         char quoted[64];
         const char *from = latest ? strstr(latest, behind) : NULL;

@@ -1,5 +1,6 @@
-/* Functions of the application's that do not return: rd_kafka_destroy() does so nevertheless, says whose fault it is, and
- * calls nothing more when they return in the end. A process each, because their threads are everybody's. */
+/* Functions of the application that do not return: rd_kafka_destroy() returns nevertheless, logs the name of the
+ * function, and calls no further function when it returns in the end. Each case is a process of its own, because all
+ * clients share the threads. */
 #include "test.h"
 #include <dirent.h>
 #include <errno.h>
@@ -9,7 +10,7 @@
 
 enum function { SOCKET, CONNECT, CLOSE, RESOLVE, SENT, THREAD, BACKGROUND, QUEUE, LOG, FUNCTIONS };
 
-/* What the log has to say. Of itself it can't say anything. */
+/* The expected log line. A log callback that is stuck can't be named. */
 static const char *said[FUNCTIONS] = {
     "socket_cb",       "connect_cb",          "closesocket_cb",              "resolve_cb", "an interceptor of requests",
     "on_thread_start", "background_event_cb", "a function on an I/O thread", NULL};
@@ -20,7 +21,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static int is_inside, is_released, is_over, told;
 static pthread_t own;
 
-/* Stays, if this is the function that does. */
+/* Blocks, if this is the chosen function. */
 static void pass(enum function function) {
         pthread_mutex_lock(&lock);
         CHECK(!is_over);
@@ -62,7 +63,7 @@ static int on_resolve(const char *node, const char *service, const struct addrin
         own = *hints;
         own.ai_flags |= AI_NUMERICHOST;
         pass(RESOLVE);
-        /* A list that comes when the client is gone is nobody's. */
+        /* A list that is returned after the client was destroyed. */
         return stuck == RESOLVE ? EAI_AGAIN : getaddrinfo("127.0.0.1", service, &own, list);
 }
 
@@ -83,7 +84,7 @@ static rd_kafka_resp_err_t on_thread(rd_kafka_t *rk, rd_kafka_thread_type_t type
 static rd_kafka_resp_err_t on_new(rd_kafka_t *rk, const rd_kafka_conf_t *conf, void *opaque, char *errstr,
                                   size_t errstr_size) {
         (void)conf, (void)errstr, (void)errstr_size;
-        /* A second one, which is not called any more when the first one comes back. */
+        /* A second one, which is not called any more when the first one returns. */
         CHECK(!rd_kafka_interceptor_add_on_request_sent(rk, "first", on_sent, opaque));
         CHECK(!rd_kafka_interceptor_add_on_request_sent(rk, "second", on_sent, opaque));
         CHECK(!rd_kafka_interceptor_add_on_thread_start(rk, "first", on_thread, opaque));
@@ -105,7 +106,7 @@ static void on_queue(rd_kafka_t *rk, void *opaque) {
 static void on_log(const rd_kafka_t *rk, int level, const char *facility, const char *line) {
         (void)rk;
         CHECK(!is_over);
-        /* At level 7 it only says that the client ends. */
+        /* At level 7 the line only says that the client ends. */
         if (!strcmp(facility, "DESTROY") && level < 7) {
                 CHECK(level == 4 && said[stuck] && strstr(line, said[stuck]) && strstr(line, "did not return"));
                 told++;
@@ -212,7 +213,7 @@ int main(int argc, char **argv) {
                 if (!children[function]) {
                         stuck = function;
                         own = pthread_self();
-                        /* Whatever happens, it ends. */
+                        /* The program ends in any case. */
                         alarm(3 * TIMEOUT_MS / 1000);
                         exit(run(argv[1]));
                 }

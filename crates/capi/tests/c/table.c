@@ -1,4 +1,4 @@
-/* What a program can get wrong that can be told, as a table: a sentence, the code and the errno that it answers with. */
+/* Mistakes of a program that the library can detect, as a table: a sentence, the code and the errno of the result. */
 #include "test.h"
 #include <errno.h>
 
@@ -9,7 +9,7 @@ static int rows;
 static const char *brokers;
 static char errstr[512], text[] = "text";
 
-/* One row. What a call leaves in errno is looked at first; errno is 0 before each row. */
+/* One row. The errno of the call is checked first; errno is 0 before each row. */
 static void row(const char *sentence, int answer, int expected, int expected_errno) {
         int is_errno = errno;
         rows++;
@@ -21,12 +21,12 @@ static void row(const char *sentence, int answer, int expected, int expected_err
         errno = 0;
 }
 
-/* A call that answers -1 and sets the last error. */
+/* A call that returns -1 and sets the last error. */
 static int last(int failed) {
         return failed ? (int)rd_kafka_last_error() : OK;
 }
 
-/* A call that answers an error object. */
+/* A call that returns an error object. */
 static int object(rd_kafka_error_t *error) {
         int code = rd_kafka_error_code(error);
         rd_kafka_error_destroy(error);
@@ -47,7 +47,7 @@ static int answer_of(const char *name, const char *value) {
         return result;
 }
 
-/* The value of one property after another one was set. */
+/* Returns the value of one property after another one was set. */
 static int reads_back(const char *name, const char *value, const char *other) {
         char got[64];
         size_t size = sizeof(got);
@@ -280,7 +280,7 @@ static void producing(int with_reports) {
         row("a topic of this client", object(rd_kafka_produceva(second, &vu, 1)), OK, 0);
         headers(rk);
 
-        /* Topics after their end. */
+        /* Topics after they were destroyed. */
         rd_kafka_topic_destroy(other);
         rd_kafka_topic_destroy(other);
         rd_kafka_topic_destroy(other);
@@ -362,7 +362,7 @@ static void doze(int millis) {
         nanosleep(&time, NULL);
 }
 
-/* Structures that applications look into, after they were given up. */
+/* Structures that applications read, after they were destroyed. */
 static void given_up(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list) {
         const struct rd_kafka_metadata *metadata;
         rd_kafka_topic_partition_list_t *assigned;
@@ -463,7 +463,7 @@ static void consuming(void) {
         rd_kafka_topic_partition_list_destroy(list);
         given_up(rk, list);
 
-        /* Queues after their end, and while somebody waits for them. */
+        /* Queues after they were destroyed, and while a thread waits for them. */
         queue = rd_kafka_queue_new(second);
         pthread_create(&thread, NULL, poll_queue, queue);
         doze(100);

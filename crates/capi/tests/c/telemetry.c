@@ -1,11 +1,11 @@
-/* What a mock cluster does with metrics of clients (KIP-714): a client that speaks the protocol itself asks what it is to
- * push, and pushes. */
+/* A mock cluster and the metrics of clients (KIP-714): a client that speaks the protocol itself requests its
+ * subscription, and pushes metrics. */
 #include "wire.h"
 
 #define GET_TELEMETRY_SUBSCRIPTIONS 71
 #define PUSH_TELEMETRY 72
 
-/* Asks what is to be pushed; answers how many metrics, and leaves their names to be read. */
+/* Requests the subscription; returns the number of metrics, whose names are read next. */
 static int subscription(int fd, unsigned char *id, int *interval) {
         unsigned char body[17];
         memcpy(body, id, 16);
@@ -53,7 +53,7 @@ int main(void) {
         names[1] = all;
         names[2] = NULL;
 
-        /* Nothing is asked for unless an application says so, and clients get an id. */
+        /* No metrics are requested unless an application sets them, and clients get an id. */
         memset(id, 0, sizeof(id));
         CHECK(subscription(fd, id, &interval) == 0 && interval == 300000);
         CHECK(memcmp(id, none, sizeof(id)) != 0);
@@ -65,7 +65,7 @@ int main(void) {
         expect_name("org.apache.kafka.producer.");
         expect_name("*");
 
-        /* Pushes are taken at any time, of any subscription. */
+        /* Pushes are accepted at any time, of any subscription. */
         for (i = 0; i < 3; i++)
                 CHECK(push(fd, id, i, "") == 0);
         CHECK(push(fd, id, 0, "no metrics") == RD_KAFKA_RESP_ERR_INVALID_RECORD);
@@ -80,7 +80,7 @@ int main(void) {
         CHECK(rd_kafka_mock_telemetry_set_push_interval(cluster, INT64_MAX) == 0);
         CHECK(subscription(fd, id, &interval) == 0 && interval == INT32_MAX);
 
-        /* Calls that make no sense. */
+        /* Calls with invalid arguments. */
         CHECK(rd_kafka_mock_telemetry_set_requested_metrics(NULL, names, 2) == RD_KAFKA_RESP_ERR__INVALID_ARG);
         CHECK(rd_kafka_mock_telemetry_set_requested_metrics(cluster, NULL, 1) == RD_KAFKA_RESP_ERR__INVALID_ARG);
         CHECK(rd_kafka_mock_telemetry_set_requested_metrics(cluster, names, 3) == RD_KAFKA_RESP_ERR__INVALID_ARG);

@@ -1,7 +1,8 @@
-/* What the test programs share: checks that are counted, and time.
+/* The common parts of the test programs: checks that are counted, and time.
  *
- * What has to come is waited for with TIMEOUT_MS, which only a failure uses up; what must not take long is bounded with
- * SCALED_MS. OTTLA_SLOWNESS says how many times slower than usual everything may be, under valgrind for example. */
+ * Events that have to come are awaited with TIMEOUT_MS, which only a failure uses up; durations that have to be
+ * short are bounded with SCALED_MS. OTTLA_SLOWNESS is the factor by which everything may be slower than usual, under
+ * valgrind for example. */
 #ifndef OTTLA_TEST_H
 #define OTTLA_TEST_H
 #include <librdkafka/rdkafka.h>
@@ -15,7 +16,7 @@
 
 #define UNUSED __attribute__((unused))
 
-/* How many checks failed: the program's answer. */
+/* The number of failed checks: the program's exit code. */
 static int bad;
 
 #define CHECK(what)                                                                                                    \
@@ -27,24 +28,24 @@ static int bad;
         } while (0)
 
 UNUSED static int slowness(void) {
-        const char *said = getenv("OTTLA_SLOWNESS");
-        int times = said ? atoi(said) : 1;
+        const char *factor = getenv("OTTLA_SLOWNESS");
+        int times = factor ? atoi(factor) : 1;
         return times > 0 ? times : 1;
 }
 
-/* So many milliseconds, of a machine that is not slow. */
+/* A number of milliseconds, scaled by the slowness of the machine. */
 #define SCALED_MS(milliseconds) ((milliseconds)*slowness())
 #define TIMEOUT_MS SCALED_MS(60000)
 
-/* Milliseconds of a clock that nobody sets. */
+/* Returns milliseconds of the monotonic clock. */
 UNUSED static long millis(void) {
         struct timespec time;
         clock_gettime(CLOCK_MONOTONIC, &time);
         return time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
 
-/* Does the step, which takes a moment, again and again until the condition holds. It need not go on holding: who is asked
- * next may know less. */
+/* Repeats the step until the condition holds. It may become false again afterwards: the next broker may have older
+ * metadata. */
 #define UNTIL(condition, step)                                                                                         \
         do {                                                                                                           \
                 long ends = millis() + TIMEOUT_MS;                                                                       \
@@ -61,7 +62,7 @@ UNUSED static long millis(void) {
 /* Waits until other threads have made the condition hold. */
 #define WAIT_FOR(condition) UNTIL(condition, usleep(10000))
 
-/* Sets a property, which has to be right. */
+/* Sets a property, which has to be valid. */
 UNUSED static void set(rd_kafka_conf_t *conf, const char *name, const char *value) {
         char errstr[256];
         if (rd_kafka_conf_set(conf, name, value, errstr, sizeof(errstr)) != RD_KAFKA_CONF_OK) {
@@ -70,7 +71,7 @@ UNUSED static void set(rd_kafka_conf_t *conf, const char *name, const char *valu
         }
 }
 
-/* Starts a client; without it there is nothing to test. */
+/* Starts a client, or exits. */
 UNUSED static rd_kafka_t *start(rd_kafka_type_t type, rd_kafka_conf_t *conf) {
         char errstr[256];
         rd_kafka_t *rk = rd_kafka_new(type, conf, errstr, sizeof(errstr));
@@ -81,7 +82,7 @@ UNUSED static rd_kafka_t *start(rd_kafka_type_t type, rd_kafka_conf_t *conf) {
         return rk;
 }
 
-/* The next event, which has to be of this type, with this error. */
+/* Returns the next event, which has to be of this type, with this error. */
 UNUSED static rd_kafka_event_t *next_event(rd_kafka_queue_t *queue, int type, rd_kafka_resp_err_t err) {
         rd_kafka_event_t *event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
         CHECK(event && rd_kafka_event_type(event) == type);

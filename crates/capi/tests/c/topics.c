@@ -6,7 +6,7 @@
 
 static int statistics, token;
 
-/* What the reports said: of "all", "none", "own", "hasty", "patient". */
+/* The reports of the topics "all", "none", "own", "hasty", "patient". */
 static struct {
         int reports, delivered, with_offset, timed_out, purged, in_partition_2;
 } seen[5];
@@ -117,7 +117,7 @@ static void they_share_the_queue_flush_and_statistics(const char *brokers) {
         rd_kafka_destroy(rk);
 }
 
-/* There is nobody who takes anything for either topic. */
+/* There is no broker that accepts messages of either topic. */
 static void each_has_its_own_time_and_a_purge_is_of_all(void) {
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
         rd_kafka_topic_t *hasty, *patient;
@@ -156,7 +156,7 @@ static void a_configuration_says_all_of_its_topic(const char *brokers) {
         set(conf, "acks", "0");
         rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
         rk = client(conf, brokers);
-        /* What it does not say has the usual default, and not what the client says of topics. */
+        /* Properties that are not set have their usual defaults, not the client's values for topics. */
         own = own_partitioner(rk);
         topic_conf = rd_kafka_default_topic_conf_dup(rk);
         CHECK(rd_kafka_topic_conf_get(topic_conf, "acks", value, &size) == RD_KAFKA_CONF_OK && !strcmp(value, "0"));
@@ -199,7 +199,7 @@ static void what_contradicts_the_client_is_refused(const char *brokers) {
         CHECK(refused(topic_with(rk, "all", "acks", "2", NULL, NULL)));
         topic = topic_with(rk, "all", "acks", "all", "message.timeout.ms", "30000");
         CHECK(topic && produce(topic, 0) == 0 && rd_kafka_flush(rk, TIMEOUT_MS) == 0);
-        /* It is known now: the handle has the configuration with which it was made. */
+        /* The topic is known now: the handle has the configuration with which it was created. */
         CHECK(topic_with(rk, "all", "acks", "1", NULL, NULL) == topic);
         rd_kafka_topic_destroy(topic);
         rd_kafka_topic_destroy(topic);

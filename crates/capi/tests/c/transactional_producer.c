@@ -1,5 +1,5 @@
-/* A transactional producer on a mock cluster: commits serve reports and end the linger, callbacks may call anything, calls
- * from other threads and wrong arguments are refused, and a fenced producer fails for good. */
+/* A transactional producer on a mock cluster: commits serve reports and end the linger, callbacks may call any
+ * function, calls from other threads and wrong arguments are refused, and fencing is fatal for a producer. */
 #include "test.h"
 
 #define TOPIC "transactional"
@@ -56,7 +56,7 @@ static void commit_serves_reports_and_ends_the_linger(void) {
         begin_with_message(rk);
         CHECK(code_of(rd_kafka_commit_transaction(rk, -1)) == 0);
         CHECK(reports == 1);
-        /* The report came while the commit was in progress. */
+        /* The report was served while the commit was in progress. */
         CHECK(commit_in_report == RD_KAFKA_RESP_ERR__PREV_IN_PROGRESS);
         begin_with_message(rk);
         CHECK(code_of(rd_kafka_abort_transaction(rk, -1)) == 0);
@@ -65,7 +65,7 @@ static void commit_serves_reports_and_ends_the_linger(void) {
         rd_kafka_destroy(rk);
 }
 
-/* Callbacks of other calls than commit and abort would surprise bindings of other languages. */
+/* Bindings of other languages do not expect callbacks in calls other than commit and abort. */
 static void only_the_ends_of_transactions_serve(void) {
         rd_kafka_t *rk = producer("quiet");
         rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);

@@ -7,11 +7,11 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* The answer to the last request, its length, and where it is read. */
+/* The last response, its length, and the position at which it is read. */
 static unsigned char answer[4096];
 static size_t length, at;
 
-/* A connection to the first broker of a list. */
+/* Returns a connection to the first broker of a list. */
 UNUSED static int connected(const char *servers) {
         struct sockaddr_in to;
         struct timeval timeout;
@@ -41,7 +41,7 @@ UNUSED static void read_fully(int fd, unsigned char *into, size_t size) {
         }
 }
 
-/* A number of so many bytes from the answer. */
+/* Reads a number of this size from the response. */
 UNUSED static int64_t number(int bytes) {
         int64_t value = 0;
         CHECK(at + (size_t)bytes <= length);
@@ -53,7 +53,7 @@ UNUSED static int64_t number(int bytes) {
         return value;
 }
 
-/* Sends a request with a flexible header; reads the answer up to its body, behind the throttle time. */
+/* Sends a request with a flexible header; reads the response up to its body, behind the throttle time. */
 UNUSED static void call(int fd, int api, int version, const unsigned char *body, size_t size) {
         static const unsigned char header[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 9, 0, 1, 'c', 0};
         unsigned char request[512];

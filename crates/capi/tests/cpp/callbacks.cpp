@@ -1,5 +1,5 @@
-/* The application's functions for sockets and files in C++: callbacks BROKERS TOPIC FOLDER. It prints what the library did with
- * them, which is the same with every library. */
+/* The application's functions for sockets and files in C++: callbacks BROKERS TOPIC FOLDER. It prints how the
+ * library called them, which is the same with every library. */
 #include <librdkafka/rdkafkacpp.h>
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <iostream>
 #include <string>
 
-/* Opens sockets, or says that it can't. Several threads call it. */
+/* Opens sockets, or refuses. Several threads call it. */
 class Sockets : public RdKafka::SocketCb {
        public:
         Sockets(bool refuses) : opened(0), refused(0), refuses_(refuses) {}
@@ -117,7 +117,7 @@ static void produce(const char *brokers, const char *name) {
         say("by sockets of the callback", sockets.opened > 0);
 }
 
-/* Reads so many messages; the first one, or -1. */
+/* Reads this number of messages; returns the first one, or -1. */
 static long read(RdKafka::Consumer *consumer, RdKafka::Topic *topic, int count) {
         long first = -1;
         for (int i = 0; i < count;) {

@@ -125,7 +125,7 @@ impl Cluster {
         self.create_topic(name, -1, -1, BTreeMap::new(), false).map_err(|(error, _)| error)
     }
 
-    /// Finds a topic by ID. Kafka does not tell that a topic exists which the client may not describe.
+    /// Finds a topic by ID. Kafka does not reveal the existence of a topic that the client may not describe.
     fn find_by_id_for_metadata(&self, request: &Request, id: Uuid) -> Result<TopicIndex, ErrorCode> {
         let index = self.topics.by_id(id).ok_or(ErrorCode::UNKNOWN_TOPIC_ID)?;
         let name = self.topics.get(index).map(|topic| topic.name.as_str());

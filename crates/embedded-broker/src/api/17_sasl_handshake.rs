@@ -1,8 +1,8 @@
 //! SaslHandshake (17), versions 0 and 1: chooses the mechanism. After version 0 the client sends its messages without
 //! headers.
 //!
-//! A listener without SASL answers ILLEGAL_SASL_STATE, as Kafka does. An unknown mechanism gets the list of those that
-//! there are, and ends the connection.
+//! A listener without SASL returns ILLEGAL_SASL_STATE, as Kafka does. For an unknown mechanism, it returns the list of
+//! available ones and closes the connection.
 
 use ottla_protocol::{
     error_code::ErrorCode,

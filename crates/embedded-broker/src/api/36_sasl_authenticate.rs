@@ -1,4 +1,4 @@
-//! SaslAuthenticate (36), versions 0 to 2: one message of the client in an authentication, and the broker's answer.
+//! SaslAuthenticate (36), versions 0 to 2: one message of the client in an authentication, and the broker's response.
 //!
 //! A refusal ends the connection. A client that authenticates again must prove the same principal.
 
@@ -37,7 +37,7 @@ impl Cluster {
         }
     }
 
-    /// Handles a message of the client. Returns the broker's answer and the lifetime of the session in milliseconds.
+    /// Handles a message of the client. Returns the broker's response and the lifetime of the session in milliseconds.
     pub(crate) fn answer_sasl(
         &mut self,
         id: ConnectionId,

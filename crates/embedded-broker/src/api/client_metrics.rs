@@ -42,7 +42,7 @@ const SELECTORS: [&str; 6] = [
 ];
 
 impl Subscription {
-    /// Creates a subscription from these entries; the error says which entry is invalid.
+    /// Creates a subscription from these entries. Error: the invalid entry.
     fn new(configs: BTreeMap<String, String>) -> Result<Self, Refusal> {
         let mut subscription = Self::default();
         for (name, value) in &configs {

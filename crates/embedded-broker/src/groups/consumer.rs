@@ -217,7 +217,7 @@ impl ConsumerGroup {
         Ok(())
     }
 
-    /// Lets the next heartbeat compute the target assignment again, because the manual assignment has changed.
+    /// Makes the next heartbeat compute the target assignment again, because the manual assignment has changed.
     pub fn retarget(&mut self, topics: &Topics, manual: Option<&ManualTarget>) {
         self.update_topics(topics, manual, true);
         self.epoch += 1;
@@ -445,7 +445,7 @@ impl ConsumerGroup {
         let epoch = match member.state {
             MemberState::Stable if member.epoch == self.assignment_epoch => return,
             MemberState::UnrevokedPartitions if owns_any(owned, &member.revoking) => return,
-            // It has revoked what it was asked to, which completes the step to the next epoch.
+            // The member has revoked the requested partitions, which completes the step to the next epoch.
             MemberState::UnrevokedPartitions => member.epoch + 1,
             MemberState::Stable | MemberState::UnreleasedPartitions => member.epoch,
         };

@@ -37,7 +37,8 @@ enum Public {
 }
 
 impl Jwks {
-    /// Reads a set of keys, of which those with other algorithms and uses are skipped. Error: what is wrong.
+    /// Reads a set of keys, of which those with other algorithms and uses are skipped. Error: the reason why the set is
+    /// invalid.
     pub fn parse(text: &str) -> Result<Self, String> {
         let set: Value =
             serde_json::from_str(text).map_err(|error| format!("the key set is no JSON: {error}"))?;
@@ -49,7 +50,7 @@ impl Jwks {
         Ok(Self { keys, ..Self::default() })
     }
 
-    /// Returns whom a token names, if it is valid at this time.
+    /// Returns the subject of a token, if it is valid at this time.
     pub fn check(&self, token: &str, unix_ms: i64) -> Option<Accepted> {
         let (signed, signature) = token.rsplit_once('.')?;
         let (header, claims) = signed.split_once('.')?;

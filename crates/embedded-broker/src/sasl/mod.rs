@@ -1,4 +1,4 @@
-//! SASL of the brokers' listeners: who may connect, and the state of a connection's authentication.
+//! SASL of the brokers' listeners: the accepted users, and the state of a connection's authentication.
 //!
 //! [`SaslListener`] has the mechanisms and the users. A connection begins with a handshake that names a mechanism, whose
 //! [`Server`] handles the messages of the client until it knows the client's principal. `scram`, `unsecured`
@@ -28,7 +28,7 @@ use self::{
 pub(crate) use keys::Keys;
 pub use keys::ScramHash;
 
-/// Kafka's answer to a token that it does not accept.
+/// Kafka's response to a token that it does not accept.
 const INVALID_TOKEN: &str = "{\"status\":\"invalid_token\"}";
 
 /// A SASL mechanism of a listener.
@@ -125,8 +125,9 @@ impl SaslListener {
         self
     }
 
-    /// Sets the public keys of the identity provider whose tokens [`SaslMechanism::OauthBearer`] accepts: a JSON Web Key Set
-    /// with RSA keys (RS256) and EC keys with P-256 (ES256). Without keys no token is accepted. Error: what is wrong.
+    /// Sets the public keys of the identity provider whose tokens [`SaslMechanism::OauthBearer`] accepts: a JSON Web
+    /// Key Set with RSA keys (RS256) and EC keys with P-256 (ES256). Without keys no token is accepted. Error: the
+    /// reason why the set is invalid.
     pub fn jwks(mut self, key_set: &str) -> Result<Self, String> {
         let Jwks { issuer, audience, .. } = &*self.jwks;
         let (issuer, audience) = (issuer.clone(), audience.clone());
@@ -275,7 +276,7 @@ pub(crate) enum Server {
     Token { is_signed: bool, is_refused: bool },
 }
 
-/// What a broker answers to a message.
+/// The response of a broker to a message.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// The next message.

@@ -63,7 +63,7 @@ impl Control<'_> {
         };
     }
 
-    /// Lets the coordinator of a transactional ID respond with COORDINATOR_LOAD_IN_PROGRESS for this duration, as one
+    /// Makes the coordinator of a transactional ID respond with COORDINATOR_LOAD_IN_PROGRESS for this duration, as one
     /// does that has just become the coordinator. It writes no markers during that time.
     pub fn load_transactions(&mut self, id: &str, duration: Duration) {
         let until = self.cluster.now + duration;

@@ -47,7 +47,7 @@ pub(crate) enum MarkerStep {
     Written(TopicIndex, i64),
 }
 
-/// How long a marker waits that can't be written, and one that followers don't have.
+/// The delay after which a marker that can't be written, or that followers don't have, is checked again.
 const TRY_AGAIN: Duration = Duration::from_millis(20);
 
 impl Cluster {

@@ -49,7 +49,7 @@ pub(crate) struct Transactions {
     ids: BTreeMap<String, Transaction>,
     /// The delays of markers that tests have set, by topic and partition.
     marker_delays: BTreeMap<(String, i32), Duration>,
-    /// The transactional IDs whose coordinator still loads them, and until when.
+    /// The transactional IDs whose coordinator still loads them, each with the time at which it finishes.
     loading: BTreeMap<String, Instant>,
 }
 
@@ -70,9 +70,9 @@ pub(crate) struct Transaction {
     pub participants: BTreeSet<Participant>,
     /// The transaction version of the client that began or ended the transaction.
     pub version: i16,
-    /// When the transaction began, in milliseconds since 1970; -1 without one.
+    /// The start of the transaction, in milliseconds since 1970; -1 without one.
     pub started_ms: i64,
-    /// When the transaction began.
+    /// The start of the transaction.
     pub started: Instant,
     /// The coordinator that last wrote the state, and its epoch, which rises with each move.
     pub coordinator: Option<BrokerId>,

@@ -60,7 +60,7 @@ impl PartitionTransactions {
         self.unreplicated.retain(|(_, marker)| *marker >= high_watermark);
     }
 
-    /// The records before `offset` are gone.
+    /// Handles the deletion of the records before `offset`.
     pub fn advance_start(&mut self, offset: i64) {
         let gone = self.aborted.partition_point(|aborted| aborted.last_offset < offset);
         self.aborted.drain(..gone);

@@ -34,7 +34,7 @@ struct Responses {
     listed: usize,
 }
 
-/// Lets a producer begin with all rights, then sends a request of each API with these rules.
+/// Begins a transaction with all rights, then sends a request of each API with these rules.
 fn responses(rules: &[Acl]) -> Responses {
     let mut client = Client::with(false, |options| options.authorizer = Some(everything()));
     let producer = client.init(ID);

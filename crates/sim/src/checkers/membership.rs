@@ -66,11 +66,11 @@ struct Member {
     terms: Terms,
     /// The requests without a response.
     open: BTreeMap<(u64, i32), Open>,
-    /// When connections were opened that have carried no request of the group yet.
+    /// The times at which connections were opened that have not carried a request of the group yet.
     unused: BTreeMap<u64, Instant>,
     /// The number of memberships that began or ended: responses of earlier ones are ignored.
     round: u64,
-    /// IDs that the coordinator does not know any more, or that left.
+    /// IDs that the coordinator no longer knows, or that left.
     dead: BTreeMap<String, Instant>,
     /// IDs that only a heartbeat showed to be unknown: a member that joins meanwhile ignores that.
     doubtful: BTreeSet<String>,
@@ -82,27 +82,27 @@ struct Member {
     sent: BTreeMap<u64, i32>,
     /// The member epoch.
     epoch: Option<i32>,
-    /// When the last member epoch ended.
+    /// The time at which the last member epoch ended.
     ended: Option<Instant>,
     /// The coordinator counts the member.
     is_member: bool,
-    /// When the last acknowledged request was sent.
+    /// The time at which the last acknowledged request was sent.
     acknowledged: Option<Instant>,
-    /// When the last request was sent whose response showed no rebalance.
+    /// The time at which the last request was sent whose response reported no rebalance.
     undisturbed: Option<Instant>,
     /// The partitions of the consumer protocol that the coordinator assigned last, and that the member reported last.
     target: PartitionsById,
     reported: (PartitionsById, Instant),
     /// The partitions of all targets since the last report: the member may have taken any of them over.
     offered: PartitionsById,
-    /// Since when the member has to give up partitions of an earlier target.
+    /// The time since which the member has to revoke partitions of an earlier target.
     gives_up: Option<Instant>,
-    /// When the last request was sent that keeps the session.
+    /// The time at which the last request was sent that keeps the session alive.
     spoke: Option<Instant>,
     failed: Option<Instant>,
     /// The partitions of the last two assignments of a classic member; only the last one if it is eager.
     assigned: (Partitions, Partitions),
-    /// How often the member sent requests.
+    /// The rate at which the member sent requests.
     rates: MemberRates,
     /// True from an assignment until the member is refused.
     is_stable: bool,
@@ -136,7 +136,7 @@ enum Asked {
     Other,
 }
 
-/// The time after which no request that was made before is written any more.
+/// The time after which no earlier request is still written.
 const OUTDATED: Duration = Duration::from_secs(7);
 /// The time that a thread may take between a commit and JoinGroup.
 const MEANWHILE: Duration = Duration::from_millis(5);
@@ -208,7 +208,7 @@ impl Membership {
         self.members.get(&client)?.acknowledged
     }
 
-    /// Returns when the last request was sent whose response showed no rebalance: the coordinator can't have begun one
+    /// Returns the time of the last request whose response reported no rebalance: the coordinator can't have begun one
     /// before.
     pub fn undisturbed(&self, client: usize) -> Option<Instant> {
         self.members.get(&client)?.undisturbed

@@ -22,10 +22,10 @@ use super::{
 };
 use crate::workload::parse_destination;
 
-/// The first version of Produce that registers its partitions by itself (KIP-890).
+/// The first version of Produce that registers its partitions implicitly (KIP-890).
 const IMPLICIT: i16 = 12;
-/// The maximum number of requests of one kind in a second that CONCURRENT_TRANSACTIONS answers, without another answer between
-/// them: the back-off begins at 2 ms and doubles.
+/// The maximum number of requests of one kind in a second that get CONCURRENT_TRANSACTIONS, without a different
+/// response between them: the back-off begins at 2 ms and doubles.
 const CONCURRENT: usize = 20;
 
 /// A request without a response: its link and its correlation ID.
@@ -213,7 +213,7 @@ impl TransactionTraffic {
         Ok(())
     }
 
-    /// A connection is gone: requests without a response may still arrive.
+    /// A connection is closed: requests without a response may still arrive.
     pub fn closed(&mut self, client: usize, link: u64) {
         let Some(producer) = self.producers.get_mut(&client) else { return };
         let lost: Vec<Key> = producer.open.keys().filter(|(of, _)| *of == link).copied().collect();

@@ -74,7 +74,7 @@ impl Strike<'_> {
         self.heals.push((until, Heal::Latency(broker)));
     }
 
-    /// Lets Metadata responses name old leaders.
+    /// Makes Metadata responses name old leaders.
     fn freeze_metadata(&mut self) {
         let (now, until) = (self.world.now, self.until);
         self.world.trace.note(now, format_args!("metadata is frozen"));

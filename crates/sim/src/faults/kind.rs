@@ -34,7 +34,7 @@ pub(super) enum FaultKind {
     StopResolver,
     /// Adds latency to a broker.
     SlowBroker,
-    /// Lets Metadata responses name old leaders.
+    /// Metadata responses name old leaders.
     FreezeMetadata,
     /// Replaces a broker by one of another release.
     ReplaceBroker,

@@ -1,6 +1,6 @@
 //! Faults, and how they heal.
 //!
-//! [`strike`] draws a `FaultKind` and what it affects; the files of this folder carry it out.
+//! [`strike`] draws a `FaultKind` and its target; the files of this folder implement the kinds.
 
 mod brokers;
 mod kind;
@@ -36,13 +36,13 @@ pub enum Heal {
     Latency(BrokerId),
     /// Delivers packets in both directions again.
     TwoWays(usize, BrokerId, Direction),
-    /// Lets Metadata responses name the real leaders again.
+    /// Makes Metadata responses name the real leaders again.
     Thaw,
     /// Recreates a deleted topic: its index in the list of topics, and its number of partitions.
     Create(u32, i32),
     /// Ends the injected errors.
     Refusals,
-    /// Lets brokers wait for records and keep fetch sessions again.
+    /// Makes brokers wait for records and keep fetch sessions again.
     Hasty,
 }
 

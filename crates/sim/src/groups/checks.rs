@@ -154,7 +154,7 @@ impl Run {
         } else {
             membership.check_silence(now, member.client)?;
         }
-        // While the application has to answer, it gets no records.
+        // Until the application has responded, it gets no records.
         let is_told =
             member.question.is_some() || member.has_just_answered(now) || member.group.is_assignment_lost();
         let has_partitions = !member.held.is_empty() && !is_told;
@@ -184,13 +184,14 @@ impl Run {
         let now = self.world.now;
         let mut holders: BTreeMap<&Place, usize> = BTreeMap::new();
         let is_well = |member: &&Member| {
-            // A member that lost its place learns it with the next heartbeat, and its application with the next event.
+            // A member that was removed learns it with the next heartbeat, and its application with the next event.
             let membership = &self.world.wire.membership;
             let is_out = member.question.is_some() && !membership.is_member(member.client);
-            // The coordinator counts from the beginning of the rebalance, a heartbeat before the application is asked, or
-            // longer if it had to answer another question first.
+            // The coordinator counts from the beginning of the rebalance, a heartbeat before the application is asked,
+            // or longer if it had to respond to another rebalance first.
             let is_over = membership.undisturbed(member.client).is_some_and(|since| since + REBALANCE < now);
-            // A classic member that answered too late learns from the response to its JoinGroup what it lost.
+            // A classic member that responded too late learns from the response to its JoinGroup which partitions it
+            // lost.
             let is_late = is_over && matches!(member.protocol, Protocol::Classic(_))
                 || member
                     .question
@@ -203,8 +204,8 @@ impl Run {
                 && !is_out
                 && (!self.setup.has_faults || member.well_since + SESSION + SESSION < now)
         };
-        // A cooperative leader assigns partitions that move to nobody at first. If the group is converted then, the
-        // coordinator gives them away before their member gave them up.
+        // A cooperative leader leaves partitions that move unassigned at first. If the group is converted then, the
+        // coordinator assigns them before their member has revoked them.
         let is_mixed = matches!(self.setup.protocol, Protocol::Mixed(_));
         for member in self.members.iter().filter(is_well) {
             for place in member.held.keys() {
@@ -262,7 +263,7 @@ impl Run {
         held.collect()
     }
 
-    /// One member came or went: others keep what they have, and sticky assignors move nothing else.
+    /// One member joined or left: others keep their partitions, and sticky assignors move nothing else.
     pub(super) fn check_moves(&self, before: &Holders, changed: usize) -> Result<(), Broken> {
         let is_cooperative = match self.setup.protocol {
             Protocol::Classic(assignor) => assignor == Assignor::CooperativeSticky,
@@ -286,7 +287,7 @@ impl Run {
         Ok(())
     }
 
-    /// The statistics of settled members agree with what they have.
+    /// The statistics of settled members agree with their assignments.
     pub(super) fn check_statistics(&mut self) -> Result<(), Broken> {
         let mut waiting = Vec::new();
         for (index, member) in self.members.iter().enumerate().filter(|(_, member)| member.is_subscribed()) {
@@ -300,7 +301,7 @@ impl Run {
             let group = statistics.try_take().and_then(|statistics| statistics.group);
             let member = &self.members[index];
             let is_right = group.as_ref().is_some_and(|group| {
-                // Of the other members, the library answers.
+                // For the other members, the library responds.
                 let is_counted = group.rebalance_cnt == member.rebalances || member.rebalances == 0;
                 let is_steady = (group.state, group.join_state) == ("up", "steady");
                 is_steady && is_counted && group.assignment_size == member.held.len() as i64

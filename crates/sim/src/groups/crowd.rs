@@ -25,7 +25,7 @@ pub const MEMBERS: usize = 500;
 const SESSION: Duration = Duration::from_secs(45);
 const HEARTBEAT: Duration = Duration::from_secs(3);
 const BROKERS: i32 = 3;
-/// How long the group may take to settle: the members learn of a rebalance by their heartbeats, and cooperative ones
+/// The time limit for the group to settle: the members learn of a rebalance by their heartbeats, and cooperative ones
 /// rebalance twice.
 const SETTLE: Duration = Duration::from_secs(60);
 

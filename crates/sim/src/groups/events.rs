@@ -102,7 +102,7 @@ impl Run {
         self.world.settle_cluster();
     }
 
-    /// Lets brokers report old metadata until another time, or newer metadata again.
+    /// Makes brokers report old metadata until another time, or newer metadata again.
     fn forget_metadata(&mut self) {
         if self.rng.chance(1, 2) {
             self.world.cluster.control().freeze_metadata();
@@ -111,7 +111,7 @@ impl Run {
         }
     }
 
-    /// Lets brokers refuse the next requests of one kind, or lose their responses.
+    /// Makes brokers refuse the next requests of one kind, or lose their responses.
     fn refuse_requests(&mut self) {
         let apis = [
             ApiKey::JoinGroup,

@@ -36,7 +36,7 @@ use ottla_protocol::{
 use super::{GROUP, HEARTBEAT, Place, REBALANCE, SESSION};
 use crate::{Broken, world::World};
 
-/// The clients that members are made of.
+/// The clients from which members are built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Client {
     Java,
@@ -145,7 +145,7 @@ impl Foreign {
         &self.assigned
     }
 
-    /// Returns true if no rebalance is in progress for the member, or if it is gone.
+    /// Returns true if no rebalance is in progress for the member, or if it has left.
     pub(super) const fn is_idle(&self) -> bool {
         matches!(self.state, State::Stable | State::Beating | State::Gone)
     }
@@ -221,7 +221,7 @@ impl Foreign {
                 self.member_id = response.member_id;
                 return self.send_join(world);
             }
-            _ => return self.join_anew(world),
+            _ => return self.rejoin(world),
         }
         self.generation = response.generation_id;
         self.member_id.clone_from(&response.member_id);
@@ -247,7 +247,7 @@ impl Foreign {
         match response.error_code {
             ErrorCode::NONE => {}
             ErrorCode::REBALANCE_IN_PROGRESS => return self.send_join(world),
-            _ => return self.join_anew(world),
+            _ => return self.rejoin(world),
         }
         let mut assigned = BTreeSet::new();
         if !response.assignment.is_empty() {
@@ -279,12 +279,12 @@ impl Foreign {
                 }
                 self.send_join(world)
             }
-            _ => self.join_anew(world),
+            _ => self.rejoin(world),
         }
     }
 
     /// Joins as a member that the coordinator does not know.
-    fn join_anew(&mut self, world: &mut World) -> Option<()> {
+    fn rejoin(&mut self, world: &mut World) -> Option<()> {
         self.member_id.clear();
         self.generation = -1;
         self.assigned.clear();

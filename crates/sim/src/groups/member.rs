@@ -1,4 +1,4 @@
-//! A member of the group, and the application behind it: how it answers rebalances, polls and commits.
+//! A member of the group, and the application behind it: how it responds to rebalances, polls and commits.
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -52,11 +52,11 @@ pub(super) struct Member {
     /// It does not poll before this time.
     pub(super) busy_until: Instant,
     pub(super) question: Option<Question>,
-    /// The time of its last answer.
+    /// The time of its last response.
     answered: Instant,
     pub(super) commits: Vec<Commit>,
-    /// The partitions that it was told of as assigned, and not as revoked or lost.
-    told: BTreeSet<TopicPartition>,
+    /// The partitions that were reported to it as assigned, and not as revoked or lost since.
+    assigned_by_events: BTreeSet<TopicPartition>,
     /// The number of rebalances that it was asked about.
     pub(super) rebalances: i64,
     /// The last report of each error.
@@ -87,12 +87,12 @@ pub(super) struct Holding {
     pub(super) next: Option<i64>,
 }
 
-/// A change of the assignment that the application has to answer.
+/// A change of the assignment to which the application has to respond.
 #[derive(Debug)]
 pub(super) struct Question {
     pub(super) event: RebalanceEvent,
     pub(super) since: Instant,
-    /// When the application answers.
+    /// The time at which the application responds.
     due: Instant,
     step: Step,
 }
@@ -118,13 +118,13 @@ pub(super) struct Commit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Manners {
     pub(super) answers: Answers,
-    /// The longest time that it takes for an answer.
+    /// The longest time that the application takes to respond.
     pub(super) thinks: Duration,
     /// It always takes that time.
     pub(super) is_exact: bool,
     /// It changes the assignment itself, in parts, instead of accepting the change.
     pub(super) in_parts: bool,
-    /// The interval of automatic commits; zero if they are made only when partitions are given up.
+    /// The interval of automatic commits; zero if commits are sent only when partitions are revoked.
     pub(super) commit_interval: Duration,
     /// The library commits nothing.
     pub(super) is_manual: bool,
@@ -132,12 +132,12 @@ pub(super) struct Manners {
     pub(super) commits: u64,
     /// It stops polling for some time once in this number of steps; 0 is never.
     pub(super) stops_polling: u64,
-    /// It polls before it has answered: it handles rebalances beside the records, not in a callback.
+    /// Polls before it has responded: it handles rebalances beside the records, not in a callback.
     pub(super) polls_while_asked: bool,
 }
 
 impl Manners {
-    /// Polls always, lets the library answer, and commits every second.
+    /// Always polls, lets the library respond, and commits every second.
     pub(super) const PLAIN: Self = Self {
         answers: Answers::Library,
         thinks: Duration::ZERO,
@@ -163,7 +163,7 @@ impl Manners {
             1 => Self { commit_interval, commits, ..Self::PLAIN },
             2 => Self { commits, ..asked },
             3 => Self { is_manual: true, commits: 50, ..asked },
-            // Its late answers have no effect, because it only accepts changes.
+            // Its late responses have no effect, because it only accepts changes.
             4 => {
                 let answers = Answers::ApplicationWithDeadline;
                 Self { answers, thinks: Duration::from_secs(5), in_parts: false, ..asked }
@@ -179,7 +179,7 @@ impl Manners {
     }
 }
 
-/// What the group tells the application.
+/// Notifications of the group for the application.
 #[derive(Debug)]
 pub(super) struct Inbox {
     answers: Answers,
@@ -252,7 +252,7 @@ impl Member {
             question: None,
             answered: Instant::ZERO,
             commits: Vec::new(),
-            told: BTreeSet::new(),
+            assigned_by_events: BTreeSet::new(),
             rebalances: 0,
             errors: BTreeMap::new(),
         }
@@ -263,18 +263,18 @@ impl Member {
         matches!(self.state, State::Subscribed)
     }
 
-    /// Returns true if the library may not have handled the last answer yet.
+    /// Returns true if the library may not have handled the last response yet.
     pub(super) fn has_just_answered(&self, now: Instant) -> bool {
         now <= self.answered + Duration::from_millis(200)
     }
 
-    /// Returns true while the application has to answer and has changed nothing yet.
+    /// Returns true while the application has to respond and has changed nothing yet.
     pub(super) const fn is_asked(&self) -> bool {
         matches!(&self.question, Some(Question { step: Step::Thinking | Step::Committing(..), .. }))
     }
 
-    /// Returns true while no records may be delivered, because a rebalance waits for the application. At the deadline the
-    /// library answers.
+    /// Returns true while no records may be delivered, because a rebalance waits for the application. At the deadline
+    /// the library responds.
     pub(super) fn must_get_nothing(&self, now: Instant) -> bool {
         let deadline = self.question.as_ref().and_then(|question| question.event.deadline);
         self.is_asked() && deadline.is_none_or(|deadline| now < deadline)
@@ -294,7 +294,7 @@ impl Member {
         if self.busy_until <= now && stops_polling > 0 && rng.chance(1, stops_polling) {
             self.busy_until = now + Duration::from_millis(rng.below(2 * super::REBALANCE.as_millis() as u64));
         }
-        // Most answers come from a callback, which runs in a poll.
+        // Most responses come from a callback, which runs in a poll.
         let is_in_callback = self.question.is_some() && !(self.manners.polls_while_asked && self.is_asked());
         if self.busy_until > now || is_in_callback {
             return false;
@@ -306,12 +306,12 @@ impl Member {
         true
     }
 
-    /// Checks that the partitions of an event are assigned or given up in turns.
+    /// Checks that the partitions of an event are assigned and revoked alternately.
     pub(super) fn check_event(&mut self, index: usize, event: &RebalanceEvent) -> Result<(), Broken> {
         for key in &event.partitions {
             let is_right = match event.kind {
-                RebalanceKind::Assign => self.told.insert(key.clone()),
-                RebalanceKind::Revoke | RebalanceKind::Lost => self.told.remove(key),
+                RebalanceKind::Assign => self.assigned_by_events.insert(key.clone()),
+                RebalanceKind::Revoke | RebalanceKind::Lost => self.assigned_by_events.remove(key),
             };
             if !is_right {
                 let what =
@@ -322,7 +322,7 @@ impl Member {
         Ok(())
     }
 
-    /// Takes the next event, and answers it when it is due. Returns the event that it took.
+    /// Takes the next event, and responds to it when it is due. Returns the event.
     pub(super) fn answer(
         &mut self,
         now: Instant,
@@ -350,7 +350,7 @@ impl Member {
     fn answer_if_due(&mut self, now: Instant, commands: &CommandQueue, rng: &mut Rng) {
         let may_wait = self.is_subscribed();
         let Some(question) = &mut self.question else { return };
-        // The answer is given in a callback, which runs in a poll.
+        // The response is given in a callback, which runs in a poll.
         if may_wait && question.due.max(self.busy_until) > now {
             return;
         }
@@ -384,7 +384,7 @@ impl Member {
         }
     }
 
-    /// Changes the second half of the assignment, and answers.
+    /// Changes the second half of the assignment, and responds.
     fn finish(&self, commands: &CommandQueue, event: &RebalanceEvent, mut offsets: Vec<GroupOffset>) {
         let (_, second) = event.partitions.split_at(event.partitions.len() / 2);
         offsets.extend(given_up(&self.shared, &self.group, self.manners, event.kind, second));
@@ -419,7 +419,7 @@ fn change(shared: &ConsumerShared, commands: &CommandQueue, kind: RebalanceKind,
     command.into_iter().for_each(|command| commands.push(Command::Fetch(command)));
 }
 
-/// Returns the offsets of partitions that the application gives up, if it has to commit them.
+/// Returns the offsets of partitions that the application revokes, if it has to commit them.
 fn given_up(
     shared: &ConsumerShared,
     group: &GroupShared,
@@ -433,7 +433,7 @@ fn given_up(
     shared.offsets_to_commit(&list.iter().cloned().collect())
 }
 
-/// How long an application waits for a commit.
+/// The time that an application waits for a commit.
 const COMMIT_TIMEOUT: Duration = Duration::from_secs(3);
 
 fn commit(commands: &CommandQueue, offsets: Vec<GroupOffset>) -> Waiting<CommitResult> {

@@ -1,16 +1,16 @@
 //! Members of a group of either protocol, or of both, that come, go, freeze and lose their connections while they consume.
 //!
-//! A run is a world of its own. In its first phase, members subscribe, leave, die, stop and are suspended, and the network
-//! and the coordinator fail, while applications answer rebalances late or in parts, stop polling, and commit at any time.
-//! Then everything heals, and the group must settle and read everything within a bounded time. Then members come and go
-//! one by one, without faults.
+//! Each run has its own world. In its first phase, members subscribe, leave, die, stop and are suspended, and the
+//! network and the coordinator fail, while applications respond to rebalances late or in parts, stop polling, and
+//! commit at any time. Then all faults end, and the group must settle and read everything within a bounded time. Then
+//! members join and leave one by one, without faults.
 //!
 //! | checker | what must hold |
 //! |---|---|
 //! | two holders | no partition is held by two members that could reach the brokers for a session (I1) |
 //! | taken away | a member keeps a partition that it has before and after a cooperative rebalance (I3) |
 //! | pairs | each partition that is assigned is revoked or lost before it is assigned again (I2) |
-//! | asked | no record is delivered while the application has to answer a rebalance (I3, I11) |
+//! | asked | no record is delivered while the application has to respond to a rebalance (I3, I11) |
 //! | continuity | a member receives the records of a partition in order, each once, from the committed offset on (I4, I6) |
 //! | skipped | every record is delivered to some member, whatever was committed in between (I7) |
 //! | convergence | after the faults, each partition is held by exactly one member, within a bound (I8) |
@@ -19,12 +19,12 @@
 //! | rewound | no commit lowers an offset of the group (I5) |
 //! | ahead | no offset is committed whose records no member received (I5) |
 //! | commits | an offset whose commit succeeded is committed |
-//! | committed | what the members committed when they left is everything: their successor gets nothing (I5) |
+//! | committed | the offsets that the members committed when they left are complete: their successor gets nothing (I5) |
 //! | session | a classic member whose session ended has no partitions |
 //! | polls | a member whose application does not poll has no partitions |
-//! | fatal | only a member whose instance ID another one has fails for good |
+//! | fatal | only a member whose instance ID another member uses fails permanently |
 //! | errors | no error is reported twice within a second (I15) |
-//! | statistics | the statistics of a settled member agree with what it has (I17) |
+//! | statistics | the statistics of a settled member agree with its assignment (I17) |
 //! | assignor | a cooperative or sticky assignor moves no more partitions than it must (I14) |
 //!
 //! [`membership`](crate::checkers::membership) checks the requests. [`schedules`] has the schedules with names, [`crowd`]
@@ -74,7 +74,7 @@ const REBALANCE: Duration = Duration::from_secs(8);
 const REQUEST: Duration = Duration::from_secs(4);
 /// A member that closes takes at most five seconds to commit and five to leave.
 const CLOSE: Duration = Duration::from_secs(11);
-/// How long a group may take to settle after the faults: a request in flight, a session, a rebalance, and lookups.
+/// The time limit for a group to settle after the faults: a request in flight, a session, a rebalance, and lookups.
 const SETTLE: Duration = Duration::from_secs(60);
 
 /// What happened in a run.
@@ -94,7 +94,7 @@ pub struct Summary {
     pub killed: u64,
     /// Commits of applications that succeeded, and that failed.
     pub commits: (u64, u64),
-    /// Rebalances that applications answered.
+    /// Rebalances to which applications responded.
     pub answers: u64,
     /// Members that left because their applications did not poll.
     pub expired: u64,
@@ -319,7 +319,7 @@ impl Run {
     /// Members come and go one by one.
     fn change_calmly(&mut self) -> Result<(), Broken> {
         for _ in 0..2 {
-            // The coordinator removes members that are gone when their sessions end.
+            // The coordinator removes dead members when their sessions end.
             self.run_for(SESSION + REBALANCE)?;
             self.wait_until_settled(SETTLE)?;
             let before = self.holders();
@@ -467,7 +467,7 @@ impl Run {
         let idle = now - member.polled;
         if member.poll(now, &commands, &mut self.rng) {
             if idle >= REBALANCE {
-                // The member has expired, and joins again when its application has answered.
+                // The member has expired, and joins again when its application has responded.
                 self.world.wire.membership.rest(self.members[index].client);
             }
             self.take_records(index)?;
@@ -553,7 +553,7 @@ impl Run {
         self.members.push(Member::new(now, parts));
     }
 
-    /// Closes a member; an application that commits by itself does so before.
+    /// Closes a member; an application with manual commits commits before.
     fn close(&mut self, index: usize) {
         let member = &mut self.members[index];
         member.busy_until = self.world.now;

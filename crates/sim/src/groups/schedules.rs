@@ -11,7 +11,7 @@
 //! | upgrade, downgrade | classic members are replaced by those of the consumer protocol one by one, or the reverse |
 //! | id-missing | the target has a topic that no metadata describe for 1, 10 and 40 s |
 //! | target-churn | the target changes with every heartbeat |
-//! | callback-slow | applications answer 1 ms before and after the rebalance timeout |
+//! | callback-slow | applications respond 1 ms before and after the rebalance timeout |
 //! | epoch-gap | the response with a raised epoch is lost, and the application commits |
 //! | static-swap | two members with one instance ID start up to two seconds apart |
 //! | coord-move | the coordinator moves every 50 ms while members join |
@@ -148,7 +148,7 @@ const fn millis(millis: u64) -> Duration {
 }
 
 impl Run {
-    /// Heals everything, and checks what a run with a seed checks in its calm phase.
+    /// Ends all faults, and checks what a run with a seed checks in its calm phase.
     fn finish(&mut self) -> Result<(), Broken> {
         self.settle()?;
         self.run_for(SESSION + REBALANCE)?;

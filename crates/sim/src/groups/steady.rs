@@ -1,4 +1,4 @@
-//! How long the partitions that a member keeps pause while the group rebalances.
+//! The durations for which partitions that a member keeps pause while the group rebalances.
 //!
 //! Records arrive in every partition each millisecond, without faults. The longest pause of a partition is the longest time
 //! between two deliveries of its records: first in a settled group, then while another member joins, among the partitions
@@ -18,12 +18,13 @@ const TOPIC: &str = "t0";
 const PARTITIONS: i32 = 9;
 const LATENCY: Duration = Duration::from_millis(3);
 const STEP: Duration = Duration::from_millis(1);
-/// How long a settled group is watched.
+/// The duration for which a settled group is observed.
 const CALM: Duration = Duration::from_secs(2);
-/// How long a group is watched in which a member joins; a member of the consumer protocol learns of it with its heartbeat.
+/// The duration for which a group is observed in which a member joins; a member of the consumer protocol learns of it
+/// with its heartbeat.
 const CHANGE: Duration = Duration::from_secs(4);
 
-/// The time from a request to its response, without what the broker waits for.
+/// The time from a request to its response, without the broker's wait.
 pub const ROUND_TRIP: Duration = LATENCY.saturating_mul(2);
 
 /// The longest pauses of partitions.

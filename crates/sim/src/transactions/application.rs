@@ -1,5 +1,6 @@
-//! A transactional producer and the application behind it, which does one thing after the other: it begins a transaction,
-//! sends, adds the offsets of what it has copied, and commits or aborts. Its calls may time out, and it calls them again.
+//! A transactional producer and its application, which runs one step after the other: it begins a transaction, sends,
+//! adds the offsets of the records that it has copied, and commits or aborts. Its calls may time out, and it repeats
+//! them.
 
 use std::{
     fmt,
@@ -27,7 +28,7 @@ use crate::workload::Reports;
 /// An instance of an application: a process with a producer, and a consumer if it copies.
 #[derive(Debug)]
 pub(super) struct Application {
-    /// Which `transactional.id` it has.
+    /// Its `transactional.id`.
     pub(super) slot: usize,
     /// The client's index in the world.
     pub(super) client: usize,
@@ -43,12 +44,12 @@ pub(super) struct Application {
     pub(super) transaction: Option<usize>,
     /// The number of accepted records.
     pub(super) sent: u64,
-    /// When it began to obtain its producer ID, and when it had it.
+    /// The times at which it began to obtain its producer ID, and at which it had it.
     pub(super) started: Instant,
     pub(super) ready: Option<Instant>,
     /// Its first producer ID and epoch. Those of a later instance are higher.
     pub(super) identity: Option<(i64, i16)>,
-    /// When it failed for good, or its process died.
+    /// The time at which it failed permanently, or its process died.
     pub(super) ended: Option<Instant>,
     /// Its host sleeps until then.
     pub(super) frozen_until: Instant,
@@ -156,7 +157,7 @@ impl Application {
         self.running = Some(Running { api, future, deadline: now + timeout });
     }
 
-    /// Returns the result of the call in progress if it has one, or if its time is over.
+    /// Returns the result of the call in progress if it has one, or if its timeout has passed.
     pub(super) fn result(&mut self, now: Instant) -> Option<(TransactionApi, TransactionResult)> {
         let running = self.running.as_mut()?;
         let api = running.api;

@@ -34,7 +34,8 @@ impl Run {
         });
         let begun = application.transaction.map(|it| self.ledger.transactions[it].begun);
         let is_late = begun.is_some_and(|begun| begun + self.setup.timeout <= self.world.now);
-        // With the older protocol, a producer that was fenced by its timeout can't tell that from a newer instance.
+        // With the older protocol, a producer that was fenced by its timeout can't distinguish that from a newer
+        // instance.
         let may_time_out = self.setup.version < 2 || self.setup.is_switched;
         if error.kind() == ErrorKind::Fenced && (is_superseded || is_late && may_time_out) {
             return Ok(());
@@ -119,7 +120,7 @@ impl Run {
         Ok(())
     }
 
-    /// Each transaction is visible as a whole or not at all, as its application was told.
+    /// Each transaction is visible as a whole or not at all, as its application's results say.
     fn check_transactions(&self, logs: &Logs) -> Result<(), Broken> {
         let mut seen: BTreeMap<u32, BTreeMap<u64, (Place, i64)>> = BTreeMap::new();
         for (place, record) in visible(logs) {
@@ -227,7 +228,7 @@ impl Run {
         Ok(())
     }
 
-    /// Each accepted record has one report, which says whether it is in the log.
+    /// Each accepted record has one report, which agrees with the log.
     fn check_reports(&self, logs: &Logs) -> Result<(), Broken> {
         let mut logged: BTreeMap<(u32, u64), i64> = BTreeMap::new();
         for record in logs.values().flatten() {
@@ -263,7 +264,7 @@ impl Run {
         Ok(())
     }
 
-    /// Each committed record of the input has one visible copy, and the committed offsets say the same.
+    /// Each committed record of the input has one visible copy, and the committed offsets agree.
     fn check_copies(&mut self, logs: &Logs) -> Result<(), Broken> {
         if self.setup.copiers == 0 {
             return Ok(());

@@ -32,7 +32,7 @@ pub(super) struct Copier {
     group: Arc<GroupShared>,
     inbox: Arc<Inbox>,
     instance: Option<String>,
-    /// A change of the assignment that the application has not answered.
+    /// A change of the assignment to which the application has not responded.
     question: Option<RebalanceEvent>,
     /// The records of the open transaction.
     taken: Vec<Records>,
@@ -40,7 +40,7 @@ pub(super) struct Copier {
     first: BTreeMap<i32, (Arc<PartitionHandle>, i64)>,
 }
 
-/// What the group tells the application.
+/// Notifications of the group for the application.
 #[derive(Debug, Default)]
 pub(super) struct Inbox(Mutex<VecDeque<RebalanceEvent>>);
 
@@ -80,7 +80,7 @@ impl Copier {
         }
     }
 
-    /// Returns the change of the assignment that the application has to answer.
+    /// Returns the change of the assignment to which the application has to respond.
     pub(super) fn question(&self) -> Option<RebalanceKind> {
         self.question.as_ref().map(|question| question.kind)
     }
@@ -109,7 +109,7 @@ impl Copier {
         }
     }
 
-    /// Returns the offsets after the records of the transaction; `None` if a partition was given up meanwhile.
+    /// Returns the offsets after the records of the transaction; `None` if a partition was revoked meanwhile.
     pub(super) fn offsets(&self) -> Option<TransactionOffsets> {
         let mut offsets = BTreeMap::new();
         for records in &self.taken {
@@ -129,7 +129,7 @@ impl Copier {
         Some(TransactionOffsets { offsets, group, timeout: Duration::ZERO })
     }
 
-    /// The transaction is over. If it was not committed, its records are read again.
+    /// Ends the transaction. If it was not committed, its records are read again.
     pub(super) fn end(&mut self, is_committed: bool, commands: &CommandQueue) {
         self.taken.clear();
         for (partition, (handle, offset)) in std::mem::take(&mut self.first) {

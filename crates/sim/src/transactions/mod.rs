@@ -1,10 +1,11 @@
 //! Transactional producers, and applications that copy records in transactions, while everything around them fails.
 //!
-//! A run is a world of its own. Each of its `transactional.id`s has an application, which may die and be replaced, freeze,
-//! or be replaced while it lives. Plain producers write to an input topic; copiers, which are members of a group, copy its
-//! records to other topics, with their offsets in the same transactions; or there are no copiers. Readers of committed
-//! records follow everything. After the faults every application must complete a transaction within a bounded time, and
-//! the logs, the readers, the reports and the committed offsets must agree with what the applications were told.
+//! Each run has its own world. Each of its `transactional.id`s has an application, which may die and be replaced,
+//! freeze, or be replaced while it lives. Plain producers write to an input topic; copiers, which are group members,
+//! copy its records to other topics, with their offsets in the same transactions; or there are no copiers. Readers of
+//! committed records follow all topics. After the faults every application must complete a transaction within a bounded
+//! time, and the logs, the readers, the reports and the committed offsets must agree with the results that the
+//! applications got.
 //!
 //! ```text
 //!   producers ──► in ──► copiers (a group) ──► out     readers of all topics
@@ -24,7 +25,7 @@
 //! | epochs (E10) | a transaction has one epoch, and shares it with no request of another one that may still arrive |
 //! | calls (E11) | calls fail only with errors that fit their state |
 //! | recovery (E12) | after the faults, each producer that was not superseded completes a transaction in time |
-//! | storm (E13) | CONCURRENT_TRANSACTIONS is answered with a growing back-off |
+//! | storm (E13) | CONCURRENT_TRANSACTIONS leads to a growing back-off |
 //! | fatal (E14) | a producer fails for good only if another one took over, or if it exceeded its transaction's timeout |
 //!
 //! The messages name anomalies as Jepsen does. [`checkers::transactions`](crate::checkers::transactions) checks the requests.
@@ -134,7 +135,7 @@ struct Setup {
     manners: Manners,
     network: NetworkKnobs,
     rereads: u64,
-    /// How long there are faults, and the mean time between them.
+    /// The duration of the faults, and the mean time between them.
     suffers: Duration,
     fault_interval: Duration,
 }
@@ -334,7 +335,7 @@ impl Run {
         Ok(())
     }
 
-    /// Returns what is not finished.
+    /// Returns the work that is not finished.
     fn unfinished(&mut self) -> Option<String> {
         let (stage, producers) = (self.stage, self.setup.producers);
         let is_busy = |it: &&Application| {

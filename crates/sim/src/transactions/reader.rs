@@ -18,7 +18,7 @@ use ottla_protocol::vocabulary::TopicPartition;
 use super::ledger::{Label, Ledger, Place};
 use crate::checkers::Broken;
 
-/// A reader, and what it has seen.
+/// A reader, and the records that it has read.
 #[derive(Debug)]
 pub(super) struct Reader {
     pub(super) client: usize,

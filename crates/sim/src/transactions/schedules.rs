@@ -1,5 +1,4 @@
-//! Schedules with names: worlds in which one thing happens again and again, at every moment of a transaction, with both
-//! protocols.
+//! Named schedules: worlds in which one fault is repeated at every point of a transaction, with both protocols.
 
 use std::time::Duration;
 
@@ -137,7 +136,7 @@ fn schedule(name: &str, version: i16) -> Option<Schedule> {
 /// Returns a schedule in which processes, brokers or the cluster change.
 fn schedule_of_processes(name: &str, calm: Setup) -> Option<Schedule> {
     Some(match name {
-        // For about transaction.timeout.ms, at any moment of a transaction.
+        // For about transaction.timeout.ms, at any point of a transaction.
         "frozen" => Schedule {
             setup: Setup { fault_interval: Duration::from_secs(6), suffers: Duration::from_secs(90), ..calm },
             event: |run, number| {

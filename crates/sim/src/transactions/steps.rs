@@ -1,4 +1,4 @@
-//! The steps of the applications: what each does next, and what it makes of the results of its calls.
+//! The steps of the applications: the next call of each, and how it handles the results.
 
 use std::{sync::Arc, time::Duration};
 
@@ -66,7 +66,7 @@ impl Run {
         Ok(())
     }
 
-    /// Drops the events of a client: the results of calls say everything that matters.
+    /// Drops the events of a client: the results of calls contain everything that matters.
     fn take_events(&mut self, index: usize) {
         let application = &self.applications[index];
         while let Some(event) = self.world.clients[application.client].events.pop() {
@@ -104,8 +104,8 @@ impl Run {
         }
     }
 
-    /// Answers a change of the assignment: at once if no transaction is open, and after an abort or a commit if partitions
-    /// are given up.
+    /// Responds to a change of the assignment: at once if no transaction is open, and after an abort or a commit if
+    /// partitions are revoked.
     fn answer_rebalance(&mut self, index: usize) {
         let application = &mut self.applications[index];
         let commands = Arc::clone(&self.world.clients[application.client].commands);

@@ -1,4 +1,4 @@
-//! The actors of the clients: messages, timers, wake-ups, and what they ask the world for.
+//! The actors of the clients: messages, timers, wake-ups, and their requests to the world.
 
 use std::time::Duration;
 
@@ -170,7 +170,7 @@ fn name_of(message: &impl std::fmt::Debug) -> String {
     let text = format!("{message:?}");
     let mut words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let outer = words.next().unwrap_or_default();
-    // The variant inside says what happened.
+    // The variant inside describes the event.
     let is_group = ["Produce", "Fetch", "News", "Connection"].contains(&outer);
     words.next().filter(|_| is_group).unwrap_or(outer).to_owned()
 }

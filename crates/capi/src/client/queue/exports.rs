@@ -34,7 +34,7 @@ export!(
 export!(
     #[on(queue, ())]
     fn rd_kafka_queue_destroy(queue: *const Queue) {
-        // SAFETY: the header demands NULL or a queue; the caller gives its reference up.
+        // SAFETY: the header demands NULL or a queue; the caller gives up its reference.
         unsafe {
             let Some(given_up) = handle::<Queue>(queue) else { return };
             let one_less = |handles: usize| handles.checked_sub(1);

@@ -1,14 +1,15 @@
-//! `rd_kafka_queue_t`: what waits for the application, and who is woken when something comes.
+//! `rd_kafka_queue_t`: entries for the application, and the wake-up of threads that wait for them.
 //!
-//! A queue has entries of its own ([`Op`]) and, if it belongs to a consumer, is a way out for fetched records: it asks the
-//! consumer for what goes its route when it has nothing else. A forwarded queue is only a name for another one.
+//! A queue has entries ([`Op`]) and, for a consumer, a route of fetched records: when it has no entries, it takes the
+//! records of its route from the consumer. A forwarded queue is an alias for another one.
 //!
-//! [`state`] is what the lock protects, [`poll`] hands entries to the application, [`reader`] takes from the consumer,
-//! [`exports`] are the functions of the interface. The queue itself does not know the type of its client.
+//! [`state`] is the data that the lock protects, [`poll`] passes entries to the application, [`reader`] takes records
+//! from the consumer, [`exports`] are the functions of the interface. The queue itself does not depend on the type of
+//! its client.
 //!
 //! # Pitfalls
 //!
-//! - Serving an entry calls the application, which may ask for the lock again: everything that calls out runs without it
+//! - Serving an entry calls the application, which may need the lock again: everything that calls out runs without it
 //!   (`crate::ffi::lock`) (`callouts.c`).
 
 use std::{
@@ -43,9 +44,9 @@ mod state;
 #[repr(C)]
 pub struct Queue {
     tag: Tag,
-    /// References that the application has: it can't give up more than it got.
+    /// The number of the application's references, which limits how many it can give up.
     handles: AtomicUsize,
-    /// The route of fetched records that come here; 0 is the consumer's queue.
+    /// The route of fetched records for this queue; 0 is the consumer's queue.
     route: u64,
     client: OnceLock<WeakObject<rd_kafka_t>>,
     state: SealedMutex<State>,
@@ -89,13 +90,13 @@ impl Wake for QueueWaker {
 }
 
 impl Queue {
-    /// A queue; the route is its own.
+    /// Creates a queue with a new route.
     pub(crate) fn new() -> Arc<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Self::with_route(NEXT.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// A queue for what goes a route.
+    /// Creates a queue for the fetched records of a route.
     pub(crate) fn with_route(route: u64) -> Arc<Self> {
         quarantine::begin(Arc::new(Self {
             tag: Tag::of::<Self>(),
@@ -107,12 +108,12 @@ impl Queue {
         }))
     }
 
-    /// Says which client the queue belongs to.
+    /// Sets the client of the queue.
     pub(crate) fn set_client(&self, client: WeakObject<rd_kafka_t>) {
         let _ = self.client.set(client);
     }
 
-    /// Returns the client as what C functions get, kept until the reference is dropped.
+    /// Returns the client as C functions get it, kept until the reference is dropped.
     fn owner(&self) -> Option<Object<rd_kafka_t>> {
         self.client.get()?.upgrade()
     }
@@ -121,7 +122,7 @@ impl Queue {
         self.route
     }
 
-    /// The queue behind a handle.
+    /// Returns the queue behind a handle.
     ///
     /// # Safety
     ///
@@ -131,10 +132,10 @@ impl Queue {
         unsafe { quarantine::counted(queue) }
     }
 
-    /// The queue where entries end up: this one, or the one that it is forwarded to in the end.
+    /// Returns the queue in which entries end up: this one, or the last one of its forwards.
     fn end(self: &Arc<Self>) -> Arc<Self> {
         let mut queue = Arc::clone(self);
-        // A circle of forwards has no end: the number of steps is bounded.
+        // Forwards may form a circle, so the number of steps is limited.
         for _ in 0..16 {
             match queue.state.with((), State::forward) {
                 Some(next) => queue = next,
@@ -166,12 +167,12 @@ impl Queue {
         self.state.with(op, State::push_front);
     }
 
-    /// Wakes the threads that wait here, and notifies the application, of something that is no entry.
+    /// Wakes the threads that wait here and notifies the application, without adding an entry.
     pub(crate) fn signal(&self) {
         self.announce(self.state.with(false, State::signal));
     }
 
-    /// Makes the poll that waits, or else the next one, return without anything.
+    /// Makes the waiting poll, or else the next one, return without a result.
     pub(crate) fn return_poll(&self) {
         self.announce(self.state.with(true, State::signal));
     }
@@ -180,21 +181,21 @@ impl Queue {
     fn notify(&self, notification: Notification) {
         assert_none_held("a notification of the application");
         if let Some((descriptor, payload)) = notification.io {
-            // A full pipe is fine: it is readable then.
+            // A full pipe needs no further byte: it is readable.
             pipe::write_once(descriptor, &payload);
         }
         if let (Some((callback, opaque)), Some(client)) = (notification.callback, self.owner()) {
-            // SAFETY: the application's function with the pointer that it gave.
+            // SAFETY: the application's function gets the pointer that the application set.
             unsafe { callback(client.as_c(), opaque.0) };
         }
     }
 
-    /// A waker that signals the queue.
+    /// Returns a waker that signals the queue.
     pub(crate) fn waker(self: &Arc<Self>) -> Waker {
         Waker::from(Arc::new(QueueWaker(Arc::downgrade(self))))
     }
 
-    /// The next entry that is no record, waiting until `until`.
+    /// Returns the next entry that is not a record; waits until `until`.
     pub(crate) fn pop(self: &Arc<Self>, until: Option<Instant>) -> Option<Op> {
         if let Some(op) = self.state.with((), State::pop_here) {
             return Some(op);
@@ -213,7 +214,7 @@ impl Queue {
         waited.unwrap_or(Waited::TimedOut)
     }
 
-    /// Counts this thread among those that wait, for the time of a call.
+    /// Registers this thread as waiting for the duration of a call.
     fn waiting<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.state.with((), State::begin_waiting);
         let waited = wait();
@@ -221,13 +222,13 @@ impl Queue {
         waited
     }
 
-    /// Ends the wait of a thread: the application has given up the queue that it waits at.
+    /// Ends the wait of a thread whose queue the application has given up.
     fn end_waiting(&self) {
         self.state.with((), |state, ()| state.end_waiting());
         self.changed.notify_all();
     }
 
-    /// Waits until something happens that was not known at `seen`; returns what is known then.
+    /// Waits until the number of signals is not `seen`; returns the new number.
     pub(crate) fn wait_signal(self: &Arc<Self>, seen: u64, until: Option<Instant>) -> u64 {
         let queue = self.end();
         let signals = queue.waiting(|| {
@@ -240,17 +241,17 @@ impl Queue {
         self.end().state.with((), State::signals)
     }
 
-    /// How many entries wait.
+    /// Returns the number of entries.
     pub(crate) fn len(self: &Arc<Self>) -> usize {
         self.end().state.with((), State::len)
     }
 
-    /// How many entries wait, without reports: their messages are counted elsewhere.
+    /// Returns the number of entries without reports, whose messages are counted elsewhere.
     pub(crate) fn len_without_reports(&self) -> usize {
         self.state.with((), State::len_without_reports)
     }
 
-    /// Drops everything, because the client ends. No thread waits here any longer.
+    /// Drops all entries when the client ends. No thread waits here afterwards.
     pub(crate) fn clear(&self) {
         let dropped = self.state.with((), State::clear);
         self.changed.notify_all();
@@ -258,10 +259,10 @@ impl Queue {
         drop(dropped);
     }
 
-    /// Sends what comes here on to another queue, or no longer.
+    /// Sets or removes the queue to which this one is forwarded.
     pub(crate) fn forward(self: &Arc<Self>, to: Option<Arc<Self>>) {
         if to.as_ref().is_some_and(|to| Arc::ptr_eq(&to.end(), self)) {
-            // A circle would swallow everything.
+            // A circle of forwards would swallow all entries.
             return;
         }
         let (moved, old) = self.state.with(Forward(to.clone()), State::set_forward);
@@ -278,7 +279,7 @@ impl Queue {
     }
 }
 
-/// A queue as a handle, or NULL.
+/// Returns a queue as a handle, or NULL.
 pub(crate) fn raw(queue: Option<Arc<Queue>>) -> *const Queue {
     queue.map_or(ptr::null(), |queue| {
         queue.handles.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Polls: entries of a queue handed to the application, by its functions, as messages or as events.
+//! Polls: pass the entries of a queue to the application, by its callbacks, as messages or as events.
 
 use std::{cell::OnceCell, ffi::c_int, ptr, sync::Arc, time::Instant};
 
@@ -23,12 +23,12 @@ use crate::{
 };
 
 impl Queue {
-    /// Returns the client that the queue belongs to, if it is still there.
+    /// Returns the client that the queue belongs to, if it still exists.
     pub(crate) fn client(&self) -> Option<Arc<Client>> {
         self.owner()?.downcast()
     }
 
-    /// Serves entries by callbacks: waits for the first one, and takes those that are there then.
+    /// Serves entries by callbacks: waits for the first one, and takes those that are available then.
     pub(crate) fn serve(self: &Arc<Self>, client: &Client, timeout_ms: c_int) -> c_int {
         let mut served = 0;
         let mut until = if timeout_ms == 0 { Some(past()) } else { deadline(timeout_ms) };
@@ -94,7 +94,7 @@ impl Queue {
         if ready == into.len() { ready } else { self.wait_for_messages(client, timeout, into, ready, all) }
     }
 
-    /// Fills `into` from `count` on, with whatever has to be done for that: read from the consumer, serve entries, wait.
+    /// Fills `into` from `count` on, and does the work that this needs: reads from the consumer, serves entries, waits.
     #[cold]
     fn wait_for_messages(
         self: &Arc<Self>,
@@ -127,13 +127,13 @@ impl Queue {
                     (queue, is_end) = (end.get_or_init(|| self.end()), true);
                     continue;
                 }
-                // Its callback may give partitions up, so messages that were taken before are returned first.
+                // The callback may revoke partitions, so messages that were taken before are returned first.
                 Next::Op(op @ Op::Rebalance(_)) if count > 0 => {
                     queue.push_front(op);
                     return count;
                 }
                 Next::Op(op) => {
-                    // The time that a callback takes counts.
+                    // The duration of callbacks counts against the timeout.
                     timeout.until();
                     if let Some(rest) = client.serve(op) {
                         queue.push_front(rest);
@@ -162,14 +162,14 @@ impl Queue {
         }
     }
 
-    /// Waits for a signal. The application counts as polling for `max.poll.interval.ms` meanwhile, unless it is the main
-    /// queue that it polls.
+    /// Waits for a signal. The application counts as polling for `max.poll.interval.ms` meanwhile, except at the main
+    /// queue.
     fn wait_as_poll(self: &Arc<Self>, client: &Client, seen: u64, until: Option<Instant>) -> Waited {
         let _polling = (!Arc::ptr_eq(self, client.main())).then(|| client.begin_poll());
         self.wait(seen, until)
     }
 
-    /// The next entry as an event.
+    /// Returns the next entry as an event.
     pub(crate) fn pop_event(self: &Arc<Self>, client: &Client, timeout_ms: c_int) -> Option<Event> {
         let until = if timeout_ms == 0 { Some(past()) } else { deadline(timeout_ms) };
         let Some(consumer) = client.consumer() else {
@@ -186,7 +186,7 @@ impl Queue {
                     }
                     return Some(Event::of(Op::Message(ErrorMessage(one[0]))));
                 }
-                // Rebalances are events only if the application asked for that.
+                // Rebalances are events only if the application enabled that.
                 Next::Op(op @ Op::Rebalance(_)) if !wants(client.conf().events, event_type::REBALANCE) => {
                     client.serve(op);
                     continue;

@@ -1,5 +1,6 @@
-//! The reader of a queue: the one thread that takes from the consumer and makes messages of what it got. It holds no lock
-//! while it does so, because a damaged record wakes other queues, a new topic is logged, and both reach the application.
+//! The reader of a queue: the one thread that takes records from the consumer and converts them to messages. It holds
+//! no lock meanwhile, because a corrupt record wakes other queues and a new topic is logged, and both call the
+//! application.
 
 use std::sync::{Arc, Weak};
 
@@ -15,7 +16,7 @@ use crate::{
     consume::fetched::{OpenSlab, Walk},
 };
 
-/// Ends the reading also when it panics.
+/// Ends the reading, also if it panics.
 struct Reading<'a> {
     queue: &'a Queue,
     found: bool,
@@ -31,19 +32,20 @@ impl Drop for Reading<'_> {
 }
 
 impl Queue {
-    /// Reads for the queue, whose reader this thread is; false if there is nothing, and the queue will be signalled.
+    /// Reads for the queue, whose reader this thread is. Returns false if there is nothing; the queue will be
+    /// signalled.
     pub(super) fn read(self: &Arc<Self>, client: &Client, consumer: &Consumer) -> bool {
         if !Arc::ptr_eq(self, client.main()) {
             consumer.note_group_poll();
         }
-        // If it panics, another thread has to look.
+        // If this thread panics, another one has to check.
         let mut reading = Reading { queue: self, found: true };
         reading.found =
             self.open_walk(client, consumer) || self.state.with((), State::has_events) || self.pull(consumer);
         reading.found
     }
 
-    /// Makes messages of the next records that were taken; false if there are none.
+    /// Converts the next records that were taken to messages. Returns false if there are none.
     fn open_walk(&self, client: &Client, consumer: &Consumer) -> bool {
         while let Some(walk) = self.state.with((), State::next_walk) {
             match walk {
@@ -65,7 +67,7 @@ impl Queue {
         false
     }
 
-    /// Makes messages of the next records of a walk; false if there are none.
+    /// Converts the next records of a walk to messages. Returns false if there are none.
     fn open(&self, client: &Client, consumer: &Consumer, mut walk: PieceWalk) -> bool {
         let fetched = Arc::clone(walk.fetched());
         let Ok(topic) = client.topic(fetched.topic(), None) else { return false };
@@ -78,7 +80,7 @@ impl Queue {
         true
     }
 
-    /// Takes what came for this queue from the consumer; false if there is nothing, and the queue will be signalled.
+    /// Takes records for this queue from the consumer. Returns false if there are none; the queue will be signalled.
     fn pull(self: &Arc<Self>, consumer: &Consumer) -> bool {
         let mut routes = Vec::new();
         self.collect_routes(&mut routes, 0);
@@ -91,12 +93,12 @@ impl Queue {
             }
         }
         let waker = self.waker();
-        // The second look finds what came after the first.
+        // The second check finds what arrived after the first one.
         !routes.iter().all(|route| consumer.core().queue.register_route(*route, &waker))
             && !consumer.is_closed()
     }
 
-    /// The routes of this queue and of those that are forwarded to it. One queue is locked at a time.
+    /// Returns the routes of this queue and of those that are forwarded to it. One queue is locked at a time.
     fn collect_routes(&self, routes: &mut Vec<u64>, depth: usize) {
         routes.push(self.route);
         if depth <= 16 {
@@ -107,7 +109,7 @@ impl Queue {
     }
 }
 
-/// Returns the rest of a paused partition's records to the consumer.
+/// Returns the remaining records of a paused partition to the consumer.
 fn set_aside(consumer: &Consumer, walk: PieceWalk) {
     if let Some(rest) = walk.rest() {
         consumer.core().queue.set_aside(rest);

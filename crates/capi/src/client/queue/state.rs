@@ -1,5 +1,5 @@
-//! The state that the lock of a queue protects. Nothing here calls a client: a [`Next`] or a [`Notification`] says what to
-//! call, and the queue calls it without its lock.
+//! The state that the lock of a queue protects. Nothing here calls a client: functions return a [`Next`] or a
+//! [`Notification`], and the queue makes the calls without its lock.
 
 use std::{
     collections::VecDeque,
@@ -29,20 +29,20 @@ pub(super) struct State {
     /// Queues that are forwarded here.
     feeders: Vec<Weak<Queue>>,
     fetched: Fetched,
-    /// The thread that reads from the consumer. It does so without the lock; the others wait, so that records keep their
-    /// order.
+    /// The thread that reads from the consumer. It reads without the lock; other threads wait, so that records keep
+    /// their order.
     reader: Option<ThreadId>,
     notification: Notification,
     is_yielded: bool,
-    /// The client ends, and no thread waits here any longer.
+    /// True once the client ends; no thread waits here afterwards.
     is_over: bool,
     /// Threads that wait here.
     waiting: usize,
-    /// The number of things that happened, for threads that wait for any of them.
+    /// The number of signals, for threads that wait for any of them.
     signals: u64,
 }
 
-/// How the application learns that something came: to be delivered without the lock.
+/// A notification of the application, to be delivered without the lock.
 #[must_use]
 #[derive(Clone, Default)]
 pub(super) struct Notification {
@@ -50,40 +50,40 @@ pub(super) struct Notification {
     pub(super) callback: Option<(NotifyCb, Opaque)>,
 }
 
-/// The step that comes next for a thread that takes from a queue.
+/// The next step of a thread that takes from a queue.
 #[must_use]
 pub(super) enum Next {
-    /// Nothing: every place for a message is taken.
+    /// None: all slots for messages are filled.
     Full,
     /// The entries are in the queue that this one is forwarded to.
     Forwarded,
-    /// An entry to be served.
+    /// Serve an entry.
     Op(Op),
-    /// Something that the consumer reported between the records.
+    /// Handle an event that the consumer reported between the records.
     Event(ConsumerEvent),
-    /// This thread is the reader now, until [`State::end_reading`]; the number of signals so far.
+    /// Read: this thread is the reader now, until [`State::end_reading`]; the number of signals so far.
     Read(u64),
-    /// Nothing, until there are more signals than this.
+    /// Wait until there are more signals than this.
     Wait(u64),
-    /// Nothing, and this thread must not wait: a function that it called as the reader came back here.
+    /// Return without a result: this thread is the reader already, and was called back by a function that it called.
     Nothing,
 }
 
-/// Places for messages, and what else goes there.
+/// Slots for messages, and properties of the call that provides them.
 pub(super) struct Places<'a> {
     pub(super) into: &'a mut [*mut rd_kafka_message_t],
-    /// Messages that are entries are returned as those.
+    /// True if messages that are queue entries are returned as entries.
     pub(super) as_events: bool,
-    /// The queue is the end of its forwards.
+    /// True if the queue is not forwarded.
     pub(super) is_end: bool,
-    /// The client has no consumer.
+    /// True if the client has no consumer.
     pub(super) is_without_consumer: bool,
 }
 
-/// Places for messages that are there already.
+/// The slots that are filled already.
 pub(super) struct Ready<'a>(pub(super) &'a mut [*mut rd_kafka_message_t]);
 
-/// What a reader got.
+/// The result of a reader.
 pub(super) enum Read {
     /// Records and events of the consumer.
     Taken(Records),
@@ -94,7 +94,7 @@ pub(super) enum Read {
 /// The queue that entries are forwarded to, passed by value.
 pub(super) struct Forward(pub(super) Option<Arc<Queue>>);
 
-/// A queue that is forwarded here, or no longer.
+/// A queue that starts or stops being forwarded here.
 pub(super) enum Feeder {
     Added(Weak<Queue>),
     Removed(*const Queue),
@@ -105,7 +105,7 @@ pub(super) enum Feeder {
 pub(super) enum Waited {
     Signalled,
     TimedOut,
-    /// The poll has to return without anything.
+    /// The poll has to return without a result.
     Returned,
 }
 
@@ -126,7 +126,7 @@ impl State {
         if was_empty { self.notification.clone() } else { Notification::default() }
     }
 
-    /// Appends an entry like [`Self::push`], unless the queue is forwarded: then it returns the entry.
+    /// Appends an entry like [`Self::push`]; if the queue is forwarded, returns the entry instead.
     pub(super) fn push_here(&mut self, op: Op) -> Result<Notification, Op> {
         if self.forward.is_some() { Err(op) } else { Ok(self.push(op)) }
     }
@@ -141,7 +141,7 @@ impl State {
         self.ops.push_front(op);
     }
 
-    /// Counts something that is no entry; `is_return`: a poll has to return.
+    /// Counts a signal without an entry. With `is_return`, a poll has to return.
     pub(super) fn signal(&mut self, is_return: bool) -> Notification {
         self.is_yielded |= is_return;
         self.signals += 1;
@@ -156,12 +156,13 @@ impl State {
         }
     }
 
-    /// True if a poll is to return without anything: it was asked to, or nothing can come any more.
+    /// Returns true if a poll has to return without a result: another thread requested it, or no further entries can
+    /// arrive.
     fn takes_return(&mut self) -> bool {
         std::mem::take(&mut self.is_yielded) || self.is_over
     }
 
-    /// The next entry, or how the wait for it ended.
+    /// Returns the next entry, or how the wait for it ended.
     pub(super) fn pop(&mut self, wait: Wait) -> Option<Option<Op>> {
         match self.ops.pop_front() {
             Some(op) => Some(Some(op)),
@@ -170,13 +171,13 @@ impl State {
         }
     }
 
-    /// Returns the next message, if nothing has to be done for it. Most polls end here.
+    /// Returns the next message, if it needs no further work. Most polls end here.
     #[inline]
     pub(super) fn next_ready(&mut self, _: ()) -> Option<*mut rd_kafka_message_t> {
         if self.forward.is_some() || !self.ops.is_empty() { None } else { self.fetched.next() }
     }
 
-    /// Fills the places with messages that nothing has to be done for, and returns their number. Most polls end here.
+    /// Fills the slots with messages that need no further work, and returns their number. Most polls end here.
     #[inline]
     pub(super) fn take_ready(&mut self, places: Ready<'_>) -> usize {
         if self.forward.is_some() || !self.ops.is_empty() {
@@ -185,7 +186,7 @@ impl State {
         self.fetched.fill(places.0)
     }
 
-    /// Fills the places with messages; returns how many there are and what comes next.
+    /// Fills the slots with messages; returns their number and the next step.
     #[inline]
     pub(super) fn take(&mut self, places: Places<'_>) -> (usize, Next) {
         if !places.is_end && self.forward.is_some() {
@@ -222,12 +223,12 @@ impl State {
         Next::Read(self.signals)
     }
 
-    /// The next thing that the reader has to do with what was taken.
+    /// Returns the reader's next task with the records that were taken.
     pub(super) fn next_walk(&mut self, _: ()) -> Option<Walk> {
         self.fetched.next_walk()
     }
 
-    /// Keeps what the reader got. Returns what is not wanted any more, to be dropped without the lock.
+    /// Stores the result of a reader. Returns what is no longer needed, to be dropped without the lock.
     #[must_use]
     pub(super) fn keep(&mut self, read: Read) -> Option<Read> {
         if self.is_over {
@@ -240,13 +241,13 @@ impl State {
         None
     }
 
-    /// The thread reads no more. With `found` there is something for the threads that waited meanwhile.
+    /// Ends the reading of this thread. With `found`, wakes the threads that waited meanwhile.
     pub(super) fn end_reading(&mut self, found: bool) {
         self.reader = None;
         self.signals += u64::from(found);
     }
 
-    /// Whether there is something that came without the consumer, or before it was asked.
+    /// Returns true if there are entries that did not come from the consumer, or that came before it was asked.
     pub(super) fn has_events(&mut self, _: ()) -> bool {
         self.fetched.has_events()
     }
@@ -259,7 +260,7 @@ impl State {
         self.waiting -= 1;
     }
 
-    /// Whether more happened than `seen`, or the wait is over for another reason.
+    /// Returns how the wait for more signals than `seen` ended; `None` while it goes on.
     pub(super) fn waited(&mut self, seen: u64, wait: Wait) -> Option<Waited> {
         if self.takes_return() {
             Some(Waited::Returned)
@@ -274,23 +275,23 @@ impl State {
         self.signals
     }
 
-    /// The number of signals, once it is not `seen` any more.
+    /// Returns the number of signals, once it is not `seen`.
     pub(super) fn signals_after(&mut self, seen: u64, wait: Wait) -> Option<u64> {
         (self.signals != seen || wait == Wait::Over).then_some(self.signals)
     }
 
-    /// How many entries wait.
+    /// Returns the number of entries.
     pub(super) fn len(&mut self, _: ()) -> usize {
         let of_op = |op: &Op| if let Op::Delivery(batch) = op { batch.len() } else { 1 };
         self.ops.iter().map(of_op).sum::<usize>() + self.fetched.len()
     }
 
-    /// How many entries wait, without reports.
+    /// Returns the number of entries without reports.
     pub(super) fn len_without_reports(&mut self, _: ()) -> usize {
         self.ops.iter().filter(|op| !matches!(op, Op::Delivery(_))).count()
     }
 
-    /// Ends the queue. Returns what it had, to be dropped without the lock.
+    /// Ends the queue. Returns its contents, to be dropped without the lock.
     #[must_use]
     pub(super) fn clear(&mut self, _: ()) -> (VecDeque<Op>, Fetched, Option<Arc<Queue>>) {
         self.is_over = true;
@@ -302,7 +303,7 @@ impl State {
         self.forward.clone()
     }
 
-    /// Sets where entries go. Returns the entries to be moved there, and where they went before.
+    /// Sets the target of forwarded entries. Returns the entries to be moved there, and the previous target.
     #[must_use]
     pub(super) fn set_forward(&mut self, to: Forward) -> (VecDeque<Op>, Option<Arc<Queue>>) {
         let moved = if to.0.is_some() { std::mem::take(&mut self.ops) } else { VecDeque::new() };
@@ -316,17 +317,17 @@ impl State {
         }
     }
 
-    /// The queues that are forwarded here.
+    /// Returns the queues that are forwarded here.
     pub(super) fn feeders(&mut self, _: ()) -> Vec<Weak<Queue>> {
         self.feeders.clone()
     }
 
-    /// Sets the application's descriptor, and leaves its function.
+    /// Sets the application's descriptor, and keeps its function.
     pub(super) fn set_io(&mut self, notification: Notification) {
         self.notification.io = notification.io;
     }
 
-    /// Sets the application's function, and leaves its descriptor.
+    /// Sets the application's function, and keeps its descriptor.
     pub(super) fn set_callback(&mut self, notification: Notification) {
         self.notification.callback = notification.callback;
     }
