@@ -36,8 +36,8 @@ equal "a static program needs no librdkafka.so" "" "$(ldd "$work/static/producer
 examples static
 
 if command -v cmake > /dev/null; then
-  # Like a package's tree under a DESTDIR, in another place than it was installed for: cmake has to find everything in
-  # it.
+  # Like a package's tree under a DESTDIR, at another path than the one that it was installed for: cmake has to find
+  # everything in it.
   cp -r "$OTTLA_PREFIX" "$work/moved"
   mkdir -p "$work/project"
   cat > "$work/project/CMakeLists.txt" <<CMAKE

@@ -1,5 +1,6 @@
-# Copiers of two clients move records from one topic to another in transactions, as members of one group: Apache Kafka's Java
-# client, and Ottla's C library by confluent_kafka. copiers/driver.py ends copiers and brokers, and tells what it checks.
+# Copiers of two clients move records from one topic to another in transactions, as members of one group: Apache Kafka's
+# Java client, and Ottla's C library by confluent_kafka. copiers/driver.py ends copiers and brokers, and documents its
+# checks.
 #
 # OTTLA_SECONDS (default 10) is the time of a run. OTTLA_COPIERS (default "ottla ottla java") names the copiers; `librdkafka`
 # is the original library. OTTLA_BROKER_FAULTS has lines of NAME=COMMAND, whose commands end brokers and

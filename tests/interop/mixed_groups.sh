@@ -1,5 +1,6 @@
-# Members of four clients in one group on Apache Kafka: its own Java client, franz-go, librdkafka and Ottla's C library, both
-# by confluent_kafka. mixed_groups/driver.py adds, kills, stops, continues and closes members, and tells what it checks.
+# Members of four clients in one group on Apache Kafka: its own Java client, franz-go, librdkafka and Ottla's C library,
+# both by confluent_kafka. mixed_groups/driver.py adds, kills, stops, continues and closes members, and documents its
+# checks.
 #
 # OTTLA_PROTOCOLS (default cooperative-sticky; also range, consumer) are run one after the other. OTTLA_SECONDS (default 1)
 # is the time for which each starts rounds of changes. `tests/kafka/by_command/mixed_groups.sh` runs all for minutes.

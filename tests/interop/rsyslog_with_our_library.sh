@@ -1,5 +1,5 @@
-# Debian's rsyslog with Ottla's library: imkafka reads a topic as a member of a group, omkafka writes what it read to
-# another one. After a restart it goes on at the committed offsets.
+# Debian's rsyslog with Ottla's library: imkafka reads a topic as a group member, omkafka writes the messages to another
+# one. After a restart it continues at the committed offsets.
 . "$(dirname "$0")/../support.bash"
 : "${OTTLA_PREFIX:?where the library is installed}"
 original rsyslog rsyslog-kafka libestr0 libfastjson4 || exit 0

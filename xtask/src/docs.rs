@@ -31,13 +31,13 @@ pub const PAGES: [Page; 6] = [
         name: "CONFIGURATION.md",
         package: "ottla-core",
         target: &["--lib"],
-        test: "configuration_md_is_what_the_table_says",
+        test: "configuration_md_matches_the_table",
     },
     Page {
         name: "STATISTICS.md",
         package: "ottla-core",
         target: &["--lib"],
-        test: "statistics_md_is_what_the_table_says",
+        test: "statistics_md_matches_the_table",
     },
     Page {
         name: "docs/telemetry.md",
@@ -49,7 +49,7 @@ pub const PAGES: [Page; 6] = [
         name: "crates/capi/STATUS.md and the C headers",
         package: "ottla-capi",
         target: &["--test", "abi"],
-        test: "headers_and_the_status_page_are_what_the_table_says",
+        test: "headers_and_status_page_match_the_table",
     },
 ];
 

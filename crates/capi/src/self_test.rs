@@ -127,7 +127,7 @@ fn batches() -> Result<(), String> {
         for records in [1, 10, 1000] {
             let read = read(&batch(records, codec)?).map_err(|error| format!("{codec:?}: {error}"))?;
             if read != (0..records).map(record).collect::<Vec<_>>() {
-                return Err(format!("{codec:?}: {records} records are not what was written"));
+                return Err(format!("{codec:?}: {records} decoded records differ from the encoded ones"));
             }
         }
     }

@@ -97,7 +97,7 @@ fn generated(path: &str, content: &str) {
 }
 
 #[test]
-fn headers_and_the_status_page_are_what_the_table_says() {
+fn headers_and_status_page_match_the_table() {
     generated("include/librdkafka/rdkafka.h", &table::header("rdkafka.h"));
     generated("include/librdkafka/rdkafka_mock.h", &table::header("rdkafka_mock.h"));
     generated("STATUS.md", &table::status_page());

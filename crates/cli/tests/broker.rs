@@ -150,7 +150,7 @@ fn broker_serves_again_when_descriptors_are_free_again() {
 }
 
 #[test]
-fn self_signed_broker_prints_what_its_clients_need() {
+fn self_signed_broker_prints_the_clients_settings() {
     let folder = support::Folder::new("self-signed");
     let properties = folder.0.join("client.properties");
     let mut command = Command::new(env!("CARGO_BIN_EXE_ottla"));

@@ -159,7 +159,7 @@ fn pipe_gets_a_line_per_step_and_the_exit_code() {
 }
 
 #[test]
-fn unknown_host_and_missing_server_are_told_apart() {
+fn unknown_host_and_missing_server_have_different_findings() {
     Examined::of("no-such-host.invalid:9092", &[]).expect("unknown_host", "dns", &["getent hosts"]);
     Examined::of("127.0.0.1:1", &[]).expect("connection_refused", "tcp", &["no process listens"]);
 }

@@ -214,7 +214,7 @@ fn group_consumes_the_topics_that_match_a_pattern() {
 }
 
 #[test]
-fn consume_refuses_what_a_group_cannot_do() {
+fn consume_refuses_options_that_groups_lack() {
     let (_cluster, servers) = started();
     let consume = |arguments: &[&str]| ottla(&[&["consume", "-b", &servers], arguments].concat()).code;
     assert_eq!(consume(&["-G", "g", "-t", "orders", "-p", "0"]), 2);

@@ -58,7 +58,7 @@ fn finish(mut child: Child) -> (Option<i32>, String, String) {
 }
 
 #[test]
-fn produce_delivers_what_it_read_when_interrupted() {
+fn interrupted_produce_delivers_the_lines_read() {
     let cluster = cluster();
     cluster.control(|control| control.create_topic("demo", 1, 1)).unwrap();
     for (name, code) in [("-INT", 130), ("-TERM", 143)] {

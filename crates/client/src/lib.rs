@@ -83,8 +83,8 @@
 //! | failed before it was sent | `NotPersisted` | is not in the log and may be sent again |
 //! | failed after it was sent | `PossiblyPersisted` | may be in the log; sending it again may duplicate it |
 //!
-//! A record fails when `message.timeout.ms` is over, when a broker refuses it, or when it is purged. A consumer delivers *at
-//! least once* if it commits after processing, *at most once* if it commits before.
+//! A record fails when `message.timeout.ms` has passed, when a broker refuses it, or when it is purged. A consumer
+//! delivers *at least once* if it commits after processing, *at most once* if it commits before.
 //!
 //! ```
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -32,7 +32,8 @@ pub struct OauthToken {
     pub extensions: Vec<(String, String)>,
 }
 
-/// A function that gets a token of an identity provider. Error: why there is none; after ten seconds it is called again.
+/// A function that gets a token of an identity provider. Error: the reason for its absence; after ten seconds it is
+/// called again.
 ///
 /// The client calls it on a thread of its own, at the start and when 80 % of a token's life are over. It may block.
 pub type TokenProvider = dyn Fn() -> Result<OauthToken, String> + Send + Sync;

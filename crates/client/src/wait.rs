@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wait_for_returns_none_when_the_timeout_is_over() {
+    fn wait_for_returns_none_after_the_timeout() {
         let start = Instant::now();
         assert_eq!(wait_for(std::future::pending::<()>(), Duration::from_millis(20)), None);
         assert!(start.elapsed() >= Duration::from_millis(20));

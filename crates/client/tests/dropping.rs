@@ -35,7 +35,7 @@ fn producer_can_be_dropped_at_any_time_of_its_start() {
 }
 
 #[test]
-fn refused_record_can_be_sent_again_and_drop_reports_what_is_queued() {
+fn refused_record_can_be_resent_and_drop_reports_queued_ones() {
     let mut config = ottla::Config::new();
     config.set("bootstrap.servers", "127.0.0.1:1").unwrap();
     config.set("queue.buffering.max.messages", "1").unwrap();
@@ -82,7 +82,7 @@ fn producer_with_a_record_that_cannot_be_sent(timeout_ms: &str) -> (Producer, mp
 }
 
 #[test]
-fn drop_delivers_what_is_queued() {
+fn drop_delivers_queued_records() {
     let cluster = EmbeddedCluster::start(ClusterOptions::default()).unwrap();
     let mut config = Config::new();
     config.set("bootstrap.servers", &cluster.bootstrap_servers()).unwrap();

@@ -106,7 +106,7 @@ impl Condvar {
         guard.0 = Some(self.0.wait(locked).unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Like [`Condvar::wait`], for at most `timeout`. A timeout of zero is over at once.
+    /// Like [`Condvar::wait`], for at most `timeout`. A timeout of zero ends at once.
     pub fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, timeout: Duration) -> WaitTimeoutResult {
         if timeout.is_zero() {
             return WaitTimeoutResult(true);

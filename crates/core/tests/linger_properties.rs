@@ -88,7 +88,7 @@ fn of_two_names_for_the_same_the_last_one_counts_with_one_warning() {
 }
 
 #[test]
-fn an_old_linger_that_says_the_default_is_said_all_the_same() {
+fn explicit_default_of_an_old_linger_is_warned_of() {
     assert_eq!(settings(&[("linger.ms", "5")]).linger, Linger::Partition(ms(5)));
     assert_eq!(settings(&[("linger.ms", "5"), ("broker.linger.ms", "5")]).linger, Linger::Broker(ms(5)));
 }
@@ -158,7 +158,7 @@ fn a_linger_that_outlives_its_messages_is_refused_with_both_names() {
 }
 
 #[test]
-fn a_cap_beside_auto_is_kept_and_said_with_both_names() {
+fn cap_beside_auto_is_kept_and_warned_of() {
     for name in ["broker.batch.max.partitions", "produce.request.max.partitions", "broker.batch.max.bytes"] {
         let said = warnings(&[("broker.linger.ms", "auto"), (name, "100000")]);
         assert_eq!(said, [format!("`{name}` stays a hard limit beside `broker.linger.ms=auto`")]);

@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn resources_without_rules_are_open_only_if_the_option_says_so() {
+    fn resources_without_rules_are_open_only_by_option() {
         let mut authorizer = Authorizer::new([Acl::allow("alice", Read, Topic, "orders")]);
         assert!(!permits(&authorizer, "bob", Read, "other"));
         authorizer.allow_everyone_if_no_acl_found = true;

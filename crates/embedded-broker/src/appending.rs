@@ -106,7 +106,7 @@ impl Cluster {
         }
     }
 
-    /// Responds to one request whose wait is over; returns false if no request is ready.
+    /// Responds to one request whose wait has ended; returns false if no request is ready.
     pub(crate) fn finish_satisfied(&mut self) -> bool {
         let Some(waiter) = self.satisfied.pop_front() else { return false };
         match self.take_pending(waiter) {

@@ -112,7 +112,7 @@ pub struct ClusterOptions {
     /// The time from the end of a transaction to its markers in the partitions. Until then, the next transaction of the
     /// same producer gets CONCURRENT_TRANSACTIONS.
     pub transaction_marker_delay: Duration,
-    /// How long a leader keeps asking the coordinator about the first batch of a transaction while that returns
+    /// The time for which a leader keeps asking the coordinator about the first batch of a transaction while that returns
     /// CONCURRENT_TRANSACTIONS (`add.partitions.to.txn.retry.backoff.max.ms`), before it returns the error to the
     /// producer.
     pub transaction_retry_max: Duration,

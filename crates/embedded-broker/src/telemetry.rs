@@ -360,7 +360,7 @@ mod tests {
         telemetry.keep(push(MOST_BYTES));
         assert_eq!(telemetry.take_pushes().len(), 1);
         telemetry.keep(push(1));
-        assert_eq!(telemetry.pushes().count(), 1, "what was taken doesn't count any more");
+        assert_eq!(telemetry.pushes().count(), 1, "pushes that were taken are not counted");
     }
 
     #[test]

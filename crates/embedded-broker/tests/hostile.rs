@@ -85,7 +85,7 @@ fn connection_with_an_incomplete_frame_closes_after_the_client() {
     }
     assert!(
         eventually(|| open_connections(&cluster) == 0),
-        "{} connections of clients that are gone are open",
+        "{} connections of closed clients are still open",
         open_connections(&cluster)
     );
 }
@@ -104,7 +104,7 @@ fn connection_with_a_waiting_request_closes_after_the_client() {
     assert!(is_served(&cluster), "so that all of them are accepted");
     assert!(
         eventually(|| open_connections(&cluster) == 0),
-        "{} connections of clients that are gone are open",
+        "{} connections of closed clients are still open",
         open_connections(&cluster)
     );
 }
@@ -149,7 +149,7 @@ fn unfinished_frames_are_bounded_over_all_connections() {
             most = most.max(cluster.control(|control| control.queued_request_bytes()));
         }
     }
-    assert!(eventually(|| open_connections(&cluster) < 20), "somebody had to go");
+    assert!(eventually(|| open_connections(&cluster) < 20), "some connections are closed");
     assert!((MIB..=limit).contains(&most), "{most} bytes of unfinished frames were kept");
     assert!(is_served(&cluster), "others are still served");
     let records = Batch::of(1).value_size(MIB - 1000).build();

@@ -203,7 +203,7 @@ fn push_of_another_subscription_is_rejected_and_may_be_renewed_at_once() {
     let wrong = PushTelemetryRequest { subscription_id: now.subscription_id ^ 1, ..of(&now) };
     world.pass(INTERVAL);
     assert_eq!(push(&mut world, connection, wrong), ErrorCode::UNKNOWN_SUBSCRIPTION_ID);
-    assert_eq!(get(&mut world, connection, ID).error_code, ErrorCode::NONE, "before the interval is over");
+    assert_eq!(get(&mut world, connection, ID).error_code, ErrorCode::NONE, "before the interval has passed");
 }
 
 /// Corrupts a push, if requested with data that exceeds the size limit.
@@ -427,7 +427,7 @@ fn matching_subscriptions_are_merged_at_their_shortest_interval() {
     assert_eq!(subscribe("it", "c.", "5000", &about_it), (metrics(&["a.", "b.", "c."]), 5000));
     let others = ["client_id=te", "client_source_address=10\\.1\\.2\\.4", "client_source_port=4568"];
     for other in others {
-        assert_eq!(subscribe("other", "d.", "100", other).1, 5000, "{other} is somebody else");
+        assert_eq!(subscribe("other", "d.", "100", other).1, 5000, "{other} is another client");
     }
     let here = "client_source_address=10\\.1\\..*,client_source_port=4567";
     assert_eq!(subscribe("other", "*,d.", "100", here), (metrics(&["*"]), 100));

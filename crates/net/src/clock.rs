@@ -1,7 +1,7 @@
 //! The time: one reading of the monotonic clock gives both the machines' time and the record's timestamp.
 //!
 //! Reading the clock costs as much as encoding four small records, so a thread that sends many records in a row reads
-//! it once per microsecond. The processor's cycle counter shows when that microsecond is over.
+//! it once per microsecond. The processor's cycle counter shows when that microsecond has passed.
 
 use std::{
     cell::Cell,

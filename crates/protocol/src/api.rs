@@ -33,7 +33,7 @@ impl ApiKey {
         self.facts().served.clone()
     }
 
-    /// Whether `version` has compact lengths and tagged fields.
+    /// Returns whether `version` has compact lengths and tagged fields.
     pub fn is_flexible(self, version: i16) -> bool {
         version >= self.facts().flexible_from
     }

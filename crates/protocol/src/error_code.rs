@@ -52,7 +52,7 @@ impl ErrorCode {
         self.facts().is_some_and(|facts| facts.retriable)
     }
 
-    /// Whether the code indicates that the client's metadata is out of date.
+    /// Returns whether the code indicates that the client's metadata is out of date.
     pub fn invalidates_metadata(self) -> bool {
         self.facts().is_some_and(|facts| facts.invalidates_metadata)
     }

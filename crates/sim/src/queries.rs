@@ -307,6 +307,6 @@ mod tests {
         assert_eq!(first.contradiction(Some(now), Some(3)), None);
         assert!([2, 4, 7].into_iter().all(|offset| first.contradiction(Some(now), Some(offset)).is_some()));
         assert_eq!(first.contradiction(Some(Bounds { changes: 2, ..now }), Some(0)), None, "it was changed");
-        assert_eq!(first.contradiction(None, Some(0)), None, "the topic is gone");
+        assert_eq!(first.contradiction(None, Some(0)), None, "the topic was deleted");
     }
 }

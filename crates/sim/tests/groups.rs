@@ -81,7 +81,7 @@ fn target_may_change_with_every_heartbeat() {
 }
 
 #[test]
-fn application_may_answer_before_and_after_the_rebalance_timeout() {
+fn application_may_respond_before_and_after_the_rebalance_timeout() {
     schedule("callback-slow");
 }
 
@@ -116,7 +116,7 @@ fn members_of_other_clients_share_a_group_with_ours() {
 }
 
 #[test]
-fn static_leader_that_returns_finds_partitions_of_nobody() {
+fn returning_static_leader_finds_unassigned_partitions() {
     schedule("static-return");
 }
 

@@ -1,5 +1,5 @@
-/* Administration of groups: what is refused, what an empty group, a simple group and a live member look like, and offsets that
- * are listed, altered and deleted. */
+/* Administration of groups: refused calls, descriptions of an empty group, a simple group and a live member, and
+ * offsets that are listed, altered and deleted. */
 #include "side_by_side.h"
 
 typedef rd_kafka_topic_partition_list_t list_t;

@@ -1,4 +1,5 @@
-/* Members of both group protocols on brokers: the rebalance callback, wrong answers, patterns, static members, commits. */
+/* Members of both group protocols on brokers: the rebalance callback, wrong responses to it, patterns, static
+ * members, commits. */
 #include "side_by_side.h"
 
 #define PARTITIONS 2
@@ -155,7 +156,7 @@ static void close_member(struct member *member) {
         rd_kafka_destroy(member->rk);
 }
 
-/* One member from its first subscription to its end, with wrong answers first. */
+/* One member from its first subscription to its end, with wrong responses first. */
 static void life(const char *name, const char *value) {
         const char *topic = own("t");
         rd_kafka_topic_partition_list_t *list;
@@ -275,7 +276,7 @@ BROKER_CASE(bad_patterns_with_the_consumer_protocol) {
         create(own("t"));
         begin(&one, "one", conf_with("group.protocol", "consumer"));
         subscribe(&one, "^t[", NULL);
-        /* Libraries that search in C allow what RE2 does not. */
+        /* Libraries that search in C accept patterns that RE2 refuses. */
         if (!subscribe(&one, "^(a)\\1", NULL))
                 UNTIL(rd_kafka_fatal_error(one.rk, text, sizeof(text)), turn(&one));
         say("fatal %s", err(rd_kafka_fatal_error(one.rk, text, sizeof(text))));

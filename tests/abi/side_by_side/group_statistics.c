@@ -13,7 +13,7 @@ struct member {
         rd_kafka_t *rk;
         rd_kafka_queue_t *queue;
         char *statistics;
-        /* The rebalance event that waits for its answer. */
+        /* The rebalance event that waits for its response. */
         rd_kafka_event_t *asked;
         int records;
         int statistics_seen;
@@ -198,7 +198,7 @@ static void close_member(struct member *member) {
         free(member->statistics);
 }
 
-/* The states of a member from its creation to its end, with each answer delayed. */
+/* The states of a member from its creation to its end, with each response delayed. */
 static void life_of_a_member(const char *name, const char *value, const char *topic) {
         struct member member = member_with(name, value, "true");
         say_group("created", &member);
@@ -256,7 +256,7 @@ static void both(struct member *one, struct member *other) {
         turn(other);
 }
 
-/* A second member joins, and the first one answers late. */
+/* A second member joins, and the first one responds late. */
 static void second_member(const char *name, const char *value, const char *topic) {
         struct member one = member_with(name, value, "true"), other;
         subscribe(&one, topic);
@@ -285,7 +285,7 @@ BROKER_CASE(second_member_with_range_on_brokers) {
         second_member("partition.assignment.strategy", "range", own("t"));
 }
 
-/* What a member stores, commits and reads, and what the next member finds. */
+/* The offsets that a member stores, commits and reads, and those that the next member finds. */
 static void offsets(const char *name, const char *value, const char *topic) {
         struct member member = member_with(name, value, "true");
         fill(topic, 0, 10);

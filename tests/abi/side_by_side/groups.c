@@ -1,5 +1,5 @@
-/* Members of groups: what is refused, what the rebalance callback and event show, the answers, and the end. Each library uses
- * its own mock cluster. */
+/* Members of groups: refused calls, the content of the rebalance callback and event, the responses, and the end.
+ * Each library uses its own mock cluster. */
 #include "side_by_side.h"
 
 #define PARTITIONS 3

@@ -1,5 +1,5 @@
-/* Transactional producers: the five calls in right and wrong states, what producing reports, the errors that brokers answer, and
- * the properties that belong together. The errors come from each library's own mock cluster. */
+/* Transactional producers: the five calls in right and wrong states, the results of producing, errors in brokers'
+ * responses, and properties that depend on each other. The errors come from each library's own mock cluster. */
 #include "side_by_side.h"
 
 static rd_kafka_t *host;
@@ -374,8 +374,8 @@ BROKER_CASE(destroyed_inside_a_transaction) {
 
 /* ---- Errors of brokers, from each library's mock cluster ---- */
 
-/* The error is answered `times` times to requests of `api`; a transaction with a record and an offset is tried, and, after an
- * error, aborted and tried again. */
+/* `times` requests of `api` get the error; a transaction with a record and an offset is attempted, and, after an
+ * error, aborted and attempted again. */
 static void with_errors(rd_kafka_mock_cluster_t *cluster, const char *id, int16_t api, rd_kafka_resp_err_t code, int times) {
         rd_kafka_resp_err_t codes[8];
         rd_kafka_t *rk = transactional(getenv("SBS_BOOTSTRAP"), id);

@@ -55,7 +55,7 @@ struct Subject<'a> {
     is_inner: bool,
 }
 
-/// Whether a type owns its contents, or borrows from the received bytes.
+/// The ownership of a type: it owns its contents, or borrows from the received bytes.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
     Owned,

@@ -3,7 +3,7 @@
 use super::{Found, Source};
 
 /// Words and phrases that no comment uses. A standard term says the same at first reading.
-const PHRASES: [&str; 59] = [
+const PHRASES: [&str; 75] = [
     "anew",
     "made again",
     "is told",
@@ -63,11 +63,42 @@ const PHRASES: [&str; 59] = [
     "from time to time",
     "on the spot",
     "to be had",
+    "sees to it",
+    "writes down",
+    "goes on",
+    "whom",
+    "graves",
+    "bury",
+    "witness",
+    "chronicle",
+    "of its own accord",
+    "has become of",
+    "away with",
+    "for want of",
+    "in vain",
+    "hands out",
+    "is over",
+    "are over",
 ];
 
 /// How a comment doesn't begin: a riddle that the rest of the sentence solves.
-const BEGINNINGS: [&str; 8] =
-    ["Who ", "Whoever ", "Whose ", "Whatever ", "What ", "So many ", "So long ", "Such a "];
+const BEGINNINGS: [&str; 15] = [
+    "Who ",
+    "Whoever ",
+    "Whose ",
+    "Whatever ",
+    "What ",
+    "So many ",
+    "So long ",
+    "Such a ",
+    "Whether ",
+    "Where ",
+    "Why ",
+    "How many ",
+    "How long ",
+    "Those of ",
+    "That ",
+];
 
 /// The fewest words of a comment that counts.
 const FEWEST_WORDS: usize = 8;

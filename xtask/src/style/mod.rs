@@ -60,7 +60,7 @@ pub const MEASURES: [Measure; 10] = [
     Measure {
         name: "riddles",
         what: "comments of eight words and more that match a pattern of the word list, in percent",
-        limit: 0.5,
+        limit: 0.25,
         reads: Reads::Sources,
         run: language::riddles,
     },

@@ -11,7 +11,7 @@ use peer::Job;
 
 use crate::{A_WHILE, VERSION, config};
 
-/// The time that idle connections are left alone before their memory is read.
+/// The time that idle connections stay unused before their memory is read.
 const IDLE: Duration = Duration::from_secs(3);
 
 /// Creates the topic, with a replica per partition.

@@ -118,7 +118,7 @@ impl AppTransport {
             callback(node.as_ptr(), service.as_ptr(), &raw const hints, &raw mut list, opaque)
         })?;
         if self.gate.is_given_up() {
-            return Err(failed("resolve_cb", "returned when its client was gone"));
+            return Err(failed("resolve_cb", "returned after its client was destroyed"));
         }
         if result != 0 {
             let why = if result == libc::EAI_SYSTEM { errno.to_string() } else { gai_text(result) };

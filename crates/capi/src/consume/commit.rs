@@ -253,7 +253,7 @@ impl Client {
     }
 }
 
-/// Returns the code for the error of a commit. A commit that was not sent because its generation is over has the code
+/// Returns the code for the error of a commit. A commit that was not sent because its generation has ended has the code
 /// with which the coordinator would refuse it.
 fn code_of_commit(error: &Error) -> RespErr {
     if error.kind() == ErrorKind::State { code::ILLEGAL_GENERATION } else { code_of(error) }

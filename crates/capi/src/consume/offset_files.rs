@@ -52,7 +52,7 @@ impl Client {
         }
         let known = known.unwrap_or_else(|error| {
             let text = format!(
-                "{} [{partition}]: offset file {} can't be used: {error}; `auto.offset.reset` says where to begin",
+                "{} [{partition}]: offset file {} can't be used: {error}; `auto.offset.reset` determines the start",
                 topic.name(),
                 path.display()
             );

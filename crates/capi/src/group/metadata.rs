@@ -215,7 +215,8 @@ export!(
         size: usize,
     ) -> *mut ErrorObject {
         if cgmdp.is_null() {
-            return ErrorObject::new(code::_INVALID_ARG, "reading needs a place for the result").into_raw();
+            return ErrorObject::new(code::_INVALID_ARG, "`cgmdp` is NULL; pass an address for the result")
+                .into_raw();
         }
         // SAFETY: the header demands NULL or `size` bytes, and a writable address.
         unsafe {

@@ -89,7 +89,7 @@ impl MockCluster {
         let _ = self.embedded.watch(Box::new(move |traffic, peer| {
             log.debug_of(Contexts::MOCK, c"MOCK", "mock", || {
                 let Traffic { broker, api, version, is_response, .. } = traffic;
-                let peer = peer.map_or_else(|| "a client that is gone".to_owned(), |peer| peer.to_string());
+                let peer = peer.map_or_else(|| "a closed connection".to_owned(), |peer| peer.to_string());
                 let api = api.name();
                 match is_response {
                     false => format!("Broker {broker}: Received {api}RequestV{version} from {peer}"),

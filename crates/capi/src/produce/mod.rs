@@ -529,7 +529,7 @@ unsafe fn produce_arguments(rk: *const Client, arguments: &[rd_kafka_vu_t]) -> R
                         ));
                     }
                     if !u.headers.is_null() && handle(u.headers.cast_const()).is_none() {
-                        return Err(invalid("the headers are gone, or another message's"));
+                        return Err(invalid("the headers are destroyed, or belong to another message"));
                     }
                     message.headers = u.headers;
                 }

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn small_payloads_carry_what_fits() {
+    fn small_payloads_carry_the_metrics_that_fit() {
         let mut payloads = Payloads::random(2);
         let numbering = payloads.numbering();
         assert!(numbering.distinguishes(100) && !numbering.distinguishes(101));

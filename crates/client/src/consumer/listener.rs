@@ -42,10 +42,10 @@ impl Consumer {
     /// Calls `listener` for each change of the assignment, as an alternative to [`Consumer::rebalances`].
     ///
     /// The functions run inside [`Consumer::poll`], [`Consumer::next`] and the other calls and futures that wait for
-    /// records, and inside [`Consumer::unsubscribe`] and [`Consumer::close`], on the thread of the call. They may call the
-    /// consumer; calls that would wait for the next rebalance return without records. A change that no poll has
-    /// delivered when its deadline is over, half of `max.poll.interval.ms`, takes effect without the listener. Another
-    /// listener replaces this one.
+    /// records, and inside [`Consumer::unsubscribe`] and [`Consumer::close`], on the thread of the call. They may call
+    /// the consumer; calls that would wait for the next rebalance return without records. A change that no poll has
+    /// delivered when its deadline has passed, half of `max.poll.interval.ms`, takes effect without the listener.
+    /// Another listener replaces this one.
     pub fn set_rebalance_listener(&self, listener: impl RebalanceListener + 'static) {
         let subscription = &self.inner.subscription;
         subscription.questions().set_listener(Box::new(listener));

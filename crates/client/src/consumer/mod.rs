@@ -189,7 +189,7 @@ impl Consumer {
 
     /// Reads the files of certificates and keys (`ssl.*.location`) again. New connections use them; open ones stay. The
     /// client also does so by itself when the files change (`ssl.reload.interval.ms`). Error: what is wrong with which
-    /// property; then the client goes on with what it has.
+    /// property; then the client keeps its current ones.
     pub fn reload_credentials(&self) -> Result<()> {
         self.inner.client.reload_credentials()
     }

@@ -33,7 +33,7 @@ pub struct RecordMetadata {
     pub offset: Option<i64>,
     /// The broker's timestamp in milliseconds since 1970, if the topic has `message.timestamp.type=LogAppendTime`.
     pub log_append_time: Option<i64>,
-    /// Whether the record is in the log: [`PersistenceStatus::PossiblyPersisted`] with `acks=0`.
+    /// Returns whether the record is in the log: [`PersistenceStatus::PossiblyPersisted`] with `acks=0`.
     pub status: PersistenceStatus,
 }
 

@@ -65,8 +65,8 @@ impl ShareConsumer {
     }
 
     /// Sends the acknowledgements so far, and returns acquired records as soon as there are some; none when there are
-    /// outcomes of acknowledgements or events, or after `timeout`. `continues` is true if the call goes on with an
-    /// earlier poll.
+    /// outcomes of acknowledgements or events, or after `timeout`. `continues` is true if the call continues an earlier
+    /// poll.
     #[doc(hidden)]
     pub fn poll_acquired(&self, timeout: Duration, continues: bool) -> Result<Vec<Arc<AcquiredRecords>>> {
         if !continues {

@@ -128,7 +128,7 @@ fn invalid_response_is_retried_a_few_times_with_growing_backoff() {
 }
 
 #[test]
-fn what_the_controller_did_not_do_is_asked_of_the_next_one() {
+fn unfinished_work_goes_to_the_next_controller() {
     let mut calls = calls();
     let waiting = create(&mut calls, &["a", "b"], Duration::from_secs(10));
     let sent = requests(&mut calls, START, 5);
@@ -153,7 +153,7 @@ fn what_the_controller_did_not_do_is_asked_of_the_next_one() {
 }
 
 #[test]
-fn a_call_ends_at_its_deadline_with_what_went_wrong_last() {
+fn call_ends_at_its_deadline_with_the_last_error() {
     let mut calls = calls();
     let waiting = create(&mut calls, &["a"], Duration::from_secs(1));
     let sent = requests(&mut calls, START, 5);

@@ -11,7 +11,7 @@
 //! # Pitfalls
 //!
 //! - The announced length of a frame allocates nothing; the buffer grows with the bytes that arrive
-//!   (`an_announced_length_allocates_nothing_by_itself`).
+//!   (`announced_length_allocates_nothing`).
 //! - The reader recognises an HTTP or TLS server by its first bytes, and the error names it
 //!   (`http_tls_and_absurd_lengths_are_distinguished`).
 
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn an_announced_length_allocates_nothing_by_itself() {
+    fn announced_length_allocates_nothing() {
         let mut reader = reader();
         assert!(feed(&mut reader, &999_999i32.to_be_bytes()).is_empty());
         assert!(reader.space().len() <= STAGING_BYTES);

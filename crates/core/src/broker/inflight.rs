@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn writing_stops_and_goes_on_at_any_byte() {
+    fn writing_resumes_at_any_byte() {
         let mut requests = InFlights::default();
         for id in 1..=3 {
             requests.push(request(id, 10, true));

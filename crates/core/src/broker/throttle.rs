@@ -1,13 +1,13 @@
 //! The throttle time of a broker (KIP-219).
 //!
 //! Since KIP-219 a broker responds immediately, and neither reads from the connection nor responds on it until the
-//! throttle time is over; the client must not send any request meanwhile. Older brokers delayed the response instead: a
-//! throttle time in an older version is already over.
+//! throttle time has passed; the client must not send any request meanwhile. Older brokers delayed the response
+//! instead: a throttle time in an older version is already over.
 //!
 //! # Pitfalls
 //!
 //! - A throttle time holds for the connection and for any request that follows. Before KIP-219 the broker has already
-//!   waited when it responds (`after_throttled_metadata_nothing_is_produced_before_the_time_is_over`).
+//!   waited when it responds (`throttled_metadata_delays_produce_requests`).
 
 use std::time::Duration;
 

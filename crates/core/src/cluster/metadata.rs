@@ -566,7 +566,7 @@ mod tests {
     }
 
     #[test]
-    fn without_ids_a_topic_that_was_gone_and_starts_again_is_another_one() {
+    fn topic_that_returns_without_an_id_counts_as_recreated() {
         let mut metadata = Metadata::default();
         metadata.apply(&topic_response(0, 7, 3));
         assert!(metadata.apply(&topic_response(0, 2, 3)).recreated.is_empty(), "older, that is all");

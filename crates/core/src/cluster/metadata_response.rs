@@ -6,7 +6,7 @@
 //!   that it sends to (`describing_a_topic_through_a_producer_creates_none`).
 //! - The response to a request for all topics reports no missing topics, as one by name does, and the request creates
 //!   none. Only the periodic refresh and subscriptions to patterns send it
-//!   (`a_topic_in_use_that_all_topics_of_the_cluster_do_not_include_is_gone`).
+//!   (`used_topic_missing_from_all_topics_counts_as_deleted`).
 
 use std::sync::Arc;
 

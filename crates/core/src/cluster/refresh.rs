@@ -190,7 +190,7 @@ mod tests {
 
     /// The state of a request in flight, and the action after its response.
     #[test]
-    fn what_follows_a_response_depends_on_what_was_asked_meanwhile() {
+    fn refresh_after_a_response_depends_on_newer_requests() {
         type Asked = fn(&mut Refresh);
         let (nothing, soon): (Asked, Asked) = (|_| {}, |refresh| refresh.soon(NOW));
         let at_once: Asked = |refresh| assert!(!refresh.now(), "the request in flight is shared");

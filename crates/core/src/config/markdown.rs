@@ -103,7 +103,7 @@ mod tests {
 
     /// `OTTLA_WRITE_DOCS=1 cargo test -p ottla-core configuration_md` writes the file instead of comparing it.
     #[test]
-    fn configuration_md_is_what_the_table_says() {
+    fn configuration_md_matches_the_table() {
         if std::env::var_os("OTTLA_WRITE_DOCS").is_some() {
             std::fs::write(FILE, markdown()).unwrap();
         }

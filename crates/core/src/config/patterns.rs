@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_is_found_anywhere_in_a_name_unless_it_says_where() {
+    fn pattern_matches_anywhere_unless_anchored() {
         let patterns = TopicPatterns::parse("^hidden,secret$,b.g").unwrap();
         let names = ["hidden", "hidden-1", "not-hidden", "a.secret", "secret.a", "xbigx", "Hidden"];
         let matching: Vec<_> = names.into_iter().filter(|name| patterns.matches(name)).collect();
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_regular_expression_is_named() {
+    fn invalid_regular_expression_is_named() {
         for bad in ["[", "a,(", "*", "a\\,b"] {
             let error = TopicPatterns::parse(bad).unwrap_err().to_string();
             let pattern = bad.rsplit(',').find(|part| Regex::new(part).is_err()).unwrap();

@@ -41,7 +41,7 @@ pub struct Entry {
     pub scope: Scope,
     /// The value.
     pub value: String,
-    /// Whether the property was set, even if to its default.
+    /// True if the property was set, even if to its default.
     pub is_modified: bool,
 }
 
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn the_two_profiles_differ_in_what_is_safe() {
+    fn profiles_differ_only_in_safe_properties() {
         let (rust, c) = (RawConfig::new(Profile::Rust), RawConfig::new(Profile::Librdkafka));
         assert_eq!(rust.get("enable.idempotence").unwrap(), "true");
         assert_eq!(c.get("enable.idempotence").unwrap(), "false");
@@ -430,7 +430,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_what_would_be_right() {
+    fn errors_name_the_valid_values() {
         assert_eq!(error("lingr.ms", "5"), "there is no property `lingr.ms`; did you mean `linger.ms`?");
         assert_eq!(error("linger.ms", "900001"), "`linger.ms` is 900001, but must be in 0 .. 900000");
         assert_eq!(error("linger.ms", "NaN"), "`linger.ms` is NaN, but must be in 0 .. 900000");

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_server_is_an_error_with_the_entry_in_it() {
+    fn invalid_bootstrap_entry_is_named_in_the_error() {
         for entry in [
             ":9092",
             "host:",

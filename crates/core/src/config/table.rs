@@ -17,7 +17,7 @@ mod ottla;
 pub struct Property {
     /// The name, exactly as it is written in a configuration.
     pub name: &'static str,
-    /// Whether it belongs to the client or to a topic.
+    /// The scope: the client or a topic.
     pub scope: Scope,
     /// The kind of client that uses it.
     pub side: Side,
@@ -43,7 +43,7 @@ pub struct Property {
     pub doc: &'static str,
 }
 
-/// Whether a property belongs to the client or to a topic.
+/// The scope of a property: the client or a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// One value for the whole client.
@@ -83,7 +83,7 @@ pub enum Kind {
         min: f64,
         /// The largest value.
         max: f64,
-        /// Whether the word `auto` is permitted instead of a number.
+        /// True if the word `auto` is permitted instead of a number.
         auto: bool,
     },
     /// One of these words.

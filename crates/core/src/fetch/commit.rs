@@ -6,7 +6,7 @@
 //! # Pitfalls
 //!
 //! - A partition that was given up in between must not fail the commits of the others
-//!   (`commit_of_a_partition_that_was_given_up_does_not_fail_the_others`).
+//!   (`commit_of_a_revoked_partition_does_not_fail_the_others`).
 //! - An offset belongs to the topic that existed when the commit was made. If the topic was recreated meanwhile, the offset
 //!   must not be committed for the new one, whatever the versions of the broker
 //!   (`commit_is_refused_for_a_topic_that_was_recreated`).
@@ -78,7 +78,7 @@ pub(super) enum Progress {
     Coordinator(ErrorCode),
     /// The coordinator does not know a topic ID: send the open offsets again when newer metadata is known.
     UnknownId,
-    /// The generation or member epoch is over: send the open offsets again in a later one.
+    /// The generation or member epoch has ended: send the open offsets again in a later one.
     Stale(ErrorCode),
 }
 

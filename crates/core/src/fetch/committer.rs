@@ -51,14 +51,14 @@ pub type HeldSince = Arc<BTreeMap<TopicPartition, Generation>>;
 pub enum Held {
     /// None: an eager member gives all partitions up before it joins.
     Nothing,
-    /// Those of a cooperative member of the classic protocol.
+    /// Commits of a cooperative member of the classic protocol.
     Cooperative {
         /// The partitions.
         since: HeldSince,
         /// False from the JoinGroup request until the member has the assignment of the next generation.
         is_settled: bool,
     },
-    /// Those of a member of the consumer protocol, whose generation is the member epoch (KIP-1251).
+    /// Commits of a member of the consumer protocol, whose generation is the member epoch (KIP-1251).
     Consumer(HeldSince),
 }
 

@@ -81,6 +81,6 @@ pub(super) struct CallTerms {
     pub(super) deadline: Instant,
     /// The identity under which the commit was made.
     pub(super) committer: Committer,
-    /// The refusal of the commit in a generation or member epoch that is over: it is repeated in a later one.
+    /// The refusal of the commit in a generation or member epoch that has ended: it is repeated in a later one.
     pub(super) stale: Option<Error>,
 }

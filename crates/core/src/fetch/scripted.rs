@@ -336,7 +336,7 @@ fn paused_records_are_kept_and_come_first_after_resume() {
 }
 
 #[test]
-fn fetching_stops_at_the_limit_and_goes_on_when_half_is_consumed() {
+fn fetching_pauses_at_the_limit_and_resumes_at_half() {
     let prefetch = PrefetchLimits { messages: 10, bytes: 1 << 20 };
     let mut script = Script::new(18, ConsumerSettings { prefetch, ..ConsumerSettings::default() });
     script.adopt(0, 0);

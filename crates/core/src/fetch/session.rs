@@ -5,7 +5,7 @@
 //!
 //! - A fetch session that is given up while a Fetch is in flight must not be resumed by its response: the broker would
 //!   keep responding for partitions that were removed
-//!   (`a_session_that_was_given_up_while_the_broker_was_asked_is_not_taken_up`).
+//!   (`session_closed_during_a_request_is_not_resumed`).
 
 use ottla_protocol::{error_code::ErrorCode, uuid::Uuid, vocabulary::TopicPartition};
 
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_was_given_up_while_the_broker_was_asked_is_not_taken_up() {
+    fn session_closed_during_a_request_is_not_resumed() {
         let mut session = FetchSession::default();
         session.note_asked();
         session.restart();
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broker_without_room_for_sessions_is_asked_for_everything_each_time() {
+    fn broker_without_session_cache_room_gets_full_fetches() {
         let mut session = FetchSession::default();
         let before = session.generation();
         session.handle_response(ErrorCode::NONE, 0);

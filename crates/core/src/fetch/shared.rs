@@ -160,7 +160,7 @@ impl ConsumerShared {
         Ok(())
     }
 
-    /// Stores an offset of an assignment, unless the assignment is over.
+    /// Stores an offset of an assignment, unless the assignment has ended.
     pub(crate) fn store_finished(
         &self,
         handle: &Arc<PartitionHandle>,

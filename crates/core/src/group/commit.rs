@@ -40,7 +40,7 @@ impl CommitInFlight {
         &self.offsets
     }
 
-    /// Returns the outcome, if it is known or the wait for it is over.
+    /// Returns the outcome, if it is known or the wait for it has ended.
     pub(super) fn outcome(&self, now: Instant) -> Option<CommitResult> {
         let late =
             || Err(Error::new(ErrorKind::TimedOut, "the commit's outcome did not become known in time"));
@@ -116,7 +116,7 @@ pub(super) fn is_about_membership(error: &Error) -> bool {
 }
 
 impl Group {
-    /// Commits the offsets of delivered records, if the interval is over.
+    /// Commits the offsets of delivered records, if the interval has passed.
     pub(super) fn commit_if_due(&mut self, now: Instant) {
         if let Some(outcome) = self.auto_commit.in_flight.as_ref().and_then(|commit| commit.outcome(now))
             && let Some(commit) = self.auto_commit.in_flight.take()

@@ -39,7 +39,7 @@
 //!   ID while the group is empty (`subscribed_consumer_outside_its_group_commits_nothing`).
 //! - In the consumer protocol, a commit may be repeated in a newer member epoch, but only while the member has held the
 //!   partition since the epoch in which the commit was made
-//!   (`stale_commit_is_not_repeated_for_a_partition_that_was_given_up`).
+//!   (`stale_commit_is_not_repeated_for_a_revoked_partition`).
 //! - Only the leader needs the topics of the other members, but it needs them as much as its own: partitions that are
 //!   added to them must be assigned (`leader_joins_again_when_a_topic_of_another_member_grows`).
 
@@ -121,7 +121,7 @@ pub enum GroupCommand {
     Close(Completion<()>),
     /// The application called one of the assign functions, or answered a rebalance event.
     Answer(RebalanceAnswer),
-    /// The application polls again after the member left for want of polls.
+    /// The application polls again after the member left because of missing polls.
     Polled,
 }
 

@@ -6,8 +6,8 @@
 //!    └── unsubscribe        └────────────────────────── poll, subscribe ────────────────────────────┘
 //! ```
 //!
-//! The watch wakes up when half of the interval of the last known poll is over, and only then looks for later polls. Heartbeats
-//! do so, too, so that an idle member does not wake up for it.
+//! The watch wakes up when half of the interval of the last known poll has passed, and only then looks for later polls.
+//! Heartbeats do so, too, so that an idle member does not wake up for it.
 //!
 //! # Pitfalls
 //!
@@ -32,7 +32,7 @@ enum State {
     #[default]
     Off,
     Watching(Watching),
-    /// The interval is over; the member has left its group.
+    /// The interval has passed; the member has left its group.
     Expired,
 }
 
@@ -52,9 +52,9 @@ const WARNINGS: [u32; 2] = [50, 80];
 /// The result of a check.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Overdue {
-    /// A large part of the interval is over since the last poll, which was this long ago.
+    /// A large part of the interval has passed since the last poll, which was this long ago.
     Soon(Duration),
-    /// The interval is over since the last poll.
+    /// The interval has passed since the last poll.
     Exceeded,
 }
 
@@ -69,7 +69,7 @@ impl PollWatch {
         self.state = State::Off;
     }
 
-    /// Returns true if the interval is over and the application has not polled since.
+    /// Returns true if the interval has passed and the application has not polled since.
     pub(super) const fn is_expired(&self) -> bool {
         matches!(self.state, State::Expired)
     }
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn poll_begins_the_interval_anew() {
+    fn poll_restarts_the_interval() {
         let mut watch = PollWatch::default();
         watch.start(at(100), 0);
         assert_eq!(watch.check(at(105), LIMIT), Some(Overdue::Soon(Duration::from_secs(5))));

@@ -473,7 +473,8 @@ impl Group {
         self.commit(now, offsets, then);
     }
 
-    /// Commits offsets, and goes on when this commit and all earlier ones have an outcome. Without offsets it only waits.
+    /// Commits offsets, and continues when this commit and all earlier ones have an outcome. Without offsets it only
+    /// waits.
     fn commit(&mut self, now: Instant, offsets: Vec<GroupOffset>, then: Then) {
         // The commit belongs to the member of this generation, even if it leaves next.
         self.update_committer();

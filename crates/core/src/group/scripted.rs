@@ -275,7 +275,7 @@ fn interest(group: &Group) -> BTreeSet<Arc<str>> {
 }
 
 #[test]
-fn member_fetches_what_it_is_assigned() {
+fn member_fetches_its_assigned_partitions() {
     let mut script = Script::stable();
     let expected = ["commit as Outside", "commit as 1", "start [t [0], t [1]]"];
     assert_eq!(script.take_fetch(), expected);
@@ -342,7 +342,7 @@ fn revoked_partitions_are_committed_before_the_member_joins_again() {
 }
 
 #[test]
-fn commit_without_an_outcome_does_not_stop_a_rebalance_for_ever() {
+fn commit_without_an_outcome_delays_a_rebalance_for_a_bounded_time() {
     let mut script = Script::stable();
     script.consume(0, 1);
     script.beat(ErrorCode::REBALANCE_IN_PROGRESS);
@@ -484,7 +484,7 @@ fn leaving_aborts_commits_and_sends_leave_group() {
 }
 
 #[test]
-fn leaving_ends_although_nobody_responds() {
+fn leaving_ends_without_a_response() {
     let mut script = Script::stable();
     script.consume(0, 3);
     let (done, waiting) = completion();
@@ -635,7 +635,7 @@ fn cooperative_member_keeps_its_partitions_while_it_joins() {
 }
 
 #[test]
-fn cooperative_member_gives_up_only_what_moves_and_joins_again() {
+fn cooperative_member_revokes_only_moving_partitions_and_rejoins() {
     let mut script = Script::cooperative();
     script.consume(1, 5);
     script.beat(ErrorCode::REBALANCE_IN_PROGRESS);

@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn classic_member_consumes_what_matches_and_what_is_named() {
+    fn classic_member_consumes_matching_and_named_topics() {
         let subscription = parse(&["^a", "^c$", "z"]);
         let mut matched = MatchedTopics::default();
         matched.update(&subscription, &names(&["a", "ab", "ba", "c", "cc", "y"]));

@@ -79,7 +79,7 @@ fn late_record_of_a_batch_gets_its_report() {
 
 /// Detects a `push` that takes the wakers before it appends the event.
 #[test]
-fn an_event_wakes_who_looked_for_one_and_registered() {
+fn event_wakes_registered_waiter() {
     model(|| {
         let events = Arc::new(EventQueue::default());
         let reporter = {

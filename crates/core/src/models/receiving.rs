@@ -60,7 +60,7 @@ impl Consumer {
 
 /// Detects a `register` that does not check for new records, and a `push` that takes the wakers before it appends.
 #[test]
-fn what_is_fetched_wakes_who_polls() {
+fn fetched_records_wake_polling_threads() {
     model(|| {
         let consumer = consumer();
         let fetcher = {
@@ -77,7 +77,7 @@ fn what_is_fetched_wakes_who_polls() {
 
 /// Detects a `close` that sets the flag after waking, and a `register` that does not check whether the queue is closed.
 #[test]
-fn closing_wakes_who_polls() {
+fn closing_wakes_polling_threads() {
     model(|| {
         let consumer = consumer();
         let poller = {
@@ -157,7 +157,7 @@ fn nothing_from_before_a_seek_comes_after_it_and_the_position_stands() {
 
 /// Detects a pause that is set outside of the queue's lock, and a `resume` that wakes no thread.
 #[test]
-fn what_comes_while_paused_comes_out_after_resuming() {
+fn records_produced_while_paused_are_sent_after_resuming() {
     model(|| {
         let consumer = consumer();
         let handles = [Arc::clone(&consumer.handle)];

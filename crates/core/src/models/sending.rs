@@ -275,7 +275,7 @@ fn a_send_while_the_producer_closes_is_refused_or_reported() {
     });
 }
 
-/// Detects closing code that hands out the waiting records and still accepts later ones, which then never get a report.
+/// Detects closing code that returns the waiting records and still accepts later ones, which then never get a report.
 /// Detects a send that does not check under the lock whether a transaction is open.
 #[test]
 fn record_sent_while_a_transaction_ends_is_in_it_or_refused() {
@@ -371,7 +371,7 @@ fn records_that_waited_for_the_topic_come_before_those_that_did_not() {
 
 /// Detects a `set` that changes the ID before the version, and a `get` that does not check the version again.
 #[test]
-fn nobody_sees_the_id_of_one_identity_with_the_epoch_of_another() {
+fn identity_is_never_seen_with_the_epoch_of_another() {
     model(|| {
         let identity = Arc::new(SharedIdentity::default());
         let (one, two) = (ProducerIdentity { id: 1, epoch: 1 }, ProducerIdentity { id: 2, epoch: 2 });

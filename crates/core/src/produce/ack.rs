@@ -62,7 +62,7 @@ pub fn is_congested(response: &ProduceResponseView<'_>) -> bool {
         || partitions.any(|partition| matches!(judge(partition.error_code, 1), Verdict::Retry))
 }
 
-/// Whether a batch may be in the log, according to its attempts. The variants are ordered by doubt: a batch has the
+/// The doubt whether a batch is in the log, according to its attempts. The variants are ordered by doubt: a batch has the
 /// highest of all its attempts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Written {

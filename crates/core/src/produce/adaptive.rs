@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_full_window_held_back_does_not_leave_in_one_go() {
+    fn records_behind_a_full_window_leave_gradually() {
         let mut adaptive = Adaptive::new(5);
         adaptive.record_response(at(0), 1, 50 * MS, 1000, Outcome::Good);
         (0..5).for_each(|_| adaptive.sent(at(100)));

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_release_wakes_who_registered() {
+    fn release_wakes_registered_waiter() {
         use std::{sync::Arc, task::Wake};
         #[derive(Default)]
         struct Flag(AtomicBool);

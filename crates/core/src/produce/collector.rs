@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_while_the_owner_looked_at_the_clock_goes_along() {
+    fn records_that_arrive_during_a_clock_reading_are_sent_along() {
         let mut collector = Collector::new(Linger::Broker(Duration::from_secs(60)), Some(2), 5);
         collector.add(0, at(10), false);
         collector.add(1, at(12), false);
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_not_go_stays_due_and_oldest() {
+    fn unsent_partition_stays_due_and_oldest() {
         let mut collector = broker_linger(5);
         collector.add(0, at(10), false);
         collector.add(1, at(12), false);

@@ -63,7 +63,7 @@ mod tests {
     use crate::rng::Rng;
 
     #[test]
-    fn it_holds_what_a_sorted_set_holds() {
+    fn it_agrees_with_a_sorted_set() {
         let mut rng = Rng::from_seed(1);
         let (mut queue, mut set) = (DueQueue::default(), BTreeSet::new());
         for _ in 0..20_000 {

@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_goes_in_the_applications_order_in_full_batches() {
+    fn waiting_records_follow_the_applications_order_in_full_batches() {
         let (accumulator, pool) = (accumulator(), ChunkPool::new());
         send(&accumulator, &pool, 1, &["d", "b", "a", "c", "e"]);
         by_key().arrange(&accumulator, &LIMITS, &pool);
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_goes_first_also_among_what_was_arranged_before() {
+    fn newest_goes_first_among_arranged_records_too() {
         let (accumulator, pool) = (accumulator(), ChunkPool::new());
         send(&accumulator, &pool, 1, &["1", "2", "3", "4"]);
         QueueOrder::NewestFirst.arrange(&accumulator, &LIMITS, &pool);

@@ -149,7 +149,7 @@ fn response_for_unrequested_partition_ends_the_connection() {
 }
 
 #[test]
-fn only_a_broker_that_does_not_lead_a_partition_says_who_does() {
+fn leader_hint_is_used_only_with_a_leadership_error() {
     for (code, is_taken) in [
         (ErrorCode::NOT_LEADER_OR_FOLLOWER, true),
         (ErrorCode::FENCED_LEADER_EPOCH, true),

@@ -49,7 +49,7 @@ pub struct ProducerShared {
     sink: Arc<dyn DeliverySink>,
     /// The transactional state, if the producer is transactional.
     pub transactions: Option<Arc<TransactionShared>>,
-    /// Why no records are accepted: [`CLOSED`], [`NO_TRANSACTION`]; 0 if they are.
+    /// The reason why no records are accepted: [`CLOSED`], [`NO_TRANSACTION`]; 0 if they are.
     gate: AtomicU8,
     fatal: Mutex<Option<Error>>,
     seeds: Mutex<Rng>,

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_long_sleeps_and_still_gets_it() {
+    fn long_waiter_sleeps_and_is_woken() {
         let lock = Arc::new(ShortLock::new(()));
         let held = lock.lock();
         let waiter = thread::spawn({

@@ -160,9 +160,9 @@ impl ProducerTopic {
         }
     }
 
-    /// Where records without a key go for now, and whether they went there before: then they only join the batch that is
-    /// open there, unless time alone decides. They move on with that batch, at the latest after `linger`, and with a
-    /// `linger` of zero for every record.
+    /// The current partition of records without a key, and whether they went there before: then they only join the
+    /// batch that is open there, unless time alone decides. They move on with that batch, at the latest after `linger`,
+    /// and with a `linger` of zero for every record.
     #[inline]
     pub(crate) fn sticky_partition(&self, count: i32, now: Instant, linger: Duration) -> (i32, bool) {
         let sticky = self.sticky_partition.load(Ordering::Relaxed);

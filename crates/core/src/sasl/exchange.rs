@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_mechanism_lists_what_the_broker_offers() {
+    fn refused_mechanism_lists_the_offered_ones() {
         let exchange = exchange("SCRAM-SHA-256");
         let offered = ["PLAIN".to_owned(), "EVIL\u{7}".to_owned()];
         let code = ErrorCode::UNSUPPORTED_SASL_MECHANISM;

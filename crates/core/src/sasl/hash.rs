@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn derivation_goes_on_in_slices() {
+    fn derivation_continues_in_slices() {
         // Known answers for PBKDF2-HMAC-SHA-256, computed by Python's hashlib.pbkdf2_hmac.
         let password = Secret::from("passwd");
         let mut whole = Derivation::new(Hash::Sha256, &password, b"salt", 1);

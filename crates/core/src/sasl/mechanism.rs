@@ -20,7 +20,7 @@ pub enum Mechanism {
 }
 
 impl Mechanism {
-    /// Returns the mechanism of this name, as in `sasl.mechanisms`. Error: why there is none.
+    /// Returns the mechanism of this name, as in `sasl.mechanisms`. Error: the reason why the name is invalid.
     pub fn parse(name: &str) -> Result<Self, &'static str> {
         match name {
             "PLAIN" => Ok(Self::Plain),

@@ -26,7 +26,7 @@
 //! - A SCRAM server that only copies the client's nonce has not proved that it is alive: the nonce must be extended
 //!   (`server_that_does_not_extend_the_nonce_is_refused`).
 //! - Brokers choose the number of SCRAM iterations, and the time of a derivation is theirs: it is bounded, and divided
-//!   into slices (`iterations_out_of_range_are_refused_at_once`, `derivation_goes_on_in_slices`).
+//!   into slices (`iterations_out_of_range_are_refused_at_once`, `derivation_continues_in_slices`).
 
 pub mod aws;
 pub mod base64;

@@ -19,7 +19,7 @@ use crate::{
 /// The address of Azure's metadata service for tokens.
 const AZURE_ENDPOINT: &str = "http://169.254.169.254/metadata/identity/oauth2/token";
 
-/// Where tokens come from, and how failures are retried.
+/// The source of tokens, and how failures are retried.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OidcSettings {
     /// The token endpoint.

@@ -40,7 +40,7 @@ pub(crate) struct Run {
 pub struct DamagedRecords {
     /// The offsets.
     pub offsets: RangeInclusive<i64>,
-    /// What is wrong with them, and how they were acknowledged.
+    /// Their error, and how they were acknowledged.
     pub error: Error,
 }
 

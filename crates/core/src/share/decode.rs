@@ -35,7 +35,7 @@ pub(crate) struct DecodedShare {
     pub(crate) fetched: FetchedRecords,
     /// The acquired records.
     pub(crate) runs: Vec<Run>,
-    /// What the client acknowledges by itself: gaps, and what could not be decoded. Ascending.
+    /// The offsets that the client acknowledges automatically: gaps, and undecodable records. Ascending.
     pub(crate) unusable: Vec<AcknowledgedRange>,
     pub(crate) damaged: Vec<DamagedRecords>,
 }

@@ -493,7 +493,7 @@ impl ShareFetcher {
         self.ending
     }
 
-    /// Ends without a connection: there is no session whose end the broker could be told.
+    /// Ends without a connection: there is no session whose end could be reported to the broker.
     pub fn give_up_ending(&mut self) {
         if let Some(node) = self.ending.filter(|_| self.session.id().is_none() && self.in_flight.is_none()) {
             self.report_ended(node);

@@ -87,7 +87,7 @@ pub enum ShareCommand {
     /// Send the acknowledgements so far, release all other records, and leave the group; at the latest after this
     /// duration.
     Leave(Duration, Completion<()>),
-    /// The application polls again after the member left for want of polls.
+    /// The application polls again after the member left because of missing polls.
     Polled,
 }
 

@@ -149,7 +149,7 @@ impl ShareFetcher {
             check_crcs: settings.check_crcs,
             read_committed: false,
             max_batch_bytes: settings.max_batch_bytes,
-            // What is not decoded now can't be fetched again.
+            // Data that is not decoded now can't be fetched again.
             decompressed_room: usize::MAX,
             buffers: self.buffers.clone(),
         };

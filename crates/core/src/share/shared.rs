@@ -1,5 +1,5 @@
-//! The state that the application's threads share with the actors of a share consumer: acquired records on their way to the
-//! application, and acknowledgements on their way back.
+//! The state that the application's threads share with the actors of a share consumer: acquired records for the
+//! application, and its acknowledgements.
 //!
 //! ```text
 //!  broker actor ── push ──► queue ── take ──► application
@@ -112,7 +112,7 @@ pub struct AcknowledgeOutcome {
     pub result: Result<(), Error>,
 }
 
-/// Acknowledgements of one partition on their way to the broker.
+/// Acknowledgements of one partition for the broker.
 #[derive(Clone, Debug)]
 pub(crate) struct Submission {
     pub(crate) records: Arc<AcquiredRecords>,
@@ -134,7 +134,7 @@ pub(crate) enum Reply {
     Unreported,
 }
 
-/// What a broker actor knows of the application's polls.
+/// A broker actor's knowledge of the application's polls.
 #[derive(Debug, Default)]
 pub(crate) struct Demand {
     /// The number of polls at its last fetch.

@@ -409,7 +409,7 @@ impl Exchange {
         true
     }
 
-    /// Returns true if the last push is over.
+    /// Returns true if the last push has ended.
     pub(super) const fn has_ended(&self) -> bool {
         matches!(self.life, Life::Ended)
     }

@@ -148,7 +148,7 @@ impl Telemetry {
         self.exchange.begin_close(now, deadline)
     }
 
-    /// Returns true if the last push is over.
+    /// Returns true if the last push has ended.
     pub(crate) const fn has_ended(&self) -> bool {
         self.exchange.has_ended()
     }

@@ -4,9 +4,10 @@
 //!   TransactionCalls::start(api) ──► Call ── run: accept no more, await all reports, ask the coordinator ──► end
 //! ```
 //!
-//! A call is a command to the cluster actor and a future of its result. The deadline is the caller's: it drops the future and
-//! returns [`TransactionCalls::timed_out`]. The cluster actor goes on meanwhile, and the same call continues at the same
-//! step. Until then other calls are refused, because they could contradict a step whose outcome is open.
+//! A call is a command to the cluster actor and a future of its result. The deadline is the caller's: it drops the
+//! future and returns [`TransactionCalls::timed_out`]. The cluster actor continues meanwhile, and the same call
+//! continues at the same step. Until then other calls are refused, because they could contradict a step whose outcome
+//! is open.
 
 use std::{fmt, future::Future, pin::pin, sync::Arc, time::Duration};
 
@@ -138,7 +139,7 @@ impl TransactionCalls {
         call.end(result)
     }
 
-    /// Returns the error of a call whose time is over, with the last reason why it did not succeed.
+    /// Returns the error of a call whose timeout has passed, with the last reason why it did not succeed.
     pub fn timed_out(&self, api: TransactionApi) -> TransactionError {
         let name = api.name();
         let left = self.producer.queued_messages();

@@ -93,9 +93,9 @@ impl Transactions {
         }
     }
 
-    /// Aborts a transaction whose time is over, before the application does. Its batches in flight have the epoch that the
-    /// abort ends, so brokers refuse them afterwards. With the older protocol they could still be appended, so there the
-    /// application's abort must come first, which waits for them.
+    /// Aborts a transaction whose timeout has passed, before the application does. Its batches in flight have the epoch
+    /// that the abort ends, so brokers refuse them afterwards. With the older protocol they could still be appended, so
+    /// there the application's abort must come first, which waits for them.
     pub(super) fn abort_early(&mut self) {
         let is_due = self.aborts_early && self.state == TransactionState::AbortableError;
         if !is_due || self.job.is_some() || self.registering.is_in_flight() || self.has_offsets_in_flight() {

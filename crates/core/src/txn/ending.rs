@@ -286,7 +286,7 @@ impl Transactions {
             None => {}
         }
         if is_early {
-            // What remains of the application's abort needs no request.
+            // The rest of the application's abort needs no request.
             self.shared.forget_sent();
             return;
         }
@@ -330,7 +330,8 @@ impl Transactions {
             matches!(&self.job, Some(CoordinatorJob { kind: JobKind::End { raises_epoch: true, .. }, .. }));
         let kind = error.kind();
         if commit && raises_epoch && kind == ErrorKind::Broker(ErrorCode::INVALID_TXN_STATE) {
-            // A commit that succeeded before would be repeated with success, because the epoch tells transactions apart.
+            // A commit that succeeded before would be repeated with success, because the epoch distinguishes
+            // transactions.
             let detail = "the coordinator did not commit the transaction; it may have aborted it after transaction.timeout.ms";
             return self.fail(now, error.with_detail(detail));
         }

@@ -22,7 +22,7 @@ use crate::{
 /// The waits before each question. After the last one, the next transaction is sent in any case.
 const WAITS_MS: [u64; 10] = [1, 1, 2, 2, 4, 4, 8, 16, 32, 64];
 
-/// What the client knows about the markers of the last transaction.
+/// The client's knowledge of the markers of the last transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
     /// They are written, or nothing is known.
@@ -67,7 +67,7 @@ impl MarkerCheck {
 }
 
 impl Transactions {
-    /// Asks whether the markers of the last transaction are written, if it is time.
+    /// Checks that the markers of the last transaction are written, if it is time.
     pub(super) fn send_marker_check(&mut self, now: Instant) {
         if self.markers.due_at().is_some_and(|at| at <= now) {
             let (route, request) = (self.coordinator(), self.terms.describe());

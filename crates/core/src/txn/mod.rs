@@ -136,7 +136,7 @@ pub(crate) struct Transactions {
     is_epoch_used: bool,
     clock: Option<Clock>,
     markers: MarkerCheck,
-    /// True if the transaction's time is over and it must be aborted before the coordinator does that.
+    /// True if the transaction's timeout has passed and it must be aborted before the coordinator does that.
     aborts_early: bool,
     /// The transactional features of the connected brokers.
     features: BTreeMap<BrokerKey, TransactionFeatures>,
@@ -239,7 +239,7 @@ impl Transactions {
         if next != TransactionState::InTransaction {
             self.producer.end_transaction();
         }
-        // A flush that waits for messages is over if the transaction failed.
+        // A flush that waits for messages ends if the transaction failed.
         self.producer.budget.wake_waiters();
     }
 

@@ -3,8 +3,8 @@
 //!
 //! # Pitfalls
 //!
-//! - An application with a short timeout calls again and again. The next call goes on with the back-off of the one that timed
-//!   out (`calls_with_short_timeouts_share_one_back_off`).
+//! - An application with a short timeout calls again and again. The next call continues the back-off of the one that
+//!   timed out (`calls_with_short_timeouts_share_one_back_off`).
 
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -89,7 +89,7 @@ impl Transactions {
         self.offsets_attempt = None;
     }
 
-    /// Forgets calls that ended and have no request in flight. The next call goes on with their back-off.
+    /// Forgets calls that ended and have no request in flight. The next call continues their back-off.
     fn drop_ended_offsets(&mut self) {
         let is_over = |call: &OffsetsCall| call.done.is_none() && !call.attempt.is_in_flight();
         while let Some(index) = self.offsets.iter().position(is_over) {

@@ -311,7 +311,7 @@ fn epoch(epoch: i16) -> ProducerIdentity {
     ProducerIdentity { epoch, ..FIRST }
 }
 
-/// Returns the result of a call that is over.
+/// Returns the result of a call that has ended.
 fn taken(waiting: Waiting<TransactionResult>) -> TransactionResult {
     waiting.try_take().expect("the call is over")
 }

@@ -11,8 +11,8 @@
 //! unless the subscription changed (KAFKA-17228).
 //!
 //! A classic member keeps its requests. Heartbeats return the error that makes it join when its target has changed;
-//! JoinGroup reports what it owns, as the heartbeat of a consumer-protocol member does; SyncGroup returns what it got. Its
-//! generation is its member epoch. No classic member is the leader of such a group.
+//! JoinGroup reports what it owns, as the heartbeat of a consumer-protocol member does; SyncGroup returns what it got.
+//! Its generation is its member epoch. No classic member is the leader of this kind of group.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -1,4 +1,4 @@
-//! What a broker stores of a password for SCRAM.
+//! The data that a broker stores for a SCRAM password.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256, Sha512};

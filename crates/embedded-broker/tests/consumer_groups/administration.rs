@@ -17,7 +17,7 @@ fn offset_commit_accepts_epochs_since_the_partition_was_assigned() {
     assert_eq!(group.commit(8, ("a", 3), 0), ErrorCode::UNSUPPORTED_VERSION);
 
     assert_eq!(group.committed(Some("a"), 3), Ok(5));
-    assert_eq!(group.committed(None, -1), Ok(5), "who doesn't say who it is may look");
+    assert_eq!(group.committed(None, -1), Ok(5), "a request without a member ID may read");
     assert_eq!(group.committed(Some("a"), 2), Err(ErrorCode::STALE_MEMBER_EPOCH));
     assert_eq!(group.committed(Some("a"), 4), Err(ErrorCode::STALE_MEMBER_EPOCH));
     assert_eq!(group.committed(Some("z"), 3), Err(ErrorCode::UNKNOWN_MEMBER_ID));

@@ -220,8 +220,8 @@ fn partitions_are_assigned_only_after_their_revocation() {
     assert_eq!(group.reported(&short("b", 3)), (3, None));
     assert_eq!(group.beat("a", 2, &[0, 1, 2, 3]), (2, Some(vec![0, 1])), "a keeps its epoch until it has");
     assert_eq!(group.beat("a", 2, &[0, 1, 2, 3]), (2, None));
-    assert_eq!(group.reported(&short("a", 2)), (2, None), "who says nothing may still have them");
-    assert_eq!(group.beat("a", 2, &[0, 1, 3]), (2, None), "one is not given up");
+    assert_eq!(group.reported(&short("a", 2)), (2, None), "a member that reports nothing may still own them");
+    assert_eq!(group.beat("a", 2, &[0, 1, 3]), (2, None), "one is not revoked");
     let described = group.describe().members.remove(0);
     assert_eq!(described.assignment.topic_partitions[0].partitions, [0, 1, 2, 3], "until then it has them");
     assert_eq!(described.target_assignment.topic_partitions[0].partitions, [0, 1]);
@@ -287,8 +287,8 @@ fn wrong_member_epochs_are_fenced_except_after_a_lost_response() {
     assert_eq!(error(&mut group, 1, &[]), ErrorCode::FENCED_MEMBER_EPOCH);
     assert_eq!(error(&mut group, 2, &[0, 1, 2]), ErrorCode::FENCED_MEMBER_EPOCH, "2 is b's now");
     assert_eq!(group.error(&short("a", 2)), ErrorCode::FENCED_MEMBER_EPOCH, "it may own anything");
-    assert_eq!(group.beat("a", 2, &[0, 1]), (3, None), "the response that said 3 was lost");
-    assert_eq!(group.join("a"), (3, Some(vec![0, 1])), "who was fenced joins again and has lost nothing");
+    assert_eq!(group.beat("a", 2, &[0, 1]), (3, None), "the response with epoch 3 was lost");
+    assert_eq!(group.join("a"), (3, Some(vec![0, 1])), "a fenced member rejoins and has lost nothing");
     assert_eq!(group.error(&short("c", 3)), ErrorCode::UNKNOWN_MEMBER_ID);
     assert_eq!(group.state(), named("Stable", 3, 3));
 }
@@ -299,7 +299,7 @@ fn member_expires_by_the_session_timeout_of_its_last_heartbeat() {
     group.world.pass(SECOND * 44);
     assert_eq!(group.reported(&short("a", 3)), (3, None));
     group.world.pass(SECOND);
-    assert_eq!(group.state(), named("Assigning", 4, 3), "b is gone");
+    assert_eq!(group.state(), named("Assigning", 4, 3), "b has left");
     group.world.cluster.control().options().group_consumer_session_timeout = SECOND * 2;
     group.world.cluster.control().options().group_consumer_heartbeat_interval = SECOND / 2;
     let response = group.send(&short("a", 3));
@@ -342,7 +342,7 @@ fn returning_static_member_gets_its_partitions_back() {
     assert_eq!(group.reported(&short("b", 3)).1, Some(vec![2, 3]));
 
     assert_eq!(group.send(&with_instance(short("a1", -2), "i")).member_epoch, -2);
-    assert_eq!(group.state().1, 3, "nobody has to move");
+    assert_eq!(group.state().1, 3, "no partition has to move");
     assert_eq!(group.error(&with_instance(short("a1", 3), "i")), ErrorCode::FENCED_MEMBER_EPOCH);
     assert_eq!(group.reported(&short("b", 3)), (3, None));
     assert_eq!(group.reported(&taken), (3, Some(vec![0, 1])));
@@ -356,7 +356,7 @@ fn returning_static_member_gets_its_partitions_back() {
     assert_eq!(group.reported(&short("b", 3)), (4, Some(vec![0, 1, 2, 3])), "it stayed away for too long");
     assert_eq!(group.reported(&with_instance(join("a3", &["t"]), "i")).0, 5);
     assert_eq!(group.send(&with_instance(short("a3", -1), "i")).member_epoch, -1);
-    assert_eq!(group.describe().members.len(), 1, "who leaves for good is gone");
+    assert_eq!(group.describe().members.len(), 1, "a member that leaves permanently is removed");
 }
 
 #[test]
@@ -377,7 +377,7 @@ fn group_size_is_limited() {
     group.reported(&with_instance(join("a", &["t"]), "i"));
     assert_eq!(group.error(&join("b", &["t"])), ErrorCode::GROUP_MAX_SIZE_REACHED);
     group.send(&with_instance(short("a", -2), "i"));
-    assert_eq!(group.reported(&with_instance(join("c", &["t"]), "i")).0, 2, "it takes a's place");
+    assert_eq!(group.reported(&with_instance(join("c", &["t"]), "i")).0, 2, "it replaces a");
 }
 
 #[test]
@@ -408,11 +408,7 @@ fn invalid_heartbeats_are_refused_and_change_nothing() {
     assert_eq!(group.reported(&odd), (2, Some(vec![0, 1, 2, 3])), "as in Kafka, only -1 means unknown");
     let strange = request::TopicPartition { topic_id: Uuid([9; 16]), partitions: vec![-7, i32::MAX] };
     let owns = ConsumerGroupHeartbeatRequest { topic_partitions: Some(vec![strange]), ..short("a", 2) };
-    assert_eq!(
-        group.reported(&owns),
-        (2, None),
-        "what it says that it owns concerns only what it has to give up"
-    );
+    assert_eq!(group.reported(&owns), (2, None), "its reported partitions affect only those to revoke");
 }
 
 #[test]

@@ -92,13 +92,13 @@ fn classic_member_gives_partitions_to_a_member_of_the_consumer_protocol() {
     let (mut group, classic) = Group::classic(ClusterOptions::default());
     assert_eq!(group.join("a"), (2, Some(vec![])), "it waits for the classic member");
     assert_eq!(group.state().0, "Reconciling");
-    assert_eq!(group.commit(9, (&classic, 1), 3), ErrorCode::NONE, "the generation goes on");
+    assert_eq!(group.commit(9, (&classic, 1), 3), ErrorCode::NONE, "the generation stays valid");
     assert_eq!(group.classic_beat(&classic, 1), ErrorCode::REBALANCE_IN_PROGRESS);
     let joined = group.classic_join(&classic, &[0, 1, 2, 3]);
     assert_eq!((joined.error_code, joined.generation_id, &*joined.leader), (ErrorCode::NONE, 1, ""));
     let kept = group.classic_sync(&classic, 1, false).unwrap();
     assert_eq!(kept.len(), 2);
-    assert_eq!(group.beat("a", 2, &[]), (2, None), "they are not given up");
+    assert_eq!(group.beat("a", 2, &[]), (2, None), "they are not revoked");
     let joined = group.classic_join(&classic, &kept);
     assert_eq!(joined.generation_id, 2);
     assert_eq!(group.classic_sync(&classic, 2, false), Ok(kept));
@@ -123,7 +123,7 @@ fn group_becomes_classic_again_when_only_classic_members_are_left() {
     group.classic_join(&classic, &kept);
     group.send(&short("a", -1));
     assert_eq!(group.describe().error_code, ErrorCode::GROUP_ID_NOT_FOUND, "it is no consumer group");
-    assert_eq!(group.commit(9, (&classic, 2), 0), ErrorCode::NONE, "the generation goes on");
+    assert_eq!(group.commit(9, (&classic, 2), 0), ErrorCode::NONE, "the generation stays valid");
     assert_eq!(group.classic_beat(&classic, 2), ErrorCode::REBALANCE_IN_PROGRESS);
     let joined = group.classic_join(&classic, &kept);
     assert_eq!((joined.error_code, joined.generation_id), (ErrorCode::NONE, 3));

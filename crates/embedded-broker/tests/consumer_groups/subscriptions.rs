@@ -8,7 +8,7 @@ fn members_see_new_grown_and_deleted_topics() {
     let both = join("a", &["t", "later"]);
     assert_eq!(group.reported(&both), (2, Some(vec![0, 1, 2, 3])));
     group.world.cluster.control().create_topic("other", 2, 1).unwrap();
-    assert_eq!(group.reported(&short("a", 2)), (2, None), "nobody subscribed to that");
+    assert_eq!(group.reported(&short("a", 2)), (2, None), "no member subscribes to that");
     let later = group.world.cluster.control().create_topic("later", 2, 1).unwrap();
     let response = group.send(&short("a", 2));
     let reported = response.assignment.unwrap().topic_partitions;
@@ -19,7 +19,11 @@ fn members_see_new_grown_and_deleted_topics() {
     group.world.cluster.control().delete_topic("later");
     let response = group.send(&short("a", 4));
     assert_eq!((response.member_epoch, response.assignment.unwrap().topic_partitions.len()), (4, 1));
-    assert_eq!(group.beat("a", 4, &[0, 1, 2, 3, 4, 5]), (5, None), "it owns nothing of that topic any more");
+    assert_eq!(
+        group.beat("a", 4, &[0, 1, 2, 3, 4, 5]),
+        (5, None),
+        "it no longer owns partitions of that topic"
+    );
     group.world.cluster.control().recreate_topic("t", 1, 1).unwrap();
     let response = group.send(&group_beat_all(&group, 5));
     let reported = response.assignment.unwrap().topic_partitions;
@@ -75,8 +79,12 @@ fn regular_expression_matches_whole_names_and_later_topics() {
     for wrong in ["a(", "a)(b", "[", "*", "((x{1000}){1000}){1000}"] {
         assert_eq!(group.error(&by_regex(3, wrong)), ErrorCode::INVALID_REGULAR_EXPRESSION, "{wrong}");
     }
-    assert_eq!(group.error(&by_regex(9, "a(")), ErrorCode::FENCED_MEMBER_EPOCH, "first of all: who is it");
-    assert_eq!(group.reported(&short("a", 3)), (3, None), "what was refused changed nothing");
+    assert_eq!(
+        group.error(&by_regex(9, "a(")),
+        ErrorCode::FENCED_MEMBER_EPOCH,
+        "the member is checked first"
+    );
+    assert_eq!(group.reported(&short("a", 3)), (3, None), "refused requests change nothing");
     let nothing = by_regex(3, "");
     assert_eq!(group.reported(&nothing), (3, Some(vec![])), "no longer subscribed to one");
     assert_eq!(group.describe().members[0].subscribed_topic_regex.as_deref(), Some(""));
@@ -90,14 +98,18 @@ fn assignor_with_the_most_votes_is_used() {
         ..join(member, &["t"])
     };
     assert_eq!(group.error(&wants("a", "sticky")), ErrorCode::UNSUPPORTED_ASSIGNOR);
-    assert_eq!(group.describe().error_code, ErrorCode::GROUP_ID_NOT_FOUND, "who is refused makes no group");
+    assert_eq!(
+        group.describe().error_code,
+        ErrorCode::GROUP_ID_NOT_FOUND,
+        "a refused request creates no group"
+    );
     group.join("b");
     assert_eq!(group.describe().assignor_name, "uniform");
     let leaves = |assignor: &str| ConsumerGroupHeartbeatRequest {
         server_assignor: Some(assignor.to_owned()),
         ..short("b", -1)
     };
-    assert_eq!(group.error(&leaves("")), ErrorCode::UNSUPPORTED_ASSIGNOR, "also of who leaves");
+    assert_eq!(group.error(&leaves("")), ErrorCode::UNSUPPORTED_ASSIGNOR, "also for a member that leaves");
     group.reported(&wants("a", "range"));
     let described = group.describe();
     assert_eq!(described.assignor_name, "range");
@@ -119,7 +131,7 @@ fn manual_assignment_replaces_the_assignor() {
     assert_eq!(group.beat("a", 3, &[0, 1]), (3, Some(vec![])));
     assert_eq!(group.beat("a", 3, &[]), (4, None));
     assert_eq!(group.reported(&short("b", 4)), (4, Some(vec![0, 1, 2, 3])));
-    assert_eq!(group.join("c"), (5, Some(vec![])), "who is not named gets nothing");
+    assert_eq!(group.join("c"), (5, Some(vec![])), "an unnamed member gets nothing");
     assert_eq!(group.reported(&short("b", 4)), (5, None));
 
     let odd = [("a", vec![("t", 9), ("t", -1), ("nowhere", 0), ("later", 1)])];

@@ -182,7 +182,7 @@ fn whole_batches_may_exceed_max_records_unless_the_limit_is_strict() {
     assert_eq!(a.acquired(&mut world), [(0, 9, 1)]);
     let strict = b.fetch(&mut world);
     assert_eq!((strict.acquired, strict.batches), (vec![(10, 12, 1)], vec![10]));
-    assert_eq!(b.acquired(&mut world), [(13, 15, 1)], "it goes on within the batch");
+    assert_eq!(b.acquired(&mut world), [(13, 15, 1)], "acquiring continues within the batch");
     b.max_records = 0;
     assert_eq!(b.acquired(&mut world), []);
     b.max_records = i32::MAX;
@@ -285,7 +285,7 @@ fn records_of_transactions_are_delivered_by_isolation_level() {
         assert_eq!(a.acquired(&mut world), expected);
     }
     world.cluster.control().options().share_groups.isolation_level = IsolationLevel::ReadUncommitted;
-    assert_eq!(a.acquired(&mut world), [], "what was passed over stays so");
+    assert_eq!(a.acquired(&mut world), [], "skipped records stay skipped");
 }
 
 #[test]

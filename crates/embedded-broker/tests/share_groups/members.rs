@@ -91,7 +91,7 @@ fn silent_share_member_is_removed_after_the_session_timeout() {
         assert_eq!(response.error_code, ErrorCode::NONE);
         epoch = response.member_epoch;
     }
-    assert_eq!(epoch, 3, "the group changed when b was gone");
+    assert_eq!(epoch, 3, "the group changed when b left");
     assert_eq!(heartbeat(&mut world, "b", 2, None).error_code, ErrorCode::UNKNOWN_MEMBER_ID);
     assert_eq!(describe(&mut world).members.len(), 1);
     world.pass(1000 * MS);

@@ -164,7 +164,7 @@ fn new_leader_is_named_and_has_no_locks() {
 
     let mut b = Session::new(&mut world, "a");
     b.connection = world.open(2);
-    assert_eq!(b.acquired(&mut world), [(1, 1, 2), (2, 2, 1)], "what was not written down did not happen");
+    assert_eq!(b.acquired(&mut world), [(1, 1, 2), (2, 2, 1)], "unwritten acknowledgements have no effect");
     assert_eq!(b.acknowledge(&mut world, &[(1, 2, &[ACCEPT])]), ErrorCode::NONE);
     produce_at(&mut world, 2);
     assert_eq!(b.acquired(&mut world), [(3, 3, 1)]);

@@ -46,11 +46,11 @@ pub struct Shown {
     pub suite: Option<String>,
     /// The broker's certificates, its own first; those that can't be read are left out.
     pub chain: Vec<Certificate>,
-    /// What became of the client's certificate.
+    /// The outcome for the client's certificate.
     pub client: ClientCertificate,
 }
 
-/// What became of the client's certificate in a handshake.
+/// The outcome for the client's certificate in a handshake.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ClientCertificate {
     /// The broker did not ask for one.

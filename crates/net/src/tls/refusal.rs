@@ -1,5 +1,5 @@
-//! Why a broker's certificate is refused: which certificate, which rule, and what to do. With the number that librdkafka's
-//! `ssl.certificate.verify_cb` gets, which is OpenSSL's.
+//! The reasons for refusing a broker's certificate: which certificate, which rule, and what to do. With the number that
+//! librdkafka's `ssl.certificate.verify_cb` gets, which is OpenSSL's.
 
 use std::fmt;
 

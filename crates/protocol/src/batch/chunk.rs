@@ -29,7 +29,7 @@ pub const SMALL_UP_TO: usize = 32 * 1024;
 /// Idle chunks beyond this are freed: 32 MiB.
 const MAX_IDLE: usize = 2048;
 
-/// Hands out chunks and takes them back. Cheap to clone; all clones share one stack of chunks.
+/// A pool of chunks. Cheap to clone; all clones share one stack of chunks.
 #[derive(Clone, Default)]
 pub struct ChunkPool {
     stock: Arc<Mutex<Stock>>,

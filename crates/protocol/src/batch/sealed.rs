@@ -63,7 +63,7 @@ pub struct SealError {
     pub builder: RecordBatchBuilder,
 }
 
-/// Why a batch could not be sealed.
+/// The reason why a batch could not be sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SealErrorKind {
@@ -243,7 +243,7 @@ impl SealedBatch {
     }
 }
 
-/// Why a batch could not be turned into a message set.
+/// The reason why a batch could not be turned into a message set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MessageSetError {

@@ -38,7 +38,7 @@ impl<'a> Reader<'a> {
         self.bytes.len() - self.position
     }
 
-    /// Whether lengths are compact and structs end with tagged fields.
+    /// True if lengths are compact and structs end with tagged fields.
     pub const fn is_flexible(&self) -> bool {
         self.flexible
     }

@@ -23,7 +23,7 @@ impl<'a> Writer<'a> {
         Self { out, flexible, field: "" }
     }
 
-    /// Whether lengths are compact and structs end with tagged fields.
+    /// True if lengths are compact and structs end with tagged fields.
     pub const fn is_flexible(&self) -> bool {
         self.flexible
     }

@@ -21,7 +21,7 @@ use crate::{
 };
 
 #[test]
-fn every_message_in_every_version_is_read_and_written_as_the_schema_says() {
+fn every_message_version_is_read_and_written_by_its_schema() {
     let mut random = Random(2);
     let schemas = schemas();
     for (index, codec) in codecs().into_iter().enumerate() {
@@ -41,7 +41,7 @@ fn every_message_in_every_version_is_read_and_written_as_the_schema_says() {
 }
 
 #[test]
-fn defaults_can_be_written_in_every_version_or_say_what_is_missing() {
+fn defaults_are_writable_in_every_version_or_name_the_missing_field() {
     for codec in codecs() {
         for version in codec.api.versions() {
             match (codec.default)(version) {
@@ -147,7 +147,7 @@ fn unknown_error_codes_are_carried() {
 }
 
 #[test]
-fn views_see_what_owned_messages_see() {
+fn views_and_owned_messages_agree() {
     let mut random = Random(4);
     let schemas = schemas();
     type Debug = fn(&[u8], i16) -> String;

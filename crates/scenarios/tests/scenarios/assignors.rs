@@ -17,7 +17,7 @@ use ottla::{
 use ottla_scenarios::{Backend, TIMEOUT, eventually, unused_topic_name};
 
 ottla_scenarios::run_on_all!(
-    custom_assignor_decides_who_gets_what,
+    custom_assignor_decides_the_assignment,
     group_falls_back_to_the_assignor_that_all_members_have,
     member_without_the_groups_assignor_is_refused,
     member_whose_assignor_panics_leaves_the_lead_to_another,
@@ -105,7 +105,7 @@ fn poll_errors(member: &Consumer) -> Vec<ottla::Error> {
     errors.collect()
 }
 
-fn custom_assignor_decides_who_gets_what(backend: &Backend) {
+fn custom_assignor_decides_the_assignment(backend: &Backend) {
     let topic = backend.topic(3);
     let less = ToTheGreatest::new(1);
     let assigned_to_less = Arc::clone(&less.assigned);

@@ -230,7 +230,7 @@ fn unreadable_lengths_leave_the_group_unharmed(backend: &Backend) {
     join_hostile_members(backend, cases);
 }
 
-/// Joins a member's group with each of these subscriptions, and checks that the member goes on.
+/// Joins a member's group with each of these subscriptions, and checks that the member continues.
 fn join_hostile_members(backend: &Backend, cases: impl IntoIterator<Item = (Vec<u8>, bool)>) {
     for (metadata, is_readable) in cases {
         let topic = backend.topic(2);

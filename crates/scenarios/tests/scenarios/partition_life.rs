@@ -39,7 +39,7 @@ fn recreated_topic_is_an_error_and_old_offsets_are_not_used(backend: &Backend) {
     let consumer = consumer(backend, &[("topic.metadata.refresh.interval.ms", "500")]);
     consumer.assign(&[(&topic, 0, Offset::Beginning)]).unwrap();
     assert_eq!(read(&consumer, 20), (0..20).collect::<Vec<_>>());
-    make_anew(backend, &topic);
+    recreate(backend, &topic);
     write(backend, &topic, 100..150);
     let (read_before, events) = events_until(
         &consumer,
@@ -69,7 +69,7 @@ fn recreated_topic_is_read_from_its_beginning_if_configured(backend: &Backend) {
     let consumer = consumer(backend, &properties);
     consumer.assign(&[(&topic, 0, Offset::Beginning)]).unwrap();
     assert_eq!(read(&consumer, 20), (0..20).collect::<Vec<_>>());
-    make_anew(backend, &topic);
+    recreate(backend, &topic);
     write(backend, &topic, 100..150);
     let mut got = Vec::new();
     let mut reported = 0;
@@ -92,7 +92,7 @@ fn producer_continues_with_a_recreated_topic(backend: &Backend) {
         producer.send(&topic, Record::new().value(&n.to_string()).opaque(n)).unwrap();
     }
     producer.flush(TIMEOUT).unwrap();
-    make_anew(backend, &topic);
+    recreate(backend, &topic);
     for n in 20..40 {
         producer.send(&topic, Record::new().value(&n.to_string()).opaque(n)).unwrap();
     }
@@ -116,7 +116,7 @@ fn records_for_the_old_topic_fail_when_it_is_recreated(backend: &Backend) {
     send(0..20);
     producer.flush(TIMEOUT).unwrap();
     send(20..40);
-    make_anew(backend, &topic);
+    recreate(backend, &topic);
     assert!(eventually(|| reports.len() == 40), "{} of 40 reports came", reports.len());
     send(40..60);
     producer.flush(TIMEOUT).unwrap();
@@ -458,7 +458,7 @@ fn is_reset(event: &ConsumerEvent) -> bool {
 }
 
 /// Deletes a topic of one partition and recreates it.
-fn make_anew(backend: &Backend, topic: &str) {
+fn recreate(backend: &Backend, topic: &str) {
     let admin = Admin::new(&backend.config(&[])).unwrap();
     admin.delete_topics(&[topic], TIMEOUT).unwrap();
     let created = eventually(|| {

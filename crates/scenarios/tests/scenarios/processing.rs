@@ -14,16 +14,16 @@ use ottla_scenarios::{Backend, TIMEOUT, eventually};
 
 ottla_scenarios::run_on_all!(
     processed_messages_and_batches_are_committed,
-    message_of_a_partition_that_was_given_up_is_not_committed,
+    message_of_a_revoked_partition_is_not_committed,
     message_of_a_recreated_topic_is_not_committed,
-    what_was_not_finished_is_read_again,
+    unfinished_records_are_read_again,
     message_of_an_earlier_assignment_stores_nothing,
     tracked_messages_stop_at_the_limit,
     listener_is_called_by_polls_and_by_close,
     rebalance_waits_for_the_token_that_a_listener_keeps,
     receiver_of_rebalances_commits_during_close,
-    revocation_of_close_is_returned_afterwards_if_nobody_waits,
-    close_does_not_wait_for_ever_for_an_answer,
+    revocation_of_close_is_returned_later_without_a_waiter,
+    close_waits_a_bounded_time_for_the_application,
     partition_streams_end_with_the_assignment,
     partition_stream_and_polls_share_the_records,
 );
@@ -81,7 +81,7 @@ fn processed_messages_and_batches_are_committed(backend: &Backend) {
     assert_eq!(consumer.commit_stored(TIMEOUT), Ok(Vec::new()), "nothing was stored");
 }
 
-fn message_of_a_partition_that_was_given_up_is_not_committed(backend: &Backend) {
+fn message_of_a_revoked_partition_is_not_committed(backend: &Backend) {
     let topic = backend.topic(1);
     write(backend, &topic, 0, 0..10);
     let consumer = consumer(backend, &topic, &[]);
@@ -125,7 +125,7 @@ fn take(messages: &TrackedMessages, count: usize) -> Vec<TrackedMessage> {
     (0..count).map(|_| messages.next(TIMEOUT).unwrap().expect("a message comes")).collect()
 }
 
-fn what_was_not_finished_is_read_again(backend: &Backend) {
+fn unfinished_records_are_read_again(backend: &Backend) {
     let topic = backend.topic(1);
     write(backend, &topic, 0, 0..10);
     let first = consumer(backend, &topic, &[]);
@@ -272,7 +272,7 @@ fn receiver_of_rebalances_commits_during_close(backend: &Backend) {
     assert_eq!(committed(&second, &topic, 0), Some(1), "the receiver committed it");
 }
 
-fn revocation_of_close_is_returned_afterwards_if_nobody_waits(backend: &Backend) {
+fn revocation_of_close_is_returned_later_without_a_waiter(backend: &Backend) {
     let topic = backend.topic(1);
     write(backend, &topic, 0, 0..10);
     let consumer = consumer(backend, &topic, &[]);
@@ -292,7 +292,7 @@ fn revocation_of_close_is_returned_afterwards_if_nobody_waits(backend: &Backend)
     assert!(rebalances.next(Duration::ZERO).is_none());
 }
 
-fn close_does_not_wait_for_ever_for_an_answer(backend: &Backend) {
+fn close_waits_a_bounded_time_for_the_application(backend: &Backend) {
     let topic = backend.topic(1);
     write(backend, &topic, 0, 0..10);
     let first = consumer(backend, &topic, &[]);

@@ -298,7 +298,7 @@ fn broker_with_keys_accepts_tokens_that_they_have_signed() {
 }
 
 #[test]
-fn traffic_goes_on_while_connections_authenticate_again() {
+fn traffic_continues_during_reauthentication() {
     for mechanism in ["SCRAM-SHA-256", "OAUTHBEARER"] {
         let cluster = cluster(listener().max_session(Duration::from_millis(1500)));
         cluster.control(|control| control.record_requests());

@@ -191,7 +191,7 @@ fn verification_can_be_disabled() {
 }
 
 #[test]
-fn plaintext_client_of_a_tls_listener_is_told() {
+fn plaintext_client_of_a_tls_listener_gets_a_hint() {
     let authority = authority();
     let cluster = cluster(&authority, false);
     let config = Config::from_properties([("bootstrap.servers", cluster.bootstrap_servers())]).unwrap();
@@ -199,7 +199,7 @@ fn plaintext_client_of_a_tls_listener_is_told() {
 }
 
 #[test]
-fn tls_client_of_a_plaintext_listener_is_told() {
+fn tls_client_of_a_plaintext_listener_gets_a_hint() {
     let cluster = EmbeddedCluster::start(ClusterOptions::default()).unwrap();
     let error = first_error(&config(&cluster.bootstrap_servers(), &authority()));
     assert_eq!(error.kind(), ErrorKind::Tls, "{error}");

@@ -22,7 +22,7 @@ ottla_scenarios::run_on_all!(
     transaction_without_records_ends_without_a_trace,
     offsets_become_visible_with_the_transaction,
     newer_producer_ends_the_transaction_of_the_older_one_and_fences_it,
-    producer_goes_on_after_a_transaction_that_took_too_long,
+    producer_continues_after_a_transaction_that_timed_out,
     late_transaction_is_aborted_before_its_application_notices,
     refused_record_aborts_the_transaction_and_not_the_next_one,
     purged_record_is_missed_by_the_commit,
@@ -232,7 +232,7 @@ fn newer_producer_ends_the_transaction_of_the_older_one_and_fences_it(backend: &
     assert_committed(backend, &topic, &[["newer"]]);
 }
 
-fn producer_goes_on_after_a_transaction_that_took_too_long(backend: &Backend) {
+fn producer_continues_after_a_transaction_that_timed_out(backend: &Backend) {
     let topic = backend.topic(1);
     let producer = producer(backend, &topic, &[("transaction.timeout.ms", "1500")]);
     let transaction = producer.begin().unwrap();

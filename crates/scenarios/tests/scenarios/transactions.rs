@@ -9,17 +9,17 @@ use requests::{Group, OK, ProducerKey, Read, Requests, Style};
 
 ottla_scenarios::run_on_all!(
     transactions_commit_and_abort,
-    repeated_end_is_answered_as_the_first,
+    repeated_end_gets_the_response_of_the_first,
     empty_transactions_end_as_the_version_allows,
     second_producer_fences_the_first,
     producer_bumps_its_epoch,
-    open_transaction_aborts_when_its_producer_begins_anew,
+    open_transaction_aborts_when_its_producer_restarts,
     transaction_aborts_after_its_timeout,
     partitions_are_added_all_or_none,
     records_outside_of_transactions_are_refused,
     bad_timeouts_and_producers_are_refused,
     committed_readers_see_ended_transactions,
-    aborted_transactions_are_listed_for_what_is_read,
+    aborted_transactions_are_listed_for_the_records_read,
     offsets_wait_for_the_commit,
     offsets_need_a_valid_member,
     offsets_of_members_need_the_current_generation,
@@ -79,7 +79,7 @@ fn transactions_commit_and_abort(backend: &Backend) {
     }
 }
 
-fn repeated_end_is_answered_as_the_first(backend: &Backend) {
+fn repeated_end_gets_the_response_of_the_first(backend: &Backend) {
     for style in STYLES {
         for committed in [true, false] {
             let mut client = Requests::new(backend);
@@ -148,7 +148,7 @@ fn producer_bumps_its_epoch(backend: &Backend) {
     }
 }
 
-fn open_transaction_aborts_when_its_producer_begins_anew(backend: &Backend) {
+fn open_transaction_aborts_when_its_producer_restarts(backend: &Backend) {
     for style in STYLES {
         let mut client = Requests::new(backend);
         let first = client.init(None);
@@ -270,7 +270,7 @@ fn committed_readers_see_ended_transactions(backend: &Backend) {
     assert_eq!(client.list_offset(1, 0, -1), 7);
 }
 
-fn aborted_transactions_are_listed_for_what_is_read(backend: &Backend) {
+fn aborted_transactions_are_listed_for_the_records_read(backend: &Backend) {
     let mut a = Requests::new(backend);
     let mut b = a.another();
     let (first, second) = (a.init(None), b.init(None));

@@ -161,7 +161,7 @@ impl TransactionTraffic {
                 if is_known {
                     producer.loose.remove(&key);
                 } else if let Some((_, attempts)) = producer.loose.get_mut(&key) {
-                    // A leader that waits for its followers in vain has appended the batch.
+                    // A leader that waits for its followers until the timeout has appended the batch.
                     let may_be_written = matches!(
                         result.error_code,
                         ErrorCode::REQUEST_TIMED_OUT

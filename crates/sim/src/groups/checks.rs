@@ -1,4 +1,4 @@
-//! What is checked after each step, and in a settled group.
+//! The checks after each step, and in a settled group.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -276,11 +276,11 @@ impl Run {
         for (place, (holder, handle)) in &after {
             let Some((was, known)) = before.get(place) else { continue };
             if is_cooperative && holder == was && !Arc::ptr_eq(handle, known) {
-                let what = format!("member {holder} has {place:?} still, and had to give it up meanwhile");
+                let what = format!("member {holder} still has {place:?}, and had to revoke it meanwhile");
                 return Err(Broken::new("taken away", what));
             }
             if is_sticky && holder != was && *holder != changed && *was != changed {
-                let what = format!("{place:?} moved from {was} to {holder} when {changed} came or went");
+                let what = format!("{place:?} moved from {was} to {holder} when {changed} joined or left");
                 return Err(Broken::new("assignor", what));
             }
         }

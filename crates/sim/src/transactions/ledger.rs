@@ -57,7 +57,7 @@ impl Transaction {
     pub(super) fn anomaly(&self) -> &'static str {
         match self.outcome {
             Outcome::NotCommitted => "G1a (aborted read): the transaction was aborted",
-            _ => "precommitted read: nobody has asked for a commit",
+            _ => "precommitted read: no commit was requested",
         }
     }
 }

@@ -26,7 +26,7 @@ pub const NAMES: [&str; 15] = [
     "brokers-die",
 ];
 
-/// A schedule: its world, and what happens in it from time to time.
+/// A schedule: its world, and its periodic events.
 struct Schedule {
     setup: Setup,
     event: fn(&mut Run, u64),

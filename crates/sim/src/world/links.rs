@@ -93,7 +93,7 @@ impl World {
         self.settle_cluster();
     }
 
-    /// Takes the next response of such a connection.
+    /// Takes the next response of one of these connections.
     pub fn receive_foreign(&mut self, connection: ConnectionId) -> Option<Vec<u8>> {
         self.foreign.get_mut(&connection)?.pop_front()
     }

@@ -15,7 +15,7 @@ use rdkafka::{
 
 const COUNT: usize = 1000;
 
-/// Counts what was delivered.
+/// Counts the delivered messages.
 #[derive(Default)]
 struct Reports(std::sync::atomic::AtomicUsize);
 

@@ -24,7 +24,7 @@ const PARTITIONS: i32 = 4;
 const ROUND: i64 = 100;
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The partitions of a member, as the rebalances told them, and the number of commits that succeeded.
+/// The partitions of a member, as reported by the rebalances, and the number of commits that succeeded.
 #[derive(Default)]
 struct Watch {
     held: Mutex<BTreeSet<i32>>,

@@ -26,7 +26,7 @@ fn send(producer: &BaseProducer, topic: &str, value: &str) {
     producer.send(BaseRecord::<(), str>::to(topic).payload(value).partition(0)).expect("it is taken");
 }
 
-/// Runs all transactions, and reads what is committed.
+/// Runs all transactions, and reads the committed records.
 pub fn run(brokers: &str, topic: &str) {
     let consumer: BaseConsumer = ClientConfig::new()
         .set("bootstrap.servers", brokers)

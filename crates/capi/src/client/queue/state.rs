@@ -260,7 +260,7 @@ impl State {
         self.waiting -= 1;
     }
 
-    /// Returns how the wait for more signals than `seen` ended; `None` while it goes on.
+    /// Returns how the wait for more signals than `seen` ended; `None` while it continues.
     pub(super) fn waited(&mut self, seen: u64, wait: Wait) -> Option<Waited> {
         if self.takes_return() {
             Some(Waited::Returned)

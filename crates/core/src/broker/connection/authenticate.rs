@@ -16,9 +16,9 @@
 //! - A proxy may expect one message at a time. After a connection that ended during a re-authentication, the client waits
 //!   for each response (`broker_that_fails_during_a_re_authentication_gets_single_steps`).
 //! - A broker closes the connection on any other request in the middle of a re-authentication
-//!   (`requests_wait_while_a_connection_authenticates_again`). With OAUTHBEARER every message may be in the middle: to one that
-//!   follows a refused token, Kafka responds with an error, which would fail records
-//!   (`requests_wait_for_the_answer_to_a_token`).
+//!   (`requests_wait_while_a_connection_authenticates_again`). With OAUTHBEARER every message may be in the middle: to
+//!   one that follows a refused token, Kafka responds with an error, which would fail records
+//!   (`requests_wait_for_the_response_to_a_token`).
 //! - The answer with the lifetime of a session takes its time: a session that is counted from its arrival ends too late
 //!   (`session_is_counted_from_the_last_message`).
 //! - Brokers do not respond to the last message of Kerberos if it has no Kafka header, as those before 1.0 and after
@@ -193,7 +193,7 @@ impl Connection {
         self.settings.setup_timeout + self.in_flight.longest_wait(now)
     }
 
-    /// Goes on with a running authentication, or begins it again because the session ends soon.
+    /// Continues a running authentication, or begins it again because the session ends soon.
     pub(super) fn handle_authentication_timeout(&mut self, now: Instant) {
         match &mut self.authentication {
             Authentication::Running(exchange) => {
@@ -224,7 +224,7 @@ impl Connection {
                     (None, _) => false,
                 };
                 if is_same {
-                    // The same token would buy only the rest of its own life. A new one is on its way.
+                    // The same token would buy only the rest of its own life. A new one has been requested.
                     session.needs_token = true;
                 } else if self.settings.max_idle.is_some() && !session.was_used {
                     self.become_idle(false, &"the session ended unused");

@@ -159,7 +159,7 @@ impl Peer {
         self.respond(&header, |out| response.encode(header.api_version, out).unwrap());
     }
 
-    /// Goes on until the client's first message, which it returns.
+    /// Runs until the client's first message, which it returns.
     pub(super) fn handshake(&mut self) -> (RequestHeader, Vec<u8>) {
         self.ask(&NEW);
         self.accept_mechanism()
@@ -227,7 +227,7 @@ pub(super) const NEW: [(ApiKey, i16); 4] = [
 ];
 
 #[test]
-fn plain_is_ready_after_the_answer() {
+fn plain_is_ready_after_the_response() {
     let mut peer = Peer::new("PLAIN");
     let (header, message) = peer.handshake();
     assert_eq!(message, b"\0alice\0hunter2");

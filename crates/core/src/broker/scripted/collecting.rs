@@ -2,7 +2,7 @@
 //!
 //! | what | scenario |
 //! |---|---|
-//! | flush, close | `a_flush_sends_at_once_what_is_collected`, `closing_reports_what_is_collected_and_sends_nothing` |
+//! | flush, close | `flush_sends_collected_records_at_once`, `closing_reports_collected_records_and_sends_nothing` |
 //! | partitions reached | `enough_partitions_send_all_that_is_collected` |
 //! | bytes reached | `enough_bytes_send_all_that_is_collected` |
 //! | linger, late messages | `no_message_waits_longer_than_the_linger_and_a_late_one_goes_along` |
@@ -12,7 +12,7 @@
 //! | disconnected | `batches_of_a_disconnected_broker_leave_in_one_request_on_reconnect` |
 //! | draining | `draining_partition_delays_no_other_and_leaves_once_drained` |
 //! | moved | `a_partition_that_moves_while_collected_keeps_its_place_and_its_time` |
-//! | retries | `a_retry_keeps_its_back_off_and_goes_before_what_is_new`, `a_flush_does_not_shorten_a_back_off` |
+//! | retries | `retry_keeps_its_back_off_and_precedes_new_records`, `a_flush_does_not_shorten_a_back_off` |
 //! | purge | `a_purge_leaves_nothing_to_send` |
 //! | one slow partition | `a_partition_that_is_refused_again_and_again_does_not_slow_the_others` |
 //!
@@ -40,7 +40,7 @@ fn settings(linger_ms: u64) -> ProducerSettings {
 }
 
 #[test]
-fn a_flush_sends_at_once_what_is_collected() {
+fn flush_sends_collected_records_at_once() {
     let mut script = Script::new(3, settings(10_000));
     (0..3).for_each(|partition| script.send(partition, "x"));
     script.run_for(millis(50));
@@ -55,7 +55,7 @@ fn a_flush_sends_at_once_what_is_collected() {
 }
 
 #[test]
-fn closing_reports_what_is_collected_and_sends_nothing() {
+fn closing_reports_collected_records_and_sends_nothing() {
     let mut script = Script::new(2, settings(10_000));
     (0..2).for_each(|partition| script.send(partition, "x"));
     script.messages(ToBroker::Close);
@@ -240,7 +240,7 @@ fn a_partition_that_left_takes_nothing_of_the_window_along() {
 }
 
 #[test]
-fn a_retry_keeps_its_back_off_and_goes_before_what_is_new() {
+fn retry_keeps_its_back_off_and_precedes_new_records() {
     let mut script = Script::new(2, ProducerSettings { idempotence: false, ..settings(20) });
     script.run_until(at(100));
     script.send(0, "old");

@@ -51,7 +51,7 @@ fn moved_broker_gets_batches_in_flight_at_its_new_address() {
 }
 
 #[test]
-fn a_broker_that_is_said_to_be_where_it_is_stays_connected() {
+fn metadata_with_the_same_address_keeps_the_connection() {
     let mut script = script(5);
     script
         .messages(ToBroker::Connection(ConnectionMessage::SetAddress { host: "broker".into(), port: 9092 }));

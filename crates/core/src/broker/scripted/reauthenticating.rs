@@ -145,7 +145,7 @@ fn requests_follow_a_password_that_is_sent_in_one_message() {
 }
 
 #[test]
-fn requests_wait_for_the_answer_to_a_token() {
+fn requests_wait_for_the_response_to_a_token() {
     let mut peer = Peer::with_session("OAUTHBEARER");
     peer.run_for(millis(9_500));
     let (handshake, (header, _)) = (peer.take_handshake(), peer.message());

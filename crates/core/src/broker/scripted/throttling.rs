@@ -67,7 +67,7 @@ fn throttled_produce_response_delays_requests_of_every_kind() {
 }
 
 #[test]
-fn after_throttled_metadata_nothing_is_produced_before_the_time_is_over() {
+fn throttled_metadata_delays_produce_requests() {
     let mut script = script();
     ask(&mut script, ApiKey::Metadata, 10_000);
     let metadata = script.request();
@@ -98,7 +98,7 @@ fn the_longest_of_several_throttle_times_counts_and_each_is_counted() {
 }
 
 #[test]
-fn a_request_that_can_not_wait_for_that_long_fails_and_says_why() {
+fn request_with_too_long_a_wait_fails_with_the_reason() {
     let mut script = script();
     throttled_by_produce(&mut script, 5_000);
     ask(&mut script, ApiKey::ListOffsets, 1_000);
@@ -112,7 +112,7 @@ fn a_request_that_can_not_wait_for_that_long_fails_and_says_why() {
 }
 
 #[test]
-fn another_connection_is_not_throttled_by_what_was_said_on_the_last_one() {
+fn throttle_of_one_connection_does_not_affect_the_next() {
     let mut script = script();
     throttled_by_produce(&mut script, 60_000);
     script.send(1, "y");
@@ -131,7 +131,7 @@ fn a_negative_throttle_time_is_none() {
 }
 
 #[test]
-fn a_throttled_connection_that_nobody_needs_costs_no_turns() {
+fn throttled_connection_without_requests_costs_no_turns() {
     let mut script = script();
     throttled_by_produce(&mut script, 1_000);
     script.run_until(at(200));

@@ -34,7 +34,7 @@ fn assert_says(error: &Error, words: &str) {
 }
 
 #[test]
-fn what_the_broker_said_last_is_named() {
+fn last_error_of_the_broker_is_named() {
     let mut script = Script::new(1, settings());
     script.run_until(at(100));
     script.send(0, "x");
@@ -51,7 +51,7 @@ fn what_the_broker_said_last_is_named() {
 }
 
 #[test]
-fn who_could_not_be_connected_to_is_named_with_the_reason() {
+fn unreachable_broker_is_named_with_the_reason() {
     let mut script = Script::new(1, settings());
     script.is_up = false;
     script.disconnect();
@@ -88,7 +88,7 @@ fn a_broker_that_asks_to_be_left_alone_is_named() {
 }
 
 #[test]
-fn what_a_broker_said_before_it_took_records_again_is_forgotten() {
+fn last_error_is_cleared_when_records_are_accepted() {
     let mut script = Script::new(1, settings());
     script.run_until(at(100));
     script.send(0, "x");

@@ -68,7 +68,7 @@ fn only_partitions_of_the_transaction_are_sent() {
 }
 
 #[test]
-fn commit_sends_what_is_collected_as_a_flush_does() {
+fn commit_flushes_collected_records() {
     let (mut script, transactions) = open(2, 10_000);
     (0..2).for_each(|partition| script.send(partition, "x"));
     admit(&mut script, &[0, 1]);

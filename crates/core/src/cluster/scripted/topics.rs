@@ -100,7 +100,7 @@ fn refresh_timer_requests_topics_in_use_or_all_if_configured() {
 }
 
 #[test]
-fn a_topic_in_use_that_all_topics_of_the_cluster_do_not_include_is_gone() {
+fn used_topic_missing_from_all_topics_counts_as_deleted() {
     let settings = ClusterSettings {
         refresh_all_topics: true,
         refresh_interval: Some(Duration::from_secs(10)),
@@ -116,7 +116,7 @@ fn a_topic_in_use_that_all_topics_of_the_cluster_do_not_include_is_gone() {
 }
 
 #[test]
-fn what_brokers_say_of_a_topic_on_the_black_list_is_passed_over() {
+fn metadata_of_blacklisted_topics_is_ignored() {
     let hidden_topics = TopicPatterns::parse("^nothing$,^t").unwrap();
     let settings = ClusterSettings { hidden_topics, ..Default::default() };
     let mut script = Script::with(settings, topics(&[]));

@@ -110,7 +110,7 @@ mod tests {
     };
 
     #[test]
-    fn a_new_leader_is_asked_whether_it_has_what_was_read() {
+    fn new_leader_is_asked_for_truncation() {
         let mut script = Script::reading_from(5);
         let mut partition = script.back(17);
         partition.position_epoch = epoch(2);

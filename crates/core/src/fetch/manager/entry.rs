@@ -111,7 +111,7 @@ pub(super) enum WaitFor {
 enum Next {
     /// Another node fetches it from the same offset.
     Continue,
-    /// The search for the new assignment's offset goes on.
+    /// The search for the new assignment's offset continues.
     Find(Search),
     /// It starts at the new assignment's offset.
     Start(Box<PartitionConsumer>),
@@ -499,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn returned_partition_goes_on_unless_it_was_detached() {
+    fn returned_partition_continues_unless_detached() {
         let take_back = |entry: &mut Entry| {
             entry.take_back(partition(OLD), WaitFor::Metadata);
         };

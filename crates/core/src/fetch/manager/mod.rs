@@ -15,7 +15,7 @@
 //! - A leader that does not know the epoch of a Fetch may stay the leader. The partition needs the newer epoch, or it
 //!   is refused forever (`unknown_leader_epoch_is_replaced_from_newer_metadata`).
 //! - A consumer that follows leader hints without a limit can be sent in circles. After two refusals it waits for
-//!   metadata (`a_new_leader_that_is_known_already_is_gone_to_at_once_but_not_for_ever`).
+//!   metadata (`known_new_leader_is_followed_at_once_but_not_endlessly`).
 //! - Records that were fetched ahead but not delivered can be truncated too. The application gets no event for them
 //!   (`truncated_log_is_reported_and_reading_continues_if_reset_allows`).
 

@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_leader_that_is_known_already_is_gone_to_at_once_but_not_for_ever() {
+    fn known_new_leader_is_followed_at_once_but_not_endlessly() {
         let mut script = Script::reading_from(5);
         let key = TopicPartition::new("t", 0);
         for (leader, epoch, refusals, goes) in

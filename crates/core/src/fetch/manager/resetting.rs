@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_topic_that_was_made_anew_is_not_read_from_the_old_offset() {
+    fn recreated_topic_is_not_read_from_the_old_offset() {
         let recreated = RecreatedTopic { name: Arc::from("t"), old_id: Uuid([1; 16]), new_id: Uuid([2; 16]) };
         for (policy, wants, reported) in [
             (TopicRecreatePolicy::Error, vec!["release 1"], vec![ErrorKind::TopicRecreated]),

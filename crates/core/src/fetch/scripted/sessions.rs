@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn after_the_first_request_only_what_changed_is_named() {
+fn later_requests_name_only_changes() {
     let mut script = Script::new(18, ConsumerSettings::default());
     script.adopt(0, 5);
     script.adopt(1, 7);

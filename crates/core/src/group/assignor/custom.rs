@@ -8,7 +8,7 @@
 //! - An assignor that panics or returns an assignment that breaks the rules must not stop the group: its member leaves,
 //!   so that another one leads, and reports why (`leader_whose_assignor_fails_leaves_the_group_to_others`).
 //! - A cooperative assignor may give a member what another one still has. The library withholds such partitions until
-//!   they were given up (`custom_cooperative_assignor_does_not_take_what_others_have`).
+//!   they were given up (`custom_cooperative_assignor_takes_no_owned_partitions`).
 
 use std::{
     any::Any,
@@ -397,7 +397,7 @@ pub(in crate::group) mod tests {
     }
 
     #[test]
-    fn custom_cooperative_assignor_does_not_take_what_others_have() {
+    fn custom_cooperative_assignor_takes_no_owned_partitions() {
         let protocols = vec![RebalanceProtocol::Cooperative];
         let rule = |_: &GroupTable| to(&[("b", "t", 0), ("b", "t", 1), ("b", "u", 0)]);
         let assignor = Scripted { name: "custom", protocols, rule: Box::new(rule) };

@@ -263,7 +263,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn topic_that_does_not_exist_is_assigned_to_nobody() {
+    fn missing_topic_is_not_assigned() {
         let members = vec![member("a", &["gone", "t"])];
         let table = GroupTable::new(members, plain(&[("t", 1), ("other", 3)]));
         for assignor in Assignor::ALL {

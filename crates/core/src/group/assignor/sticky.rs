@@ -14,8 +14,8 @@
 //!
 //! # Pitfalls
 //!
-//! - A partition that two members claim belongs to the one with the later generation. With equal generations it belongs to
-//!   neither, and both have to give it up (`partition_that_two_members_claim_is_given_up_by_both`).
+//! - A partition that two members claim belongs to the one with the later generation. With equal generations it belongs
+//!   to neither, and both have to give it up (`partition_that_two_members_claim_is_revoked_from_both`).
 //! - A claim of an earlier generation is not ignored: its member may still consume the partition, so that it must not go to
 //!   another member before it was given up (`claim_of_an_earlier_generation_is_respected`).
 
@@ -100,7 +100,7 @@ impl<'a> Progress<'a> {
         progress
     }
 
-    /// Finds who has each partition: the claimant with the latest generation, if it is only one.
+    /// Finds the owner of each partition: the claimant with the latest generation, if it is only one.
     fn find_former_owners(&mut self) {
         let by_name: BTreeMap<&str, usize> =
             self.topics.iter().enumerate().map(|(index, topic)| (&**topic.name, index)).collect();
@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn partition_that_two_members_claim_is_given_up_by_both() {
+    fn partition_that_two_members_claim_is_revoked_from_both() {
         let claim = |id: &str, own| owned(member(id, &["t"]), 4, &[("t", 0), own]);
         let table = GroupTable::new(vec![claim("a", ("t", 1)), claim("b", ("t", 2))], plain(&[("t", 3)]));
         assert_eq!(shown(&table, &Assignor::CooperativeSticky.assign(&table)), ["a t:1", "b t:2"]);

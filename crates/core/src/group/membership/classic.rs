@@ -201,7 +201,7 @@ pub(in crate::group) enum Step {
     Error(Error),
     /// Report this error to the application. The member does not retry.
     Fatal(Error),
-    /// The member left the group, or its timeout for leaving is over.
+    /// The member left the group, or its timeout for leaving has passed.
     Left,
 }
 

@@ -46,7 +46,7 @@ pub(super) struct Heartbeat {
     /// True if the coordinator waits until the member reports its partitions, even if they are the ones of the last report:
     /// it has withdrawn some that the member had not taken over yet.
     pub(super) is_awaited: bool,
-    /// The number of waits of [`FIRST_WAITS`] that are over.
+    /// The number of waits of [`FIRST_WAITS`] that have passed.
     first_waits: usize,
 }
 

@@ -349,7 +349,7 @@ fn eager_member_gives_everything_up_before_it_joins_again() {
 }
 
 #[test]
-fn heartbeats_go_on_while_partitions_are_given_up() {
+fn heartbeats_continue_while_partitions_are_revoked() {
     let mut script = Script::stable();
     script.beat_after_interval(ErrorCode::REBALANCE_IN_PROGRESS);
     for _ in 0..30 {

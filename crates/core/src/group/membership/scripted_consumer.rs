@@ -563,7 +563,7 @@ fn topic_that_was_never_subscribed_to_is_not_consumed() {
 }
 
 #[test]
-fn recreated_topic_is_given_up_before_it_is_taken_over() {
+fn recreated_topic_is_revoked_before_it_is_assigned() {
     let mut script = Script::stable();
     script.pass(INTERVAL);
     script.metadata = metadata(&[("t", 2)]);

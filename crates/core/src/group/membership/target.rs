@@ -6,7 +6,7 @@
 //! # Pitfalls
 //!
 //! - A recreated topic has the same name under another ID. The member must give its partitions up before it takes over
-//!   those of the new topic (`recreated_topic_is_given_up_before_it_is_taken_over`).
+//!   those of the new topic (`recreated_topic_is_revoked_before_it_is_assigned`).
 
 use std::{
     collections::{BTreeMap, BTreeSet},

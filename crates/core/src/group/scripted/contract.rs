@@ -118,7 +118,7 @@ impl Script {
 }
 
 #[test]
-fn nothing_is_fetched_until_the_application_answers() {
+fn nothing_is_fetched_until_the_application_responds() {
     let (mut script, application) = Script::asked(Assignor::Range);
     assert_eq!(application.take(), ["assign [0, 1]"]);
     assert!(!script.take_fetch().iter().any(|entry| entry.starts_with("start")));
@@ -129,7 +129,7 @@ fn nothing_is_fetched_until_the_application_answers() {
 }
 
 #[test]
-fn member_joins_after_the_answer_and_its_heartbeats_go_on() {
+fn member_joins_after_the_response_and_heartbeats_continue() {
     let (mut script, application) = Script::asked(Assignor::Range);
     script.answer_last(&application);
     script.consume(1, 7);
@@ -244,7 +244,7 @@ fn hold_of_a_rebalance_and_the_pause_of_the_application_are_independent() {
 }
 
 #[test]
-fn library_answers_when_the_deadline_passes() {
+fn library_responds_when_the_deadline_passes() {
     let application = Application::new(Answers::ApplicationWithDeadline);
     let mut script = Script::with_application(Assignor::Range, &application);
     script.take_fetch();

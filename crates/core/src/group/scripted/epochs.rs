@@ -53,7 +53,7 @@ fn commit_in_a_stale_epoch_is_repeated_in_the_newer_one() {
 }
 
 #[test]
-fn stale_commit_is_not_repeated_for_a_partition_that_was_given_up() {
+fn stale_commit_is_not_repeated_for_a_revoked_partition() {
     for since in [None, Some(4)] {
         let mut offsets = committed_offsets(consumer_member(3, Some(2)));
         let waiting = commit(&mut offsets);
@@ -92,7 +92,7 @@ fn repeated_commit_is_not_stuck_when_the_coordinator_moves_afterwards() {
 }
 
 #[test]
-fn commit_of_a_partition_that_was_given_up_does_not_fail_the_others() {
+fn commit_of_a_revoked_partition_does_not_fail_the_others() {
     let holding = |epoch, held: &[(i32, i32)]| {
         let number = |epoch| Generation::from_wire(epoch).expect("it is valid");
         let held =
@@ -124,7 +124,7 @@ fn commit_of_a_partition_that_was_given_up_does_not_fail_the_others() {
     assert!(error.to_string().contains("rebalanced"), "{error}");
 }
 
-/// Returns the responses' error codes and errors after which a commit that was given up is over.
+/// Returns the responses' error codes and errors after which an abandoned commit ends.
 fn ends_of_a_given_up_commit() -> [Option<ErrorCode>; 4] {
     [Some(ErrorCode::NONE), Some(ErrorCode::NOT_COORDINATOR), Some(ErrorCode::STALE_MEMBER_EPOCH), None]
 }
@@ -165,7 +165,7 @@ fn late_commit_fails_at_its_deadline_and_keeps_its_connection() {
 }
 
 #[test]
-fn wait_for_commits_includes_a_commit_that_was_given_up() {
+fn wait_for_commits_includes_an_abandoned_commit() {
     let mut offsets = committed_offsets(consumer_member(3, Some(2)));
     let _given_up = commit_within(&mut offsets, Duration::from_millis(200));
     let (_, _, number) = sent_commit(&mut offsets, START).expect("a commit");

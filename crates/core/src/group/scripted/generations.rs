@@ -83,7 +83,7 @@ fn queued_cooperative_commit_is_sent_in_the_generation_that_follows() {
 }
 
 #[test]
-fn cooperative_commit_is_not_repeated_for_a_partition_that_was_given_up() {
+fn cooperative_commit_is_not_repeated_for_a_revoked_partition() {
     // The partition moved to another member, or came back from it.
     for since in [None, Some(4)] {
         let mut offsets = committed_offsets(cooperative(3, Some(2), true));
@@ -121,7 +121,7 @@ fn eager_commit_ends_with_its_generation() {
 }
 
 #[test]
-fn waiting_commit_ends_when_its_partition_is_given_up() {
+fn waiting_commit_ends_when_its_partition_is_revoked() {
     let mut offsets = committed_offsets(cooperative(4, Some(2), false));
     let waiting = commit(&mut offsets);
     let (_, _, number) = sent_commit(&mut offsets, START).expect("a commit");
@@ -186,7 +186,7 @@ fn cooperative_member_holds_its_partitions_across_generations() {
 }
 
 #[test]
-fn lost_membership_ends_what_a_cooperative_member_holds() {
+fn lost_membership_revokes_all_partitions_of_a_cooperative_member() {
     let mut script = Script::cooperative();
     script.beat(ErrorCode::ILLEGAL_GENERATION);
     assert_eq!(script.committer, Committer::Outside);

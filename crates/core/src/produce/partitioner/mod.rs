@@ -53,7 +53,7 @@ pub struct PartitionChoice<'a> {
     pub partition_count: i32,
     /// The application's number for the record.
     pub opaque: u64,
-    /// Whether a partition has a leader that takes records now.
+    /// Returns whether a partition has a leader that takes records now.
     pub is_available: &'a dyn Fn(i32) -> bool,
 }
 
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn records_without_a_key_go_where_the_partitioner_says() {
+    fn records_without_a_key_follow_the_partitioner() {
         use Partitioner::*;
         for partitioner in [Random, ConsistentRandom, Murmur2Random, Fnv1aRandom, Sticky] {
             assert_eq!(pick(&partitioner, None), Pick::Sticky, "{partitioner:?}");

@@ -162,7 +162,7 @@ impl Sender {
         if !self.shared.settings.idempotence && matches!(verdict, Verdict::Duplicate | Verdict::Resequence) {
             verdict = Verdict::Fail;
         }
-        // The epoch is over: the coordinator ended the transaction, or another producer took over.
+        // The epoch has ended: the coordinator ended the transaction, or another producer took over.
         if self.shared.transactions.is_some() && code == ErrorCode::INVALID_PRODUCER_EPOCH {
             verdict = Verdict::Fail;
         }

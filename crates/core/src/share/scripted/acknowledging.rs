@@ -111,7 +111,7 @@ fn acknowledgements_of_an_ended_session_are_reported_as_lost() {
 }
 
 #[test]
-fn lost_connection_fails_what_was_in_flight_and_what_waits() {
+fn lost_connection_fails_sent_and_waiting_requests() {
     let mut script = Script::new(settings());
     let records = script.deliver(2);
     records.acknowledge(0, AcknowledgeType::Accept).expect("it is open");
@@ -263,7 +263,7 @@ fn end_without_a_session_is_reported_at_once() {
 }
 
 #[test]
-fn queued_bytes_limit_what_is_fetched() {
+fn queued_bytes_limit_fetching() {
     let records = batch(0, 100);
     let half = records.len() as i32;
     let mut script = Script::new(ShareSettings { fetch_max_bytes: 2 * half, ..settings() });

@@ -123,7 +123,7 @@ fn first_pushes_of_many_clients_are_spread() {
     assert!(decades.iter().all(|count| (60..150).contains(count)), "{decades:?}");
 }
 
-/// Each error of a push, twice in a row and for ever: the requests of the first 1,000 s after it.
+/// Each error of a push, twice in a row and endlessly: the requests of the first 1,000 s after it.
 #[test]
 fn every_error_of_a_push_has_a_bounded_reaction() {
     let later: &[&str] = &["push", "push", "push"];

@@ -109,7 +109,7 @@ fn aborted_transaction_that_waits_for_markers_sends_nothing() {
 }
 
 #[test]
-fn commit_goes_on_when_the_last_message_is_reported() {
+fn commit_continues_when_the_last_message_is_reported() {
     let mut script = Script::newer();
     let producer = Arc::clone(&script.producer);
     assert!(producer.budget.try_charge(10));
@@ -357,7 +357,7 @@ fn transaction_warns_and_then_fails_before_the_coordinator_aborts_it() {
     script.begin();
 }
 
-/// A transaction of the newer protocol whose time is over, and that has sent a batch.
+/// A transaction of the newer protocol whose timeout has passed, and that has sent a batch.
 fn late() -> Script {
     let mut script = Script::newer();
     script.register();

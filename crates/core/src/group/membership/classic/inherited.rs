@@ -1,8 +1,8 @@
 //! DescribeGroups: the assignment that a returning static leader did not compute (KIP-814).
 //!
-//! The coordinator keeps the assignment of a static member that restarts, and a leader that returns leaves the group as it
-//! is. But partitions may have been added while it was away, when nobody observed the topics. So the leader asks the
-//! coordinator once what is assigned, and begins a rebalance if a partition is unassigned.
+//! The coordinator keeps the assignment of a static member that restarts, and a leader that returns leaves the group as
+//! it is. But partitions may have been added while it was away, when no member observed the topics. So the leader asks
+//! the coordinator once what is assigned, and begins a rebalance if a partition is unassigned.
 
 use std::collections::BTreeSet;
 

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// A member that left for want of polls while its JoinGroup waited at the coordinator, and polls again; and the term of that
-/// JoinGroup.
+/// A member that left because of missing polls while its JoinGroup waited at the coordinator, and polls again; and the
+/// term of that JoinGroup.
 fn expired_while_joining() -> (Script, Term) {
     let mut script = Script::stable();
     script.beat_after_interval(ErrorCode::REBALANCE_IN_PROGRESS);
