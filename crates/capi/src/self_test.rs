@@ -140,7 +140,7 @@ fn damage() -> Result<(), String> {
         let mut damaged = whole.clone();
         damaged[at] ^= 4;
         if read(&damaged).is_ok() {
-            return Err(format!("another byte at {at} of a batch was not noticed"));
+            return Err(format!("a changed byte at {at} of a batch was not detected"));
         }
     }
     Ok(())

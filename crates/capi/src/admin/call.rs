@@ -186,9 +186,11 @@ pub(super) fn objects<'a, T: Handle>(
         return Err(Failure::misuse(format!("no {what}: at least one is needed")));
     }
     if array.is_null() || count > c_int::MAX as usize {
-        return Err(Failure::misuse(format!("{count} {what}, but not where they are")));
+        return Err(Failure::misuse(format!(
+            "{count} {what}, but the array is NULL or the number too large"
+        )));
     }
-    array.get(count).ok_or_else(|| Failure::misuse(format!("one of the {what} is NULL or none")))
+    array.get(count).ok_or_else(|| Failure::misuse(format!("one of the {what} is NULL or of another kind")))
 }
 
 /// Returns the text of an error as C sees it, or none.

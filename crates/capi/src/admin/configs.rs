@@ -260,7 +260,7 @@ export!(
         };
         let value = value.get();
         if value.is_none() && operation != ConfigOperation::Delete {
-            return refuse("a value is needed for everything but to delete");
+            return refuse("a value is required for every operation except delete");
         }
         config.add(&name, operation, value.as_deref());
         ptr::null_mut()
@@ -344,7 +344,7 @@ fn change(
     options: &ottla::AdminOptions,
 ) -> Result<impl Future<Output = Results> + Send + use<>, Failure> {
     match resources.iter().find(|resource| resource.changes.is_empty()) {
-        Some(empty) => Err(Failure::misuse(format!("nothing is to be changed of {:?}", empty.name))),
+        Some(empty) => Err(Failure::misuse(format!("no changes for {:?}", empty.name))),
         None => Ok(admin.change_configs_with(&changes(resources), options)),
     }
 }

@@ -81,7 +81,7 @@ fn questions(list: &List) -> Result<Vec<Question>, Failure> {
     let question = |element: &rd_kafka_topic_partition_t| {
         let (name, partition) = (element.name().to_owned(), element.partition);
         if name.is_empty() || partition < 0 {
-            return Err(Failure::misuse(format!("`{name}` [{partition}] is no partition")));
+            return Err(Failure::misuse(format!("`{name}` [{partition}] is not a valid partition")));
         }
         if !seen.insert((name.clone(), partition)) {
             return Err(Failure::misuse(format!("{name} [{partition}] is named twice")));
@@ -93,7 +93,7 @@ fn questions(list: &List) -> Result<Vec<Question>, Failure> {
             timestamp if timestamp >= 0 => OffsetSpec::Timestamp(timestamp),
             other => {
                 return Err(Failure::misuse(format!(
-                    "{other} is neither a timestamp nor an offset to ask for"
+                    "{other} is neither a timestamp nor an RD_KAFKA_OFFSET_SPEC value"
                 )));
             }
         };

@@ -101,7 +101,7 @@ impl AdminOptions {
         if self.for_api == 0 || calls.is_empty() || calls.contains(&self.for_api) {
             Ok(())
         } else {
-            Err(format!("{name} is no option of this call"))
+            Err(format!("{name} is not an option of this call"))
         }
     }
 }
@@ -229,7 +229,7 @@ fn values<T: Copy + PartialEq>(
 ) -> Result<Vec<T>, String> {
     let mut values = Vec::new();
     let numbers = array.get(count).filter(|numbers| numbers.len() <= rows.len());
-    let too_many = || format!("{count} {what}s, of which there are {}, or no array", rows.len());
+    let too_many = || format!("{count} {what}s, but only {} exist, or the array is NULL", rows.len());
     for &number in numbers.ok_or_else(too_many)? {
         let row = usize::try_from(number).ok().and_then(|number| rows.get(number));
         let (value, _) = row.ok_or_else(|| format!("{number} is no {what}"))?;

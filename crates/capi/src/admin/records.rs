@@ -110,13 +110,13 @@ export!(
         call(rk, options, rkqu, DELETED, |admin, options| {
             let records = objects(del_records, del_record_cnt, "lists of records to delete")?;
             let [records] = &records[..] else {
-                return Err(Failure::misuse("one list of records to delete is taken in a call"));
+                return Err(Failure::misuse("a call takes exactly one list of records to delete"));
             };
             let partitions = records.partitions.clone();
             let named: BTreeSet<_> =
                 partitions.iter().map(|(topic, partition, _)| (topic, partition)).collect();
             if partitions.is_empty() || named.len() < partitions.len() {
-                return Err(Failure::misuse("there is at least one partition, and none is named twice"));
+                return Err(Failure::misuse("the list is empty or names a partition twice"));
             }
             let requested: Vec<_> = partitions
                 .iter()

@@ -164,12 +164,12 @@ export!(
         };
         let Some(NewTopic { topic, .. }) = new_topic.get() else { return refuse("this is no new topic") };
         if topic.replication_factor != -1 {
-            return refuse("where replicas are assigned, the replication factor is -1");
+            return refuse("set the replication factor to -1 to assign replicas");
         }
         let next = i32::try_from(topic.assignments.len()).unwrap_or(i32::MAX);
         if partition != next || topic.partitions >= 0 && partition >= topic.partitions {
             return refuse(&format!(
-                "replicas are assigned to partition after partition: {next} comes next, not {partition}"
+                "assign replicas in the order of the partitions: {next} is next, not {partition}"
             ));
         }
         match brokers(broker_ids, broker_id_cnt) {
@@ -210,7 +210,7 @@ export!(
                 let (assigned, requested) = (topic.assignments.len(), usize::try_from(topic.partitions));
                 if assigned > 0 && requested.is_ok_and(|requested| requested != assigned) {
                     return Err(Failure::misuse(format!(
-                        "{}: replicas of {assigned} partitions are assigned, but there are to be {}",
+                        "{}: replicas of {assigned} partitions are assigned, but the topic gets {} partitions",
                         topic.name, topic.partitions
                     )));
                 }
@@ -271,7 +271,7 @@ export!(
                 Box::into_raw(Box::new(NewPartitions { tag: Tag::of::<NewPartitions>(), partitions }))
             }
             _ => {
-                errstr.put(errstr_size, "a topic with a name and 1 .. 100000 partitions is needed");
+                errstr.put(errstr_size, "pass a topic name and 1 .. 100000 partitions");
                 ptr::null_mut()
             }
         }

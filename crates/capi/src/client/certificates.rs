@@ -116,7 +116,7 @@ export!(
         errstr_size: usize,
     ) -> c_int {
         let Some(conf) = Conf::passed_mut(conf) else {
-            errstr.put(errstr_size, "no configuration, or one that a client has already");
+            errstr.put(errstr_size, "the configuration is invalid or in use by a client");
             return CONF_INVALID;
         };
         // SAFETY: the header demands `size` bytes, or NULL.
@@ -160,7 +160,7 @@ fn set_certificate(
             Ok(Store { key, ..Store::default() })
         }
         1 | 2 => Ok(Store { certificates: credentials::certificates(bytes)?, ..Store::default() }),
-        other => Err(format!("{other} is no encoding of a certificate")),
+        other => Err(format!("unknown certificate encoding {other}")),
     };
     let store = if bytes.is_empty() { Store::default() } else { store()? };
     match kind {
@@ -170,7 +170,7 @@ fn set_certificate(
         }
         PRIVATE => passed.key = store.key,
         CA => passed.ca = store.certificates,
-        other => return Err(format!("{other} is no type of a certificate")),
+        other => return Err(format!("unknown certificate type {other}")),
     }
     Ok(())
 }

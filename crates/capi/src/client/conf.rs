@@ -324,7 +324,10 @@ export!(
         unsafe {
             let (Some(_), Some(known), Some(name)) = (Conf::changeable(conf), name.get(), name.c_str())
             else {
-                errstr.put(errstr_size, "no configuration, or one that a client has already, or no name");
+                errstr.put(
+                    errstr_size,
+                    "the configuration is invalid or in use by a client, or the name is NULL",
+                );
                 return CONF_INVALID;
             };
             let asked = Asked { conf, value: value.as_ptr(), errstr: errstr.as_ptr(), size: errstr_size };

@@ -195,7 +195,7 @@ export!(
                 ptr::null()
             };
             if !(0..=1).contains(&kind) {
-                return failed("a client is a producer or a consumer");
+                return failed("the type must be RD_KAFKA_PRODUCER or RD_KAFKA_CONSUMER");
             }
             let own;
             let given = if conf.is_null() {
@@ -205,7 +205,7 @@ export!(
                 Conf::changeable(conf).map(|conf| &*conf)
             };
             let Some(given) = given else {
-                return failed("this is no configuration, or one that a client has already");
+                return failed("the configuration is destroyed or in use by a client");
             };
             match Client::start(kind == 1, given) {
                 Ok(client) => {

@@ -117,11 +117,11 @@ impl Observer for DebugObserver {
     }
 
     fn thread_starts(&self, name: &str) {
-        self.threads(name, "serves this client from now on");
+        self.threads(name, "starts serving this client");
     }
 
     fn thread_ends(&self, name: &str) {
-        self.threads(name, "serves this client no more");
+        self.threads(name, "stops serving this client");
     }
 }
 

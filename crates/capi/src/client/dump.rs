@@ -21,7 +21,7 @@ export!(
         }
         let text = match client.statistics() {
             Some(statistics) => written(&statistics),
-            None => format!("{}: its I/O threads can't be asked now\n", client.name().to_string_lossy()),
+            None => format!("{}: its I/O threads do not respond\n", client.name().to_string_lossy()),
         };
         // SAFETY: the caller passes an open stream; the text has that length.
         unsafe {

@@ -125,7 +125,7 @@ export!(
         errstr_size: usize,
     ) -> c_int {
         let (Some(conf), Some(name)) = (conf.get(), name.get()) else {
-            errstr.put(errstr_size, "no topic configuration, or no name");
+            errstr.put(errstr_size, "the topic configuration or the name is invalid");
             return CONF_INVALID;
         };
         // Client properties do not apply to a topic.

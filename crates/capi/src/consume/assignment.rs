@@ -128,7 +128,7 @@ export!(
             (Ok((client, consumer)), Some(list)) => match offset_specs(list.elements()) {
                 None => Err(ErrorObject::new(code::_INVALID_ARG, "an offset is none")),
                 Some(_) if repeats(list.elements()) => {
-                    Err(ErrorObject::new(code::_INVALID_ARG, "a partition stands in the list twice"))
+                    Err(ErrorObject::new(code::_INVALID_ARG, "the list contains a partition twice"))
                 }
                 Some(starts) => {
                     let change = Change::Add(starts.clone());

@@ -82,7 +82,7 @@ export!(
     fn rd_kafka_offset_store_message(message: Part<rd_kafka_message_t>) -> *mut ErrorObject {
         let epoch = Held::passed(message).map_or(-1, |held| held.leader_epoch);
         let Some(message) = message.get().filter(|message| message.err == code::NO_ERROR) else {
-            let text = "an error is no message whose offset could be stored";
+            let text = "an error message has no offset to store";
             return ErrorObject::from_result(Err(ErrorObject::new(code::_INVALID_ARG, text)));
         };
         let Some(topic) = Topic::of_message(message) else {

@@ -172,7 +172,7 @@ export!(
             Err(code) => return refused(code, "only a consumer with a `group.id` can be closed"),
         };
         let Some(queue) = rkqu.counted() else {
-            return refused(code::_INVALID_ARG, "closing needs a queue for the events of the group");
+            return refused(code::_INVALID_ARG, "pass a queue for the events of the group");
         };
         if let Some((code, text)) = client.fatal_if_any() {
             return refused(code, text.as_str());

@@ -189,7 +189,7 @@ export!(
         let Some(metadata) = cgmd.get().filter(|_| !bufferp.is_null() && !sizep.is_null()) else {
             return ErrorObject::new(
                 code::_INVALID_ARG,
-                "writing needs group metadata and places for the result",
+                "group metadata or an address for the result is NULL",
             )
             .into_raw();
         };

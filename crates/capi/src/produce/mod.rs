@@ -514,7 +514,7 @@ unsafe fn produce_arguments(rk: *const Client, arguments: &[rd_kafka_vu_t]) -> R
                     if !message.headers.is_null() {
                         return Err((
                             code::_CONFLICT,
-                            "headers come one by one or as a list, not both".to_owned(),
+                            "pass single headers or a list of headers, not both".to_owned(),
                         ));
                     }
                     let header = header_of(u.header.name, -1, u.header.value, u.header.size)
@@ -525,7 +525,7 @@ unsafe fn produce_arguments(rk: *const Client, arguments: &[rd_kafka_vu_t]) -> R
                     if single.is_some() || !message.headers.is_null() {
                         return Err((
                             code::_CONFLICT,
-                            "headers come one by one or as a list, not both".to_owned(),
+                            "pass single headers or a list of headers, not both".to_owned(),
                         ));
                     }
                     if !u.headers.is_null() && handle(u.headers.cast_const()).is_none() {
@@ -534,7 +534,7 @@ unsafe fn produce_arguments(rk: *const Client, arguments: &[rd_kafka_vu_t]) -> R
                     message.headers = u.headers;
                 }
                 vtype::END => break,
-                other => return Err(invalid(&format!("there is no argument of type {other}"))),
+                other => return Err(invalid(&format!("unknown argument type {other}"))),
             }
         }
     }

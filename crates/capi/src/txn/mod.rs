@@ -149,7 +149,7 @@ export!(
     ) -> *mut ErrorObject {
         ErrorObject::from_result(client_of(rk).and_then(|client| {
             let (Some(list), Some(group)) = (List::passed(offsets), cgmetadata.get()) else {
-                let text = "a transaction's offsets need a list and the metadata of a group";
+                let text = "pass a list of offsets and the metadata of a group";
                 return Err(ErrorObject::new(code::_INVALID_ARG, text));
             };
             let offsets = list.elements().iter().map(|element| element.group_offset()).collect();

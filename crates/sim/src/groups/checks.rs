@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{
-    GROUP, Place, Protocol, REBALANCE, Run, SESSION,
+    GROUP, Protocol, REBALANCE, Run, SESSION,
     member::{Holding, Member, State},
 };
 use crate::checkers::Broken;
@@ -15,9 +15,10 @@ use ottla_core::{
     cluster::command::Command, completion::completion, fetch::partition::PartitionHandle,
     group::assignor::Assignor, stats::Gather,
 };
+use ottla_protocol::vocabulary::TopicPartition;
 
 /// The partitions of all members: the member, and the identity of its assignment.
-pub(super) type Holders = BTreeMap<Place, (usize, Arc<PartitionHandle>)>;
+pub(super) type Holders = BTreeMap<TopicPartition, (usize, Arc<PartitionHandle>)>;
 
 /// A member that lost its session learns it when its connection times out or its host continues.
 const LEARNS: Duration = Duration::from_secs(2);
@@ -42,7 +43,7 @@ impl Run {
         let (mut held, mut is_changed) = (BTreeMap::new(), false);
         for key in member.shared.assignment() {
             let Ok(handle) = member.shared.partition(&key.topic, key.partition) else { continue };
-            let place: Place = (key.topic, key.partition);
+            let place = key;
             let known = member.held.remove(&place).filter(|known| Arc::ptr_eq(&known.handle, &handle));
             let committed = || self.committed.get(&place).copied().unwrap_or(0);
             is_changed |= known.is_none();
@@ -55,7 +56,12 @@ impl Run {
     }
 
     /// A member gets the records of a partition in order, from the committed offset on.
-    pub(super) fn check_delivery(&mut self, index: usize, place: &Place, offset: i64) -> Result<(), Broken> {
+    pub(super) fn check_delivery(
+        &mut self,
+        index: usize,
+        place: &TopicPartition,
+        offset: i64,
+    ) -> Result<(), Broken> {
         let now = self.world.now;
         let member = &mut self.members[index];
         if member.must_get_nothing(now) {
@@ -88,7 +94,7 @@ impl Run {
                 else {
                     continue;
                 };
-                let place: Place = (Arc::from(&**topic), partition);
+                let place = TopicPartition::new(&**topic, partition);
                 let received = self.received.get(&place).copied().unwrap_or(0);
                 if committed > received {
                     let what =
@@ -123,7 +129,7 @@ impl Run {
                 self.summary.commits.1 += 1;
             }
             for (offset, result) in commit.offsets.iter().zip(results) {
-                let place: Place = (Arc::clone(&offset.topic), offset.partition);
+                let place = TopicPartition::new(Arc::clone(&offset.topic), offset.partition);
                 let committed = self.committed.get(&place).copied().unwrap_or(0);
                 match result {
                     Ok(()) if committed < offset.offset => {
@@ -182,7 +188,7 @@ impl Run {
     /// No two members hold a partition, unless one of them may have lost its session without knowing.
     pub(super) fn check_holders(&self) -> Result<(), Broken> {
         let now = self.world.now;
-        let mut holders: BTreeMap<&Place, usize> = BTreeMap::new();
+        let mut holders: BTreeMap<&TopicPartition, usize> = BTreeMap::new();
         let is_well = |member: &&Member| {
             // A member that was removed learns it with the next heartbeat, and its application with the next event.
             let membership = &self.world.wire.membership;
@@ -226,7 +232,7 @@ impl Run {
     pub(super) fn is_settled(&self) -> bool {
         let partitions: usize = self.setup.topics.iter().map(|(_, count)| *count as usize).sum();
         let members = || self.members.iter().filter(|member| member.is_subscribed());
-        let held: Vec<&Place> = members().flat_map(|member| member.held.keys()).collect();
+        let held: Vec<&TopicPartition> = members().flat_map(|member| member.held.keys()).collect();
         let others_are_gone = self
             .members
             .iter()
@@ -237,11 +243,11 @@ impl Run {
     }
 
     /// Returns a record that no member got.
-    pub(super) fn missing(&mut self) -> Option<(Place, i64)> {
+    pub(super) fn missing(&mut self) -> Option<(TopicPartition, i64)> {
         for (topic, partitions) in &self.setup.topics {
             for partition in 0..*partitions {
                 let state = self.world.cluster.control().partition(topic, partition)?;
-                let place: Place = (Arc::from(&**topic), partition);
+                let place = TopicPartition::new(&**topic, partition);
                 let offsets = 0..state.high_watermark;
                 if let Some(offset) =
                     { offsets }.find(|offset| !self.delivered.contains(&(place.clone(), *offset)))

@@ -31,9 +31,10 @@ use ottla_protocol::{
     header::{RequestHeader, ResponseHeader},
     message::{Message, Request},
     primitive::Reader,
+    vocabulary::TopicPartition,
 };
 
-use super::{GROUP, HEARTBEAT, Place, REBALANCE, SESSION};
+use super::{GROUP, HEARTBEAT, REBALANCE, SESSION};
 use crate::{Broken, world::World};
 
 /// The clients from which members are built.
@@ -58,7 +59,7 @@ pub(super) struct Foreign {
     state: State,
     member_id: String,
     generation: i32,
-    assigned: BTreeSet<Place>,
+    assigned: BTreeSet<TopicPartition>,
     next_heartbeat: Instant,
     requests: i32,
 }
@@ -141,7 +142,7 @@ impl Foreign {
     }
 
     /// Returns the partitions that the member has.
-    pub(super) const fn assigned(&self) -> &BTreeSet<Place> {
+    pub(super) const fn assigned(&self) -> &BTreeSet<TopicPartition> {
         &self.assigned
     }
 
@@ -254,7 +255,9 @@ impl Foreign {
             let (_, decoded) = ConsumerProtocolAssignment::from_bytes(&response.assignment).ok()?;
             for topic in decoded.assigned_partitions {
                 let name: Arc<str> = topic.topic.into();
-                assigned.extend(topic.partitions.into_iter().map(|number| (Arc::clone(&name), number)));
+                assigned.extend(
+                    topic.partitions.into_iter().map(|number| TopicPartition::new(Arc::clone(&name), number)),
+                );
             }
         }
         let gives_up = self.is_cooperative && !self.assigned.is_subset(&assigned);
@@ -314,7 +317,8 @@ impl Foreign {
         put_count(&mut out, self.topics.len());
         self.topics.iter().for_each(|(name, _)| put_string(&mut out, name));
         put_bytes(&mut out, self.user_data().as_deref());
-        let owned: &BTreeSet<Place> = if self.is_cooperative { &self.assigned } else { &BTreeSet::new() };
+        let owned: &BTreeSet<TopicPartition> =
+            if self.is_cooperative { &self.assigned } else { &BTreeSet::new() };
         let generation = if self.is_cooperative { self.generation } else { -1 };
         if version >= 1 {
             put_partitions(&mut out, owned);
@@ -347,7 +351,7 @@ impl Foreign {
 
     /// Assigns each topic's partitions in ranges, as all clients do; only eager groups are led by a foreign member.
     fn assign(&self, response: &JoinGroupResponse) -> Vec<Assignment> {
-        let mut assigned: BTreeMap<&str, BTreeSet<Place>> = BTreeMap::new();
+        let mut assigned: BTreeMap<&str, BTreeSet<TopicPartition>> = BTreeMap::new();
         for (name, count) in &self.topics {
             let topic: Arc<str> = Arc::from(&**name);
             let subscribes = |metadata: &[u8]| {
@@ -360,12 +364,12 @@ impl Foreign {
             let mut first = 0;
             for (index, id) in ids.into_iter().enumerate() {
                 let size = (each + usize::from(index < rest)) as i32;
-                let own = (first..first + size).map(|number| (Arc::clone(&topic), number));
+                let own = (first..first + size).map(|number| TopicPartition::new(Arc::clone(&topic), number));
                 assigned.entry(id).or_default().extend(own);
                 first += size;
             }
         }
-        let encode = |(id, partitions): (&str, BTreeSet<Place>)| {
+        let encode = |(id, partitions): (&str, BTreeSet<TopicPartition>)| {
             let mut out = self.client.assignment_version().to_be_bytes().to_vec();
             put_partitions(&mut out, &partitions);
             put_bytes(&mut out, self.client.no_user_data().as_deref());
@@ -424,10 +428,10 @@ fn put_bytes(out: &mut Vec<u8>, bytes: Option<&[u8]>) {
     }
 }
 
-fn put_partitions(out: &mut Vec<u8>, partitions: &BTreeSet<Place>) {
+fn put_partitions(out: &mut Vec<u8>, partitions: &BTreeSet<TopicPartition>) {
     let mut topics: BTreeMap<&str, Vec<i32>> = BTreeMap::new();
-    for (topic, number) in partitions {
-        topics.entry(topic).or_default().push(*number);
+    for TopicPartition { topic, partition } in partitions {
+        topics.entry(topic).or_default().push(*partition);
     }
     put_count(out, topics.len());
     for (topic, numbers) in topics {

@@ -27,7 +27,7 @@ use ottla_core::{
 };
 use ottla_protocol::vocabulary::TopicPartition;
 
-use super::{Place, Protocol};
+use super::Protocol;
 use crate::checkers::Broken;
 
 /// A member of the group.
@@ -42,7 +42,7 @@ pub(super) struct Member {
     pub(super) protocol: Protocol,
     pub(super) instance: Option<String>,
     pub(super) manners: Manners,
-    pub(super) held: BTreeMap<Place, Holding>,
+    pub(super) held: BTreeMap<TopicPartition, Holding>,
     /// Since when its host and its connections work.
     pub(super) well_since: Instant,
     /// Since when its host runs.
@@ -280,11 +280,10 @@ impl Member {
         self.is_asked() && deadline.is_none_or(|deadline| now < deadline)
     }
 
-    /// Returns true if the application has to give a partition up.
-    pub(super) fn is_asked_to_revoke(&self, (topic, partition): &Place) -> bool {
+    /// Returns true if the application has to revoke a partition.
+    pub(super) fn is_asked_to_revoke(&self, partition: &TopicPartition) -> bool {
         self.question.as_ref().is_some_and(|Question { event, .. }| {
-            let key = TopicPartition::new(Arc::clone(topic), *partition);
-            event.kind == RebalanceKind::Revoke && event.partitions.contains(&key)
+            event.kind == RebalanceKind::Revoke && event.partitions.contains(partition)
         })
     }
 

@@ -57,6 +57,7 @@ use ottla_core::{
     rng::Rng,
 };
 use ottla_embedded_broker::{ApiKey, BrokerId, Cluster, ClusterOptions};
+use ottla_protocol::vocabulary::TopicPartition;
 
 use self::member::{Inbox, Manners, Member, Parts, State};
 use crate::{
@@ -104,8 +105,6 @@ pub struct Summary {
     pub virtual_time: Duration,
 }
 
-type Place = (Arc<str>, i32);
-
 /// The protocol of the members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Protocol {
@@ -136,11 +135,11 @@ struct Run {
     setup: Setup,
     producer: Arc<ProducerShared>,
     members: Vec<Member>,
-    delivered: BTreeSet<(Place, i64)>,
+    delivered: BTreeSet<(TopicPartition, i64)>,
     /// The offset after the last delivered record of each partition.
-    received: BTreeMap<Place, i64>,
+    received: BTreeMap<TopicPartition, i64>,
     /// The committed offset of each partition.
-    committed: BTreeMap<Place, i64>,
+    committed: BTreeMap<TopicPartition, i64>,
     /// Connections that are cut, and until when.
     cut: Vec<(Instant, usize, BrokerId)>,
     summary: Summary,
@@ -486,7 +485,7 @@ impl Run {
         let mut records = Records::default();
         self.members[index].shared.queue.take(1 << 20, &mut records);
         for message in &records {
-            let place = (Arc::from(message.topic()), message.partition());
+            let place = TopicPartition::new(message.topic(), message.partition());
             self.check_delivery(index, &place, message.offset())?;
             let received = self.received.entry(Clone::clone(&place)).or_default();
             *received = (*received).max(message.offset() + 1);

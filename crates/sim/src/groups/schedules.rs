@@ -27,9 +27,10 @@ use ottla_core::{
     machine::Instant,
 };
 use ottla_embedded_broker::{ApiKey, BrokerId, CoordinatorKey, ErrorCode, Fault, FaultAction};
+use ottla_protocol::vocabulary::TopicPartition;
 
 use super::{
-    GROUP, HEARTBEAT, Manners, Place, Protocol, REBALANCE, Run, SESSION, SETTLE, Setup, Summary,
+    GROUP, HEARTBEAT, Manners, Protocol, REBALANCE, Run, SESSION, SETTLE, Setup, Summary,
     foreign::{Client, Foreign},
     member::{Member, State},
     note_topic,
@@ -506,8 +507,8 @@ impl Run {
                 other.step(&mut self.world)?;
             }
             let own = self.members.iter().flat_map(|member| member.held.keys());
-            let held: Vec<&Place> = own.chain(others.iter().flat_map(Foreign::assigned)).collect();
-            let distinct: BTreeSet<&Place> = held.iter().copied().collect();
+            let held: Vec<&TopicPartition> = own.chain(others.iter().flat_map(Foreign::assigned)).collect();
+            let distinct: BTreeSet<&TopicPartition> = held.iter().copied().collect();
             if distinct.len() < held.len() {
                 return Err(Broken::new("two holders", format!("{held:?} are held in a mixed group")));
             }

@@ -9,9 +9,10 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use ottla_core::{
     cluster::command::Command, group::assignor::Assignor, machine::Instant, produce::record::Record,
 };
+use ottla_protocol::vocabulary::TopicPartition;
 
 use super::checks::Holders;
-use super::{Manners, Place, Protocol, Run, SETTLE, Setup};
+use super::{Manners, Protocol, Run, SETTLE, Setup};
 use crate::{Broken, network::NetworkKnobs};
 
 const TOPIC: &str = "t0";
@@ -51,9 +52,10 @@ pub fn run(assignor: Option<Assignor>) -> Result<Pauses, Broken> {
     let changing = run.watch(CHANGE)?;
     run.wait_until_settled(SETTLE)?;
     let after = run.holders();
-    let holder = |holders: &Holders, place: &Place| holders.get(place).map(|(member, _)| *member);
-    let stays = |place: &Place| holder(&before, place) == holder(&after, place);
-    let longest = |pauses: &BTreeMap<Place, Duration>| pauses.values().copied().max().unwrap_or_default();
+    let holder = |holders: &Holders, place: &TopicPartition| holders.get(place).map(|(member, _)| *member);
+    let stays = |place: &TopicPartition| holder(&before, place) == holder(&after, place);
+    let longest =
+        |pauses: &BTreeMap<TopicPartition, Duration>| pauses.values().copied().max().unwrap_or_default();
     let of_staying =
         changing.iter().filter(|(place, _)| stays(place)).map(|(place, time)| (place.clone(), *time));
     let of_staying: BTreeMap<_, _> = of_staying.collect();
@@ -76,9 +78,9 @@ fn setup(protocol: Protocol) -> Setup {
 
 impl Run {
     /// Sends and reads records for this time. Returns the longest time without a record of each partition.
-    fn watch(&mut self, time: Duration) -> Result<BTreeMap<Place, Duration>, Broken> {
+    fn watch(&mut self, time: Duration) -> Result<BTreeMap<TopicPartition, Duration>, Broken> {
         let end = self.world.now + time;
-        let mut last: BTreeMap<Place, (i64, Instant)> = BTreeMap::new();
+        let mut last: BTreeMap<TopicPartition, (i64, Instant)> = BTreeMap::new();
         let mut pauses = BTreeMap::new();
         while self.world.now < end {
             self.send_everywhere();
