@@ -1,4 +1,4 @@
-//! Access control lists: rules to create, to describe and to delete.
+//! Access control lists: creating, describing and deleting rules.
 
 use std::{
     ffi::{CStr, CString, c_char, c_int},
@@ -59,7 +59,7 @@ const OPERATION_NAMES: [&CStr; OPERATIONS as usize] = [
 ];
 const PERMISSIONS: [&CStr; 4] = [c"UNKNOWN", c"ANY", c"DENY", c"ALLOW"];
 
-/// The functions that name a number.
+/// Declares the functions that return the name of a number.
 macro_rules! names {
     ($($name:ident($number:ident) of $names:expr;)*) => {$(
         export!(
@@ -169,7 +169,7 @@ impl Numbers {
     }
 }
 
-/// Creates a rule or a filter, or says what is wrong.
+/// Creates a rule or a filter. Error: the reason why the arguments are invalid.
 fn new_binding(
     numbers: &Numbers,
     [name, principal, host]: [Text; 3],
@@ -185,7 +185,7 @@ fn new_binding(
     Ok(AclBinding::new(AclFilter { name, principal, host, ..numbers.filter(is_filter)? }))
 }
 
-/// The functions that create rules and filters.
+/// Declares the functions that create rules and filters.
 macro_rules! constructors {
     ($($name:ident, $is_filter:literal;)*) => {$(
         export!(

@@ -1,4 +1,4 @@
-//! Credentials of SCRAM users: described, set and deleted.
+//! Describing, setting and deleting credentials of SCRAM users.
 
 use std::{
     borrow::Cow,
@@ -38,7 +38,7 @@ pub(super) const DESCRIBED: c_int = 1 << 18;
 /// `RD_KAFKA_EVENT_ALTERUSERSCRAMCREDENTIALS_RESULT`.
 pub(super) const ALTERED: c_int = 1 << 19;
 
-/// Returns an error object also for success: the interface has no NULL here.
+/// Returns an error object, also for success: the interface has no NULL here.
 fn error_object(error: Option<&Error>) -> ErrorObject {
     error.map_or_else(
         || ErrorObject::new(code::NO_ERROR, "Success"),
@@ -166,7 +166,7 @@ pub struct Alteration {
     tag: Tag,
     user: String,
     mechanism: c_int,
-    /// `None` to delete the credential.
+    /// `None` deletes the credential.
     upsertion: Option<Upsertion>,
 }
 
@@ -174,7 +174,7 @@ pub struct Alteration {
 struct Upsertion {
     iterations: i32,
     password: Secret,
-    /// `None` for a random one.
+    /// `None` stands for a random one.
     salt: Option<Vec<u8>>,
 }
 
@@ -219,7 +219,7 @@ destroyers! {
 }
 
 impl Alteration {
-    /// Returns the alteration as the client takes it. Error: what is wrong with the one at this index.
+    /// Returns the alteration as the client takes it. Error: the reason why the one at this index is invalid.
     fn for_admin(&self, index: usize) -> Result<ScramAlteration, Failure> {
         let wrong = |what: &str| Failure::misuse(format!("{what}, index {index}"));
         if self.user.is_empty() {
