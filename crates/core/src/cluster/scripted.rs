@@ -428,7 +428,7 @@ fn reminder_fires_although_nothing_else_happens() {
     script.run_for(Duration::from_secs(10));
     let mut never = std::pin::pin!(never);
     let mut context = Context::from_waker(Waker::noop());
-    assert_eq!(never.as_mut().poll(&mut context), Poll::Ready(None), "it is not waited for in vain");
+    assert_eq!(never.as_mut().poll(&mut context), Poll::Ready(None), "the request does not wait");
 }
 
 /// Metadata of a topic with this ID and number of partitions, all led by node 1.

@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(in_flight.sealed.to_vec(), sent);
         drop(others);
         drop(in_flight);
-        assert_eq!(pool.in_use_bytes(), 0, "the memory is free when the request is over");
+        assert_eq!(pool.in_use_bytes(), 0, "the memory is free when the request has ended");
     }
 
     #[test]

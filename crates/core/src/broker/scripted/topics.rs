@@ -53,7 +53,7 @@ fn topics_of_different_acks_or_request_timeouts_are_never_in_one_request() {
     said.iter_mut().for_each(|(_, _, values)| values.sort_unstable());
     assert_eq!(said, expected, "oldest first, and each takes along what goes with it");
     assert!(requests.iter().all(|request| request.written_at == at(120)), "none waits for another one");
-    assert_eq!(script.statuses(), [PersistenceStatus::PossiblyPersisted; 2], "without acks it is over");
+    assert_eq!(script.statuses(), [PersistenceStatus::PossiblyPersisted; 2], "without acks the request ends");
     for request in requests.iter().filter(|request| request.acks != 0) {
         script.accept(request);
     }

@@ -38,7 +38,7 @@ fn client_asks_for_metadata_before_the_application_asks_for_anything() {
     assert_eq!(script.metadata_requests, 1);
     assert_eq!(script.asked_about, Some(vec![]), "the brokers, and no topic");
     script.run_for(Duration::from_secs(60));
-    assert_eq!(script.metadata_requests, 1, "then nothing until the interval is over");
+    assert_eq!(script.metadata_requests, 1, "then nothing until the interval has passed");
 }
 
 #[test]
