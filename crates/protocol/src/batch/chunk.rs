@@ -12,7 +12,7 @@
 //!   (`thousand_batches_take_little_more_memory_than_their_records`).
 
 use std::{
-    fmt,
+    fmt, mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -26,9 +26,6 @@ pub const SMALL_CHUNK_BYTES: usize = 4 * 1024;
 pub const CHUNK_BYTES: usize = 16 * 1024;
 /// The number of bytes of a batch that are in small chunks. At most a third of a larger batch's memory is unused.
 pub const SMALL_UP_TO: usize = 32 * 1024;
-/// Idle chunks beyond this are freed: 32 MiB.
-const MAX_IDLE: usize = 2048;
-
 /// A pool of chunks. Cheap to clone; all clones share one stack of chunks.
 #[derive(Clone, Default)]
 pub struct ChunkPool {
@@ -60,6 +57,13 @@ impl Idle {
         self.fewest = self.fewest.min(self.chunks.len());
         chunk
     }
+
+    /// Takes the chunks that were idle all the time since the last call. They are at the bottom of the stack.
+    fn take_unused(&mut self) -> Vec<Box<[u8]>> {
+        let used = self.chunks.split_off(self.fewest.min(self.chunks.len()));
+        self.fewest = used.len();
+        mem::replace(&mut self.chunks, used)
+    }
 }
 
 impl ChunkPool {
@@ -79,16 +83,16 @@ impl ChunkPool {
         stock.small.len() * SMALL_CHUNK_BYTES + stock.large.len() * CHUNK_BYTES
     }
 
-    /// Frees the chunks that stayed idle since the previous call. Periodic calls shrink a pool after a peak without
-    /// taking memory from a busy one.
+    /// Frees the chunks that stayed idle since the previous call. Periodic calls give the pool the size of the working
+    /// set between two of them: they shrink it after a peak without taking memory from a busy one.
     pub fn trim(&self) {
-        let mut stock = self.stock();
-        let Stock { small, large, .. } = &mut *stock;
-        for idle in [small, large] {
-            // The chunks at the bottom of the stack are those that were not used.
-            drop(idle.chunks.drain(..idle.fewest.min(idle.chunks.len())));
-            idle.fewest = idle.chunks.len();
-        }
+        let unused = {
+            let mut stock = self.stock();
+            let Stock { small, large, .. } = &mut *stock;
+            [small, large].map(Idle::take_unused)
+        };
+        // Thousands of chunks may take milliseconds to free: batches take and return chunks meanwhile.
+        drop(unused);
     }
 
     fn take(&self, small: bool) -> Chunk {
@@ -108,9 +112,7 @@ impl ChunkPool {
             let size = chunk.bytes.len();
             stock.in_use_bytes -= size;
             let idle = if size == SMALL_CHUNK_BYTES { &mut stock.small } else { &mut stock.large };
-            if idle.len() < MAX_IDLE {
-                idle.chunks.push(chunk.bytes);
-            }
+            idle.chunks.push(chunk.bytes);
         }
     }
 
