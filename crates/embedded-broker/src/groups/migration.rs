@@ -76,7 +76,8 @@ impl ConsumerGroup {
         group: ClassicGroup,
         responses: &mut GroupResponses,
     ) -> Self {
-        let epoch = group.generation.max(1);
+        // Members have an epoch of at least 1; a group that all have left begins where its next member makes it 1.
+        let epoch = if group.members.is_empty() { group.generation } else { group.generation.max(1) };
         let mut converted = Self::new();
         (converted.epoch, converted.assignment_epoch) = (epoch, epoch);
         for (id, parts) in group.into_parts(responses) {
@@ -335,11 +336,11 @@ fn encode_assignment(topics: &Topics, partitions: &Partitions) -> Vec<u8> {
 }
 
 impl ClassicGroup {
-    /// Returns true if the group has members, and all of them exchange the subscriptions of consumers.
+    /// Returns true if the group is not empty, and all members exchange the subscriptions of consumers. A group whose
+    /// members have all left while it waited for more is not empty until that wait ends.
     pub fn is_convertible(&self) -> bool {
         let is_readable = |metadata: &[u8]| ConsumerProtocolSubscription::from_bytes(metadata).is_ok();
         self.state != GroupState::Empty
-            && !self.members.is_empty()
             && self.protocol_type.as_deref() == Some(PROTOCOL_TYPE)
             && self
                 .members

@@ -17,6 +17,10 @@ use super::*;
 impl Group {
     /// Joins as a classic member that owns these partitions.
     fn classic_join(&mut self, member_id: &str, owned: &[i32]) -> JoinGroupResponse {
+        self.world.call(self.connection, 9, &Self::classic_join_request(member_id, owned))
+    }
+
+    fn classic_join_request(member_id: &str, owned: &[i32]) -> JoinGroupRequest {
         let owned = OwnedPartition { topic: "t".to_owned(), partitions: owned.to_vec() };
         let subscription = ConsumerProtocolSubscription {
             topics: vec!["t".to_owned()],
@@ -25,7 +29,7 @@ impl Group {
         };
         let metadata = subscription.to_bytes(3).unwrap();
         let protocol = join_group::request::Protocol { name: "cooperative-sticky".to_owned(), metadata };
-        let request = JoinGroupRequest {
+        JoinGroupRequest {
             group_id: GROUP.to_owned(),
             session_timeout_ms: 10_000,
             rebalance_timeout_ms: 10_000,
@@ -33,8 +37,7 @@ impl Group {
             protocol_type: "consumer".to_owned(),
             protocols: vec![protocol],
             ..Default::default()
-        };
-        self.world.call(self.connection, 9, &request)
+        }
     }
 
     /// Returns the partitions that a classic member gets; a leader gives all partitions to itself.
@@ -145,6 +148,20 @@ fn classic_member_that_does_not_join_in_time_is_removed() {
     }
     assert_eq!(group.classic_beat(&classic, 1), ErrorCode::UNKNOWN_MEMBER_ID);
     assert_eq!(got, (3, Some(vec![0, 1, 2, 3])));
+}
+
+#[test]
+fn classic_group_is_converted_when_all_left_before_the_first_rebalance() {
+    let options = ClusterOptions { group_initial_rebalance_delay: SECOND * 3, ..Default::default() };
+    let mut group = Group::with(options);
+    let classic = group.classic_join("", &[]).member_id;
+    let waiting = group.world.open(1);
+    group.world.send(waiting, 9, &Group::classic_join_request(&classic, &[]));
+    group.world.pass(SECOND);
+    let member = leave_group::request::Member { member_id: classic, ..Default::default() };
+    let leave = LeaveGroupRequest { group_id: GROUP.to_owned(), members: vec![member], ..Default::default() };
+    assert_eq!(group.world.call(group.connection, 5, &leave).error_code, ErrorCode::NONE);
+    assert_eq!(group.join("a"), (1, Some(vec![0, 1, 2, 3])));
 }
 
 #[test]
