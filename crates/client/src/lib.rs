@@ -298,6 +298,7 @@ pub use ottla_core::{
             describe::{GroupDescription, MemberDescription},
             list::{GroupFilter, GroupListing, GroupListings},
             offsets::PartitionResults,
+            share_groups::{ShareGroupDescription, ShareMemberDescription, ShareOffset},
         },
         topics::{NewPartitions, NewTopic, TopicResults},
         transactions::{
@@ -330,7 +331,7 @@ pub use ottla_core::{
     },
     share::{
         acknowledgement::AcknowledgeType,
-        shared::{AcknowledgeOutcome, ShareEvent},
+        shared::{AcknowledgeOutcome, LockedRecords, ShareEvent},
     },
     stats::{
         BrokerStatistics, CollectorStatistics, ConsumerStatistics, EosStatistics, GroupStatistics,

@@ -64,6 +64,16 @@ enum RecordState {
     Archived,
 }
 
+/// The use of consecutive records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RecordUse<'a> {
+    Available,
+    /// A member has them.
+    Acquired(&'a str),
+    Acknowledged,
+    Archived,
+}
+
 /// The limits of a ShareFetch for one partition.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AcquireLimits {
@@ -163,6 +173,23 @@ impl SharePartition {
 
     pub fn start_offset(&self) -> i64 {
         self.start_offset
+    }
+
+    pub fn end_offset(&self) -> i64 {
+        self.end_offset
+    }
+
+    /// Returns the use of the records between start and end offset: first and last offset, and use.
+    pub fn uses(&self) -> impl Iterator<Item = (i64, i64, RecordUse<'_>)> {
+        self.runs.iter().map(|(first, run)| {
+            let used = match &run.state {
+                RecordState::Available => RecordUse::Available,
+                RecordState::Acquired { member, .. } => RecordUse::Acquired(member),
+                RecordState::Acknowledged => RecordUse::Acknowledged,
+                RecordState::Archived => RecordUse::Archived,
+            };
+            (*first, run.last, used)
+        })
     }
 
     /// Returns the number of records before `end` that are neither acknowledged nor archived.

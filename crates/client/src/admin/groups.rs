@@ -245,7 +245,7 @@ fn check_groups(groups: &[&str]) -> Result<()> {
     check_names("group", groups.iter().copied())
 }
 
-fn check_group_id(group: &str) -> Result<()> {
+pub(super) fn check_group_id(group: &str) -> Result<()> {
     check_name("group ID", group)
 }
 

@@ -28,6 +28,7 @@ mod offsets;
 mod options;
 mod partitions;
 mod quotas;
+mod share_groups;
 mod topics;
 mod transactions;
 mod users;

@@ -41,7 +41,7 @@ impl<'a> ShareConsumerBuilder<'a> {
     ///
     /// Error: the configuration contradicts itself, or has no `bootstrap.servers` or no `group.id`.
     pub fn build(self) -> Result<ShareConsumer> {
-        let config = EffectiveConfig::consumer(&self.config.raw).map_err(config_error)?;
+        let config = EffectiveConfig::share_consumer(&self.config.raw).map_err(config_error)?;
         if self.needs_servers {
             config.require_servers().map_err(config_error)?;
         }

@@ -1,17 +1,22 @@
 //! Access for the C library, which uses the core itself.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    future::{Future, poll_fn},
+    sync::Arc,
+    time::Duration,
+};
 
 use ottla_core::{
-    completion::Waiting,
+    cluster::command::Command,
+    completion::{Waiting, completion},
     error::Result,
     event::EventQueue,
-    share::{acquired::AcquiredRecords, held::HeldRecords, shared::ShareShared},
+    share::{ShareCommand, acquired::AcquiredRecords, held::HeldRecords, shared::ShareShared},
 };
 use ottla_net::ClientHandle;
 
 use super::{ShareConsumer, poll::BlockedPoll};
-use crate::{sasl::Sasl, start, wait::wait_for};
+use crate::{sasl::Sasl, start};
 
 impl ShareConsumer {
     /// Returns the credentials of SASL, if it is in use.
@@ -58,29 +63,34 @@ impl ShareConsumer {
         self.inner.topics.lock().clear();
     }
 
-    /// Waits for a commit, at most for this duration.
+    /// Begins a poll: sends the acknowledgements so far, and asks all brokers for records.
     #[doc(hidden)]
-    pub fn wait(&self, waiting: Waiting<()>, timeout: Option<Duration>) {
-        let _ = wait_for(waiting, timeout.unwrap_or(Duration::MAX));
+    pub fn begin_acquiring(&self) {
+        self.begin_poll();
     }
 
-    /// Sends the acknowledgements so far, and returns acquired records as soon as there are some; none when there are
-    /// outcomes of acknowledgements or events, or after `timeout`. `continues` is true if the call continues an earlier
-    /// poll.
+    /// Returns acquired records as soon as there are some, or none when there are outcomes of acknowledgements or events.
     #[doc(hidden)]
-    pub fn poll_acquired(&self, timeout: Duration, continues: bool) -> Result<Vec<Arc<AcquiredRecords>>> {
-        if !continues {
-            self.begin_poll();
-        }
+    pub fn acquire(&self) -> impl Future<Output = Result<Vec<Arc<AcquiredRecords>>>> + use<> {
         let consumer = self.clone();
         let mut blocked = None;
-        let taken = std::future::poll_fn(move |context| {
+        poll_fn(move |context| {
             let taken = consumer.take_acquired(context, true);
             if taken.is_pending() && blocked.is_none() {
                 blocked = Some(BlockedPoll::begin(&consumer.inner));
             }
             taken
-        });
-        wait_for(taken, timeout).unwrap_or_else(|| Ok(Vec::new()))
+        })
+    }
+
+    /// Begins to leave the group, with the acknowledgements so far, at the latest after this time. The future is ready when
+    /// that is done.
+    #[doc(hidden)]
+    pub fn begin_leaving(&self, timeout: Duration) -> Waiting<()> {
+        self.inner.held.commit(&self.inner.shared);
+        self.forget_subscription();
+        let (done, left) = completion();
+        self.inner.client.command(Command::Share(ShareCommand::Leave(timeout, done)));
+        left
     }
 }

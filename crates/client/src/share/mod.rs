@@ -26,6 +26,7 @@ use ottla_core::{
     lock::Mutex,
     share::{
         ShareCommand,
+        acknowledgement::AcknowledgeType,
         held::HeldRecords,
         shared::{ShareEvent, ShareShared},
     },
@@ -155,6 +156,13 @@ impl ShareConsumer {
         left
     }
 
+    /// Closes the consumer as [`ShareConsumer::close`] does, with this verdict on all records that the application has and has
+    /// not acknowledged: [`AcknowledgeType::Accept`] if they are processed, [`AcknowledgeType::Release`] for other members.
+    pub fn close_with(&self, verdict: AcknowledgeType, timeout: Duration) -> Result<()> {
+        self.inner.held.acknowledge_open(verdict);
+        self.close(timeout)
+    }
+
     /// Returns whether the consumer is closed: it returns no more records.
     pub fn is_closed(&self) -> bool {
         self.inner.shared.is_closed()
@@ -189,6 +197,7 @@ impl ShareConsumer {
 
     fn leave(&self, timeout: Duration) -> Result<()> {
         check_may_wait("leaving the group")?;
+        self.inner.held.release_delayed();
         self.inner.held.commit(&self.inner.shared);
         if std::mem::take(&mut *self.inner.topics.lock()).is_empty() {
             return Ok(());

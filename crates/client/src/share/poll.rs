@@ -48,7 +48,7 @@ impl ShareConsumer {
                 Poll::Pending => {}
                 Poll::Ready(_) => blocked = None,
             }
-            taken.map_ok(|acquired| ShareRecords::new(&acquired))
+            taken.map_ok(|acquired| ShareRecords::new(&consumer.inner.shared, &acquired))
         })
     }
 
@@ -75,7 +75,7 @@ impl ShareConsumer {
         let enough = usize::try_from(shared.settings.max_poll_records).unwrap_or(1);
         shared.register(context.waker());
         self.check_open()?;
-        shared.take(enough, &mut acquired);
+        shared.take(clock::now(), enough, &mut acquired);
         if !acquired.is_empty() {
             held.add(&acquired);
             return Poll::Ready(Ok(acquired));

@@ -5,7 +5,7 @@ use std::{fmt, ops::Deref, sync::Arc, time::Duration};
 use ottla_core::{
     error::Result,
     fetch::deliver::Message,
-    share::{acknowledgement::AcknowledgeType, acquired::AcquiredRecords},
+    share::{acknowledgement::AcknowledgeType, acquired::AcquiredRecords, shared::ShareShared},
 };
 use ottla_net::clock;
 
@@ -23,18 +23,20 @@ pub struct ShareRecords {
 /// delivery count limit of the group bounds how often.
 pub struct ShareRecord {
     message: Message,
+    shared: Arc<ShareShared>,
     acquired: Arc<AcquiredRecords>,
     delivery_count: i16,
     is_acknowledged: bool,
 }
 
 impl ShareRecords {
-    pub(super) fn new(acquired: &[Arc<AcquiredRecords>]) -> Self {
+    pub(super) fn new(shared: &Arc<ShareShared>, acquired: &[Arc<AcquiredRecords>]) -> Self {
         let mut records = Vec::with_capacity(acquired.iter().map(|acquired| acquired.len()).sum());
         for acquired in acquired {
             acquired.for_each(|message, delivery_count| {
                 records.push(ShareRecord {
                     message: message.to_message(),
+                    shared: Arc::clone(shared),
                     acquired: Arc::clone(acquired),
                     delivery_count,
                     is_acknowledged: false,
@@ -94,7 +96,7 @@ impl ShareRecord {
 
     /// Returns the time until the broker's lock on the record runs out, as far as the client knows it.
     pub fn lock_remaining(&self) -> Duration {
-        self.acquired.lock_until().saturating_since(clock::now())
+        self.acquired.lock_until_of(self.message.offset()).saturating_since(clock::now())
     }
 
     /// Accepts the record: it is processed. Error: it has an acknowledgement already.
@@ -105,6 +107,14 @@ impl ShareRecord {
     /// Releases the record: it is delivered again, to any member.
     pub fn release(self) -> Result<()> {
         self.acknowledge(AcknowledgeType::Release)
+    }
+
+    /// Releases the record after this time: it is delivered again then, to any member. Until then the consumer holds the
+    /// record, and renews its lock if the delay is longer, which needs Kafka 4.2; other brokers get it back before its lock
+    /// ends. Closing the consumer releases it.
+    pub fn release_after(mut self, delay: Duration) -> Result<()> {
+        self.is_acknowledged = true;
+        self.shared.release_at(&self.acquired, self.message.offset(), clock::now() + delay)
     }
 
     /// Rejects the record: it can't be processed, and is not delivered again.

@@ -46,6 +46,11 @@ impl<'a> EffectiveConfig<'a> {
         Self::of_kind(raw, Side::Consumer, rules::consumer::apply)
     }
 
+    /// Returns the configuration of a share consumer. Error: the properties that contradict each other.
+    pub fn share_consumer(raw: &'a RawConfig) -> Result<Self, ConfigError> {
+        Self::of_kind(raw, Side::Consumer, rules::consumer::apply_to_share_consumer)
+    }
+
     /// Returns the configuration of a topic with properties of its own. Properties that `topic` does not set have the
     /// value that they have in `client`. Error: the properties that contradict each other.
     pub fn topic(client: &'a RawConfig, topic: &'a RawConfig) -> Result<Self, ConfigError> {

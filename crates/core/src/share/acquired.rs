@@ -3,19 +3,24 @@
 //! The application's threads mark records, and a commit collects the marks. Both are atomic per record: a mark that is
 //! collected can't be changed any more, so that each record is acknowledged at most once.
 
-use std::{fmt, ops::RangeInclusive, sync::Arc};
+use std::{collections::BTreeMap, fmt, ops::RangeInclusive, sync::Arc, time::Duration};
 
 use ottla_protocol::{uuid::Uuid, vocabulary::TopicPartition};
 
 use super::{
     acknowledgement::{AcknowledgeType, AcknowledgedRange, Verdict, append},
     shared::SessionId,
+    upkeep::Warned,
+    walk::AcquiredWalk,
 };
 use crate::{
     error::{Error, ErrorKind},
-    fetch::deliver::{FetchedRecords, MessageRef, PieceWalk},
+    fetch::deliver::{FetchedRecords, MessageRef},
     machine::Instant,
-    sync::atomic::{AtomicU8, AtomicU64, Ordering},
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, AtomicU8, Ordering},
+    },
 };
 
 /// The session in which records were acquired. An acknowledgement is valid in the same session only.
@@ -40,7 +45,7 @@ pub(crate) struct Run {
 pub struct DamagedRecords {
     /// The offsets.
     pub offsets: RangeInclusive<i64>,
-    /// Their error, and how they were acknowledged.
+    /// The defect, and how the records were acknowledged.
     pub error: Error,
 }
 
@@ -48,13 +53,34 @@ pub struct DamagedRecords {
 pub struct AcquiredRecords {
     pub(crate) fetched: Arc<FetchedRecords>,
     pub(crate) origin: Origin,
-    runs: Vec<Run>,
+    pub(super) runs: Vec<Run>,
     /// The index of the first mark of each run.
     starts: Vec<usize>,
     marks: Box<[AtomicU8]>,
     damaged: Vec<DamagedRecords>,
-    /// When the acquisition lock ends, in nanoseconds.
-    lock_until: AtomicU64,
+    /// The bytes that count for the budget of fetches.
+    bytes: usize,
+    /// True for a record that is handed out alone, because its next delivery may be the last one.
+    is_single: bool,
+    /// When the acquisition lock ends that came with the records.
+    lock_until: Instant,
+    /// How long a lock lasts.
+    lock: Duration,
+    /// True once the application has the records.
+    is_handed_out: AtomicBool,
+    /// A [`Warned`].
+    warned: AtomicU8,
+    /// Records that differ from the others.
+    special: Mutex<Special>,
+}
+
+/// Times of renewed and delayed records.
+#[derive(Debug, Default)]
+struct Special {
+    /// The ends of locks that were renewed.
+    renewed: BTreeMap<i64, Instant>,
+    /// The times at which records are released.
+    delayed: BTreeMap<i64, Instant>,
 }
 
 /// The state of an acquired record.
@@ -71,8 +97,21 @@ enum Mark {
     ToRenew = 4,
     /// The acknowledgement was collected to be sent.
     Sent = 5,
-    /// A renewal was collected to be sent; the record still needs a verdict.
+    /// A renewal was collected to be sent; the record still needs a verdict, or waits for its release.
     Renewing = 6,
+    /// The record is released later.
+    Delayed = 7,
+}
+
+/// The outcome of a renewal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Renewal {
+    /// The lock ends at this time.
+    Until(Instant),
+    /// The lock is as before: the renewal was not sent.
+    Unchanged,
+    /// The record is not acquired any more.
+    Lost,
 }
 
 impl Mark {
@@ -93,7 +132,8 @@ impl Mark {
             3 => Self::Rejected,
             4 => Self::ToRenew,
             5 => Self::Sent,
-            _ => Self::Renewing,
+            6 => Self::Renewing,
+            _ => Self::Delayed,
         }
     }
 
@@ -104,7 +144,7 @@ impl Mark {
             Self::Released => Some((AcknowledgeType::Release, Self::Sent)),
             Self::Rejected => Some((AcknowledgeType::Reject, Self::Sent)),
             Self::ToRenew => Some((AcknowledgeType::Renew, Self::Renewing)),
-            Self::Open | Self::Sent | Self::Renewing => None,
+            Self::Open | Self::Sent | Self::Renewing | Self::Delayed => None,
         }
     }
 
@@ -116,11 +156,11 @@ impl Mark {
 impl AcquiredRecords {
     /// Creates the records of ascending `runs`, whose number the fetched bytes bound.
     pub(crate) fn new(
-        fetched: FetchedRecords,
+        fetched: Arc<FetchedRecords>,
         origin: Origin,
         runs: Vec<Run>,
         damaged: Vec<DamagedRecords>,
-        lock_until: Instant,
+        (acquired_at, lock): (Instant, Duration),
     ) -> Self {
         let mut starts = Vec::with_capacity(runs.len());
         let mut count = 0;
@@ -129,14 +169,60 @@ impl AcquiredRecords {
             count += usize::try_from(run.offsets.end() - run.offsets.start() + 1).unwrap_or(0);
         }
         Self {
-            fetched: Arc::new(fetched),
+            bytes: fetched.bytes,
+            fetched,
             origin,
             runs,
             starts,
             marks: (0..count).map(|_| AtomicU8::new(Mark::Open as u8)).collect(),
             damaged,
-            lock_until: AtomicU64::new(lock_until.as_nanos()),
+            is_single: false,
+            lock_until: acquired_at + lock,
+            lock,
+            is_handed_out: AtomicBool::new(false),
+            warned: AtomicU8::new(Warned::No as u8),
+            special: Mutex::default(),
         }
+    }
+
+    /// Splits records off whose delivery count is `limit` or more, each for itself: see [`AcquiredRecords::is_single`].
+    pub(crate) fn split_singles(mut self, limit: i16) -> Vec<Self> {
+        let is_late = |run: &Run| run.delivery_count >= limit;
+        if limit <= 0 || self.len() < 2 || !self.runs.iter().any(is_late) {
+            return vec![self];
+        }
+        let (late, early): (Vec<Run>, Vec<Run>) =
+            std::mem::take(&mut self.runs).into_iter().partition(is_late);
+        let locked = (self.lock_until, Duration::ZERO);
+        let (fetched, origin, lock) = (Arc::clone(&self.fetched), self.origin, self.lock);
+        let part = |runs: Vec<Run>, damaged: Vec<DamagedRecords>| Self {
+            lock,
+            ..Self::new(Arc::clone(&fetched), origin, runs, damaged, locked)
+        };
+        let mut parts = vec![part(early, std::mem::take(&mut self.damaged))];
+        for run in late {
+            for offset in run.offsets.clone() {
+                let one = Run { offsets: offset..=offset, delivery_count: run.delivery_count };
+                // The bytes count once.
+                parts.push(Self { is_single: true, bytes: 0, ..part(vec![one], Vec::new()) });
+            }
+        }
+        parts
+    }
+
+    /// Returns true for a record that is handed out alone: it was delivered so often that its next delivery may be the last
+    /// one, and others must not be lost with it if it ends the process.
+    pub const fn is_single(&self) -> bool {
+        self.is_single
+    }
+
+    /// The application has the records from now on.
+    pub(crate) fn set_handed_out(&self) {
+        self.is_handed_out.store(true, Ordering::Release);
+    }
+
+    pub(super) fn is_handed_out(&self) -> bool {
+        self.is_handed_out.load(Ordering::Acquire)
     }
 
     /// Returns topic and partition.
@@ -166,7 +252,7 @@ impl AcquiredRecords {
 
     /// Returns the size of the fetched batches in bytes.
     pub fn bytes(&self) -> usize {
-        self.fetched.bytes
+        self.bytes
     }
 
     /// Returns how often the record was delivered, including this time; `None` if the offset was not acquired.
@@ -174,35 +260,172 @@ impl AcquiredRecords {
         self.find(offset).map(|(run, _)| run.delivery_count)
     }
 
-    /// Returns when the acquisition lock ends. Then the records may go to another member.
-    pub fn lock_until(&self) -> Instant {
-        Instant::from_nanos(self.lock_until.load(Ordering::Acquire))
+    /// Returns when the acquisition lock ends that came with the records. Then those that were not renewed may go to another
+    /// member.
+    pub const fn lock_until(&self) -> Instant {
+        self.lock_until
+    }
+
+    /// Returns when the lock on a record ends.
+    pub fn lock_until_of(&self, offset: i64) -> Instant {
+        self.special.lock().renewed.get(&offset).copied().unwrap_or(self.lock_until)
+    }
+
+    /// Returns when a lock that ends at `until` is renewed, or the application is warned: after two thirds of it.
+    fn renewed_at(&self, until: Instant) -> Instant {
+        until.earlier_by(self.lock / 3)
+    }
+
+    /// Returns when the locks first need attention.
+    pub(super) fn check_at(&self) -> Instant {
+        self.renewed_at(self.lock_until)
+    }
+
+    /// Sets how far the application was warned; false if it knows.
+    pub(super) fn warn(&self, warned: Warned) -> bool {
+        self.warned.fetch_max(warned as u8, Ordering::AcqRel) < warned as u8
+    }
+
+    /// Calls `each` with the offset and the mark of every record.
+    fn each_mark(&self, mut each: impl FnMut(i64, &AtomicU8)) {
+        for (run, start) in self.runs.iter().zip(&self.starts) {
+            for (offset, mark) in run.offsets.clone().zip(&self.marks[*start..]) {
+                each(offset, mark);
+            }
+        }
+    }
+
+    /// Returns the offsets without a verdict whose locks end until `until`, as ranges.
+    pub(super) fn open_until(&self, until: Instant) -> Vec<(i64, i64)> {
+        let special = self.special.lock();
+        let mut open: Vec<(i64, i64)> = Vec::new();
+        self.each_mark(|offset, mark| {
+            let is_open = Mark::from_u8(mark.load(Ordering::Acquire)).needs_verdict();
+            if !is_open || special.renewed.get(&offset).copied().unwrap_or(self.lock_until) > until {
+                return;
+            }
+            match open.last_mut() {
+                Some(last) if last.1 + 1 == offset => last.1 = offset,
+                _ => open.push((offset, offset)),
+            }
+        });
+        open
+    }
+
+    /// Releases a record at this time; it stays acquired until then. Error: as for [`AcquiredRecords::acknowledge`].
+    pub fn release_at(&self, offset: i64, at: Instant) -> Result<(), Error> {
+        self.special.lock().delayed.insert(offset, at);
+        let set = self.acknowledge_as(offset, Mark::Delayed);
+        if set.is_err() {
+            self.special.lock().delayed.remove(&offset);
+        }
+        set
+    }
+
+    /// Releases all records now that were to be released later.
+    pub fn release_delayed(&self) {
+        let delayed = std::mem::take(&mut self.special.lock().delayed);
+        for offset in delayed.into_keys() {
+            self.change(offset, Mark::Delayed, Mark::Released);
+        }
+    }
+
+    /// Takes the records whose release is due: at its time, or before the lock ends if it can't be renewed.
+    pub(super) fn collect_delayed(&self, now: Instant, can_renew: bool) -> Vec<AcknowledgedRange> {
+        let due: Vec<i64> = {
+            let special = self.special.lock();
+            let is_due = |offset: &i64, at: Instant| {
+                let until = special.renewed.get(offset).copied().unwrap_or(self.lock_until);
+                at <= now || !can_renew && self.renewed_at(until) <= now
+            };
+            special
+                .delayed
+                .iter()
+                .filter(|(offset, at)| is_due(offset, **at))
+                .map(|(offset, _)| *offset)
+                .collect()
+        };
+        let mut ranges = Vec::new();
+        for offset in due {
+            if self.change(offset, Mark::Delayed, Mark::Sent) {
+                self.special.lock().delayed.remove(&offset);
+                append(&mut ranges, offset, Verdict::Of(AcknowledgeType::Release));
+            }
+        }
+        ranges
+    }
+
+    /// Takes the records whose lock is to be renewed: delayed ones, and with `all` those without a verdict.
+    pub(super) fn collect_renewals(&self, now: Instant, all: bool) -> Vec<AcknowledgedRange> {
+        let mut ranges = Vec::new();
+        self.each_mark(|offset, mark| {
+            let is_renewed = |mark| mark == Mark::Delayed || all && mark == Mark::Open;
+            if !is_renewed(Mark::from_u8(mark.load(Ordering::Acquire))) {
+                return;
+            }
+            let until = self.lock_until_of(offset);
+            if until <= now || self.renewed_at(until) > now {
+                return;
+            }
+            let taken = mark.fetch_update(Ordering::AcqRel, Ordering::Acquire, |mark| {
+                is_renewed(Mark::from_u8(mark)).then_some(Mark::Renewing as u8)
+            });
+            if taken.is_ok() {
+                append(&mut ranges, offset, Verdict::Of(AcknowledgeType::Renew));
+            }
+        });
+        ranges
+    }
+
+    /// Returns when the records need attention again. With `all`, the locks of all records without a verdict are renewed.
+    pub(super) fn next_check(&self, now: Instant, all: bool) -> Instant {
+        let mut next = match self.warned.load(Ordering::Acquire) {
+            _ if all || !self.has_open() => now + self.lock,
+            warned if warned == Warned::No as u8 => self.check_at().max(now),
+            warned if warned == Warned::Expiring as u8 => self.lock_until.max(now),
+            _ => now + self.lock,
+        };
+        let special = self.special.lock();
+        // The outcome of a renewal asks for a check itself, and a lock that has ended is not renewed.
+        self.each_mark(|offset, mark| {
+            let mark = Mark::from_u8(mark.load(Ordering::Acquire));
+            if mark == Mark::Delayed || all && mark == Mark::Open {
+                let until = special.renewed.get(&offset).copied().unwrap_or(self.lock_until);
+                let renewed_at = if until > now { self.renewed_at(until) } else { Instant::FAR_FUTURE };
+                let released_at = special.delayed.get(&offset).copied().filter(|_| mark == Mark::Delayed);
+                next = next.min(renewed_at.min(released_at.unwrap_or(Instant::FAR_FUTURE)).max(now));
+            }
+        });
+        next
+    }
+
+    /// Changes a mark; false if it is another one.
+    fn change(&self, offset: i64, from: Mark, to: Mark) -> bool {
+        self.find(offset).is_some_and(|(_, index)| {
+            let mark = &self.marks[index];
+            mark.compare_exchange(from as u8, to as u8, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        })
     }
 
     /// Calls `each` with every acquired record and its delivery count, in the order of offsets.
-    pub fn for_each(&self, mut each: impl FnMut(&MessageRef<'_>, i16)) {
-        let mut walk = PieceWalk::new(Arc::clone(&self.fetched));
-        let mut runs = self.runs.iter().peekable();
-        while walk.run(usize::MAX, |message| {
-            while runs.peek().is_some_and(|run| *run.offsets.end() < message.offset()) {
-                runs.next();
-            }
-            if let Some(run) = runs.peek().filter(|run| run.offsets.contains(&message.offset())) {
-                each(message, run.delivery_count);
-            }
-        }) > 0
-        {}
+    pub fn for_each(self: &Arc<Self>, mut each: impl FnMut(&MessageRef<'_>, i16)) {
+        let mut walk = AcquiredWalk::new(Arc::clone(self));
+        while walk.run(usize::MAX, &mut each) {}
     }
 
     /// Sets the verdict on a record. A later verdict replaces one that is not sent.
     ///
     /// Error: the offset is not one of these records', or its acknowledgement was sent already.
     pub fn acknowledge(&self, offset: i64, kind: AcknowledgeType) -> Result<(), Error> {
+        self.acknowledge_as(offset, Mark::of(kind))
+    }
+
+    fn acknowledge_as(&self, offset: i64, new: Mark) -> Result<(), Error> {
         let Some((_, index)) = self.find(offset) else {
             return Err(self.refused(offset, "was not acquired"));
         };
         let set = self.marks[index].fetch_update(Ordering::AcqRel, Ordering::Acquire, |mark| {
-            (Mark::from_u8(mark) != Mark::Sent).then_some(Mark::of(kind) as u8)
+            (Mark::from_u8(mark) != Mark::Sent).then_some(new as u8)
         });
         set.map(|_| ()).map_err(|_| self.refused(offset, "was acknowledged already"))
     }
@@ -221,6 +444,12 @@ impl AcquiredRecords {
     /// Returns true if some record has no verdict. A renewed record still needs one.
     pub fn has_open(&self) -> bool {
         self.marks.iter().any(|mark| Mark::from_u8(mark.load(Ordering::Acquire)).needs_verdict())
+    }
+
+    /// Returns the number of records without a verdict.
+    pub fn open_count(&self) -> usize {
+        let is_open = |mark: &&AtomicU8| Mark::from_u8(mark.load(Ordering::Acquire)).needs_verdict();
+        self.marks.iter().filter(is_open).count()
     }
 
     /// Returns true if the acknowledgement of each record was collected.
@@ -245,20 +474,23 @@ impl AcquiredRecords {
     }
 
     /// Handles the outcome of a renewal: a record whose lock could not be renewed needs no verdict any more.
-    pub(crate) fn handle_renewed(&self, range: &AcknowledgedRange, lock_until: Option<Instant>) {
-        let next = if lock_until.is_some() { Mark::Open } else { Mark::Sent };
+    pub(crate) fn handle_renewed(&self, range: &AcknowledgedRange, renewal: Renewal) {
+        let mut special = self.special.lock();
         for offset in range.first..=range.last {
-            if let Some((_, index)) = self.find(offset) {
-                let _ = self.marks[index].compare_exchange(
-                    Mark::Renewing as u8,
-                    next as u8,
-                    Ordering::AcqRel,
-                    Ordering::Acquire,
-                );
+            let kept = if special.delayed.contains_key(&offset) { Mark::Delayed } else { Mark::Open };
+            match renewal {
+                Renewal::Until(until) => {
+                    special.renewed.insert(offset, until);
+                    self.change(offset, Mark::Renewing, kept);
+                }
+                Renewal::Unchanged => {
+                    self.change(offset, Mark::Renewing, kept);
+                }
+                Renewal::Lost => {
+                    special.delayed.remove(&offset);
+                    self.change(offset, Mark::Renewing, Mark::Sent);
+                }
             }
-        }
-        if let Some(until) = lock_until {
-            self.lock_until.fetch_max(until.as_nanos(), Ordering::AcqRel);
         }
     }
 

@@ -42,6 +42,7 @@ use super::{
     message::{ShareMessage, ShareReport},
     session::{ENDS, Head, PartitionId, ShareSession},
     shared::{Demand, FetchPermit, Reply, ShareShared, Submission, closed, leader_moved, session_lost},
+    upkeep::Upkeep,
 };
 use crate::{
     backoff::Backoff,
@@ -67,6 +68,8 @@ pub struct ShareFetcher {
     last_stay: u64,
     pub(super) session: ShareSession,
     demand: Demand,
+    /// The locks of the session's records.
+    pub(super) upkeep: Upkeep,
     /// The acknowledgements of the session that are not sent.
     pub(super) pending: Vec<Submission>,
     pub(super) in_flight: Option<InFlightShare>,
@@ -127,6 +130,7 @@ impl ShareFetcher {
             last_stay: 0,
             session: ShareSession::default(),
             demand: Demand::default(),
+            upkeep: Upkeep::default(),
             pending: Vec::new(),
             in_flight: None,
             ending: None,
@@ -210,6 +214,7 @@ impl ShareFetcher {
     /// Ends the session. Its acknowledgements that were not sent get this error.
     pub(super) fn end_session(&mut self, error: &Error) {
         let Some(id) = self.session.end() else { return };
+        self.upkeep.clear();
         let unsent = std::mem::take(&mut self.pending);
         for submission in unsent.into_iter().chain(self.shared.end_session(id)) {
             self.shared.settle(submission, Err(error.clone()), None);
@@ -237,7 +242,9 @@ impl ShareFetcher {
             SlotState::RefusedUntil(until) => Some(until),
             SlotState::Fetched | SlotState::Unassigned => None,
         });
-        earliest(self.backoff_until, refused.min())
+        // Nothing is sent before the backoff is over.
+        let upkeep = self.upkeep.next().map(|at| self.backoff_until.map_or(at, |until| until.max(at)));
+        earliest(earliest(self.backoff_until, refused.min()), upkeep)
     }
 
     /// Returns true if the fetcher needs a connection.
@@ -251,7 +258,7 @@ impl ShareFetcher {
         if self.in_flight.is_some() || !connection.is_ready() {
             return;
         }
-        self.take_submissions();
+        self.take_submissions(now, can_renew(connection));
         if self.ending.is_some() {
             return self.end(now, connection);
         }
@@ -259,11 +266,8 @@ impl ShareFetcher {
         if self.backoff_until.is_some() {
             return;
         }
-        let is_urgent = |submission: &Submission| {
-            let renews = Verdict::Of(AcknowledgeType::Renew);
-            !matches!(submission.reply, Reply::Queue)
-                || submission.ranges.iter().any(|range| range.verdict == renews)
-        };
+        let is_urgent =
+            |submission: &Submission| !matches!(submission.reply, Reply::Queue) || submission.renews();
         if self.pending.iter().any(is_urgent) {
             return self.acknowledge(now, connection);
         }
@@ -284,9 +288,16 @@ impl ShareFetcher {
     }
 
     /// Takes the application's acknowledgements. Those of records that are not acquired any more fail.
-    fn take_submissions(&mut self) {
+    fn take_submissions(&mut self, now: Instant, can_renew: bool) {
         let Some(id) = self.session.id() else { return };
         self.pending.extend(self.shared.take_submissions(id));
+        self.pending.extend(self.upkeep.run(now, &self.shared, can_renew));
+        if !can_renew {
+            let unsupported: Vec<_> = self.pending.extract_if(.., |submission| submission.renews()).collect();
+            for submission in unsupported {
+                self.shared.settle(submission, Err(no_renewals()), None);
+            }
+        }
         let partitions = &self.partitions;
         let is_void = |submission: &mut Submission| {
             let slot = partitions.get(&partition_id(submission));
@@ -309,13 +320,19 @@ impl ShareFetcher {
         let (shared, wake) = (&self.shared, &self.wake);
         let head = self.session.fetch(wanted, &acknowledged, || shared.begin_session(wake));
         let settings = &self.shared.settings;
-        let wait = if submissions.is_empty() { settings.fetch_wait_max } else { Duration::ZERO };
+        let wait = match () {
+            () if !submissions.is_empty() => Duration::ZERO,
+            // Acknowledgements of records that the application has wait behind the fetch.
+            () if self.upkeep.has_open() => settings.fetch_wait_max.min(SHORT_WAIT),
+            () => settings.fetch_wait_max,
+        };
         let request = ShareFetchRequest {
             max_wait_ms: i32::try_from(wait.as_millis()).unwrap_or(i32::MAX),
             min_bytes: settings.fetch_min_bytes,
             max_bytes: settings.fetch_max_bytes.min(i32::try_from(bytes).unwrap_or(i32::MAX)),
             max_records: settings.max_poll_records,
             batch_size: settings.max_poll_records,
+            share_acquire_mode: i8::from(settings.is_strict && version >= FIRST_WITH_RENEWALS),
             ..fetch_request(&settings.group_id, &self.member, head, &ranges)
         };
         let timeout = settings.request_timeout + wait;
@@ -371,13 +388,10 @@ impl ShareFetcher {
     ) {
         let renews =
             ranges.values().flatten().any(|range| range.verdict == Verdict::Of(AcknowledgeType::Renew));
-        let version = self.version(ApiKey::ShareAcknowledge, connection);
-        let Some(version) = version.filter(|version| !renews || *version >= FIRST_WITH_RENEWALS) else {
-            let detail = "the broker can't renew acquisition locks; it needs Kafka 4.2";
-            let error = Error::new(ErrorKind::UnsupportedVersion, detail).with_api("ShareAcknowledge");
+        let Some(version) = self.version(ApiKey::ShareAcknowledge, connection) else {
             // The request is not sent, and its epoch is used up.
             submissions.into_iter().for_each(|submission| {
-                self.shared.settle(submission, Err(error.clone()), None);
+                self.shared.settle(submission, Err(unsupported().with_api("ShareAcknowledge")), None);
             });
             return self.end_session(&session_lost());
         };
@@ -501,8 +515,29 @@ impl ShareFetcher {
     }
 }
 
-/// The first version of ShareFetch and ShareAcknowledge with renewals (KIP-1222).
+/// The first version of ShareFetch and ShareAcknowledge with renewals (KIP-1222) and strict limits (KIP-1206).
 const FIRST_WITH_RENEWALS: i16 = 2;
+/// The longest that a fetch waits at the broker while the application has records that it may acknowledge meanwhile.
+const SHORT_WAIT: Duration = Duration::from_millis(100);
+
+/// Returns true if the broker can renew locks.
+fn can_renew(connection: &Connection) -> bool {
+    let version = connection.versions().pick_any(ApiKey::ShareAcknowledge);
+    version.is_some_and(|version| version >= FIRST_WITH_RENEWALS)
+}
+
+/// Returns the error of a renewal at a broker that has none. The record stays acquired.
+fn no_renewals() -> Error {
+    let detail = "the broker can't renew acquisition locks; it needs Kafka 4.2";
+    Error::new(ErrorKind::UnsupportedVersion, detail).with_api("ShareAcknowledge")
+}
+
+impl Submission {
+    /// Returns true if it renews a lock.
+    fn renews(&self) -> bool {
+        self.ranges.iter().any(|range| range.verdict == Verdict::Of(AcknowledgeType::Renew))
+    }
+}
 
 /// Returns the error of a cluster without share groups.
 pub(super) fn unsupported() -> Error {

@@ -33,25 +33,45 @@ impl HeldRecords {
         }
     }
 
+    /// Sets this verdict on all records without one, and releases those that were to be released later.
+    pub fn acknowledge_open(&self, kind: AcknowledgeType) {
+        for records in self.0.lock().iter() {
+            records.acknowledge_open(kind);
+            records.release_delayed();
+        }
+    }
+
+    /// Releases all records now that were to be released later.
+    pub fn release_delayed(&self) {
+        self.0.lock().iter().for_each(|records| records.release_delayed());
+    }
+
     /// Returns true if some record has no verdict.
     pub fn has_open(&self) -> bool {
         self.0.lock().iter().any(|records| records.has_open())
     }
 
+    /// Returns the number of records without a verdict.
+    pub fn open_count(&self) -> usize {
+        self.0.lock().iter().map(|records| records.open_count()).sum()
+    }
+
     /// Sets the verdict on a record. Error: the application does not have it.
     pub fn acknowledge(
         &self,
-        partition: &TopicPartition,
+        topic: &str,
+        partition: i32,
         offset: i64,
         kind: AcknowledgeType,
     ) -> Result<(), Error> {
         let held = self.0.lock();
-        let of_partition = held.iter().filter(|records| records.partition() == partition);
+        let is_of = |key: &TopicPartition| key.partition == partition && &*key.topic == topic;
+        let of_partition = held.iter().filter(|records| is_of(records.partition()));
         let Some(records) = of_partition.rev().find(|records| records.delivery_count(offset).is_some())
         else {
             let detail = format!("the record with offset {offset} is not among those of the last polls");
             let error = Error::new(ErrorKind::State, detail);
-            return Err(error.with_partition(&*partition.topic, partition.partition));
+            return Err(error.with_partition(topic, partition));
         };
         records.acknowledge(offset, kind)
     }

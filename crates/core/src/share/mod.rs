@@ -18,9 +18,10 @@
 //! | `session` | epochs and partitions of a share session |
 //! | [`fetcher`], `responses` | requests and responses of one broker |
 //! | `decode` | acquired ranges, gaps, damaged batches |
-//! | [`acquired`] | acquired records and the verdicts on them |
+//! | [`acquired`], [`walk`] | acquired records and the verdicts on them |
 //! | [`acknowledgement`] | kinds of acknowledgements, and ranges of them |
 //! | [`shared`] | the state that the application's threads share with the actors |
+//! | `upkeep` | renewals, delayed releases, and events of locks |
 //! | [`held`], [`ticket`] | the records that the application has, and commits of their verdicts |
 //! | [`settings`] | the settings from the configuration |
 //!
@@ -39,6 +40,8 @@ mod session;
 pub mod settings;
 pub mod shared;
 pub mod ticket;
+mod upkeep;
+pub mod walk;
 
 #[cfg(all(test, not(ottla_loom)))]
 mod scripted;

@@ -38,7 +38,7 @@ use crate::{
 /// The outcomes of acknowledgements by partition.
 type Outcomes = BTreeMap<PartitionId, (ErrorCode, Option<String>)>;
 /// Acquired records, with what the client acknowledges by itself.
-type Acquired = (Arc<AcquiredRecords>, Vec<AcknowledgedRange>);
+type Acquired = (Vec<Arc<AcquiredRecords>>, Vec<AcknowledgedRange>);
 /// The brokers that a response names: node ID, host, port and rack.
 type Endpoints = Vec<(i32, String, i32, Option<String>)>;
 
@@ -78,7 +78,7 @@ impl ShareFetcher {
         submissions: Vec<Submission>,
         peer: &str,
     ) -> Result<(), String> {
-        let lock = lock_until(now, response.acquisition_lock_timeout_ms);
+        let lock = lock_of(response.acquisition_lock_timeout_ms);
         if response.error_code.is_error() {
             let refusal = (response.error_code, response.error_message);
             self.handle_refused(now, refusal, submissions, "ShareFetch", peer);
@@ -106,24 +106,27 @@ impl ShareFetcher {
                 if code.is_error() {
                     self.handle_partition_error(now, id, (code, message), leader, &endpoints, peer);
                 } else {
-                    acquired.extend(self.handle_records(id, partition, lock)?);
+                    acquired.extend(self.handle_records(id, partition, (now, lock))?);
                 }
             }
         }
         self.backoff.reset();
-        self.settle_all(submissions, &outcomes, lock, peer);
-        for (records, unusable) in &acquired {
-            if !unusable.is_empty() {
-                self.pending.push(Submission {
-                    records: Arc::clone(records),
-                    ranges: unusable.clone(),
-                    reply: Reply::Unreported,
-                });
+        self.settle_all(submissions, &outcomes, now + lock, peer);
+        let mut records = Vec::new();
+        for (parts, unusable) in acquired {
+            if !unusable.is_empty()
+                && let Some(first) = parts.first()
+            {
+                let (records, reply) = (Arc::clone(first), Reply::Unreported);
+                self.pending.push(Submission { records, ranges: unusable, reply });
             }
+            records.extend(
+                parts.into_iter().filter(|records| !records.is_empty() || !records.damaged().is_empty()),
+            );
         }
-        let records = acquired.into_iter().map(|(records, _)| records);
-        let records: Vec<_> =
-            records.filter(|records| !records.is_empty() || !records.damaged().is_empty()).collect();
+        // Records that are handed out alone come after all others.
+        records.sort_by_key(|records: &Arc<AcquiredRecords>| records.is_single());
+        records.iter().filter(|records| !records.is_empty()).for_each(|records| self.upkeep.watch(records));
         if !records.is_empty() {
             self.shared.push(records);
         }
@@ -135,7 +138,7 @@ impl ShareFetcher {
         &self,
         id: PartitionId,
         partition: Partition,
-        lock: Instant,
+        locked: (Instant, Duration),
     ) -> Result<Option<Acquired>, String> {
         let (Some(slot), Some(session)) = (self.partitions.get(&id), self.session.id()) else {
             return Ok(None);
@@ -149,15 +152,17 @@ impl ShareFetcher {
             check_crcs: settings.check_crcs,
             read_committed: false,
             max_batch_bytes: settings.max_batch_bytes,
-            // Data that is not decoded now can't be fetched again.
+            // Records that are not decoded now can't be fetched again.
             decompressed_room: usize::MAX,
             buffers: self.buffers.clone(),
         };
         let decoded =
             decode_share(&slot.handle, self.node, &buffer, &partition.acquired_records, &mut options)?;
         let origin = Origin { session, stay: slot.stay, topic_id: id.0 };
-        let records = AcquiredRecords::new(decoded.fetched, origin, decoded.runs, decoded.damaged, lock);
-        Ok(Some((Arc::new(records), decoded.unusable)))
+        let fetched = Arc::new(decoded.fetched);
+        let records = AcquiredRecords::new(fetched, origin, decoded.runs, decoded.damaged, locked);
+        let parts = records.split_singles(settings.delivery_count_limit - 1);
+        Ok(Some((parts.into_iter().map(Arc::new).collect(), decoded.unusable)))
     }
 
     fn handle_acknowledged(
@@ -167,7 +172,7 @@ impl ShareFetcher {
         submissions: Vec<Submission>,
         peer: &str,
     ) {
-        let lock = lock_until(now, response.acquisition_lock_timeout_ms);
+        let lock = now + lock_of(response.acquisition_lock_timeout_ms);
         if response.error_code.is_error() {
             let refusal = (response.error_code, response.error_message);
             return self.handle_refused(now, refusal, submissions, "ShareAcknowledge", peer);
@@ -274,9 +279,9 @@ impl ShareFetcher {
     }
 }
 
-/// Returns when locks that were acquired or renewed until now end.
-fn lock_until(now: Instant, timeout_ms: i32) -> Instant {
-    now + Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0))
+/// Returns how long locks last that were acquired or renewed now.
+fn lock_of(timeout_ms: i32) -> Duration {
+    Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0))
 }
 
 fn decode<M: Message>(response: &Response) -> Result<M, String> {

@@ -2,6 +2,7 @@
 
 mod acknowledging;
 mod damage;
+mod locks;
 mod membership;
 
 use std::{io::IoSlice, sync::Arc, time::Duration};
@@ -236,7 +237,7 @@ impl Script {
     /// Takes the records that the application would get now.
     fn take(&mut self) -> Vec<Arc<AcquiredRecords>> {
         let mut records = Vec::new();
-        self.shared.take(usize::MAX, &mut records);
+        self.shared.take(self.now, usize::MAX, &mut records);
         self.held.add(&records);
         records
     }
@@ -301,7 +302,7 @@ fn in_acknowledge(request: &ShareAcknowledgeRequest) -> Vec<Batch> {
     batches.map(|batch| (batch.first_offset, batch.last_offset, batch.acknowledge_types.clone())).collect()
 }
 
-fn offsets(records: &AcquiredRecords) -> Vec<(i64, i16)> {
+fn offsets(records: &Arc<AcquiredRecords>) -> Vec<(i64, i16)> {
     let mut offsets = Vec::new();
     records.for_each(|message, delivery_count| offsets.push((message.offset(), delivery_count)));
     offsets

@@ -19,6 +19,12 @@ pub struct ShareSettings {
     /// `max.poll.records`: the number of records that a fetch asks for. Brokers return whole batches, so that a fetch may
     /// return more.
     pub max_poll_records: i32,
+    /// `share.acquire.mode=record_limit`: a fetch returns at most `max.poll.records` (KIP-1206), and a poll, too.
+    pub is_strict: bool,
+    /// `share.renew.locks`: the locks of records that the application has are renewed.
+    pub renews_locks: bool,
+    /// `share.delivery.count.limit`: a record whose next delivery is the last one is handed out alone; 0 if none is.
+    pub delivery_count_limit: i16,
     /// `max.poll.interval.ms`: a member that does not poll for this duration leaves the group until the next poll.
     pub max_poll_interval: Duration,
     /// `fetch.wait.max.ms`.
@@ -53,6 +59,9 @@ impl ShareSettings {
             rack: config.non_empty("client.rack").map(Arc::from),
             is_implicit: config.text("share.acknowledgement.mode") != "explicit",
             max_poll_records: bytes("max.poll.records"),
+            is_strict: config.text("share.acquire.mode") == "record_limit",
+            renews_locks: config.boolean("share.renew.locks"),
+            delivery_count_limit: i16::try_from(config.integer("share.delivery.count.limit")).unwrap_or(0),
             max_poll_interval: config.millis("max.poll.interval.ms"),
             fetch_wait_max: config.millis("fetch.wait.max.ms"),
             fetch_min_bytes: bytes("fetch.min.bytes"),
@@ -72,6 +81,9 @@ impl ShareSettings {
             rack: None,
             is_implicit: true,
             max_poll_records: 500,
+            is_strict: false,
+            renews_locks: false,
+            delivery_count_limit: 5,
             max_poll_interval: Duration::from_secs(300),
             fetch_wait_max: Duration::from_millis(500),
             fetch_min_bytes: 1,

@@ -16,13 +16,14 @@ use std::{
     fmt,
     sync::Arc,
     task::Waker,
+    time::Duration,
 };
 
 use ottla_protocol::{error_code::ErrorCode, vocabulary::TopicPartition};
 
 use super::{
     acknowledgement::{AcknowledgeType, AcknowledgedRange, Verdict},
-    acquired::AcquiredRecords,
+    acquired::{AcquiredRecords, Renewal},
     settings::ShareSettings,
     ticket::CommitTicket,
 };
@@ -66,6 +67,10 @@ pub struct ShareShared {
     /// The number of received records, and their bytes.
     received: AtomicU64,
     received_bytes: AtomicU64,
+    /// The number of acknowledgements of the application without an outcome.
+    unsettled: AtomicUsize,
+    /// The number of times that locks needed attention before their time.
+    attentions: AtomicU64,
 }
 
 #[derive(Default)]
@@ -96,9 +101,27 @@ struct Session {
 
 /// An event of a share consumer that belongs to no record.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum ShareEvent {
     /// An error. The consumer goes on.
     Error(Error),
+    /// The locks on records that the application has are about to end: two thirds of their time are over. Records that are
+    /// acknowledged too late are delivered twice.
+    LockExpiring(LockedRecords),
+    /// The locks on records that the application has have ended: the records go to other members.
+    LockExpired(LockedRecords),
+}
+
+/// Records of one partition that the application has and has not acknowledged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LockedRecords {
+    /// The partition.
+    pub partition: TopicPartition,
+    /// The offsets, as ranges with both ends included.
+    pub offsets: Vec<(i64, i64)>,
+    /// The time until the lock ends.
+    pub remaining: Duration,
 }
 
 /// The outcome of acknowledgements of one partition.
@@ -167,6 +190,8 @@ impl ShareShared {
             acknowledged: AtomicU64::new(0),
             received: AtomicU64::new(0),
             received_bytes: AtomicU64::new(0),
+            unsettled: AtomicUsize::new(0),
+            attentions: AtomicU64::new(0),
         }
     }
 
@@ -206,17 +231,46 @@ impl ShareShared {
         self.blocked.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Takes queued records, until there are `enough`.
-    pub fn take(&self, enough: usize, into: &mut Vec<Arc<AcquiredRecords>>) {
+    /// Takes queued records, until there are `enough`; with a strict limit not more. A record that is to be handed out alone
+    /// comes alone, once all acknowledgements so far have an outcome. Records whose locks have ended are left out.
+    pub fn take(&self, now: Instant, enough: usize, into: &mut Vec<Arc<AcquiredRecords>>) {
+        let is_strict = self.settings.is_strict;
         let mut state = self.state.lock();
         let mut count = 0;
         while count < enough
-            && let Some(records) = state.queue.pop_front()
+            && let Some(next) = state.queue.front()
         {
-            count += records.len().max(1);
+            let is_expired = next.lock_until() <= now;
+            if !is_expired && next.is_single() && (count > 0 || self.unsettled.load(Ordering::SeqCst) > 0) {
+                break;
+            }
+            if !is_expired && is_strict && count > 0 && count + next.len() > enough {
+                break;
+            }
+            let Some(records) = state.queue.pop_front() else { break };
             state.queued_bytes -= records.bytes();
+            if is_expired && !records.is_empty() {
+                continue;
+            }
+            count += records.len().max(1);
+            records.set_handed_out();
+            let is_single = records.is_single();
             into.push(records);
+            if is_single {
+                break;
+            }
         }
+    }
+
+    /// Releases a record at this time; the broker actor holds its lock until then.
+    pub fn release_at(&self, records: &AcquiredRecords, offset: i64, at: Instant) -> Result<(), Error> {
+        records.release_at(offset, at)?;
+        self.attentions.fetch_add(1, Ordering::SeqCst);
+        let state = self.state.lock();
+        if let Some(session) = state.sessions.get(&records.origin.session) {
+            session.wake.wake();
+        }
+        Ok(())
     }
 
     /// Takes the oldest event.
@@ -277,6 +331,7 @@ impl ShareShared {
             ticket.add(records.partition());
         }
         let submission = Submission { records: Arc::clone(records), ranges, reply: reply.clone() };
+        self.note_submitted();
         let refused = {
             let mut state = self.state.lock();
             match state.sessions.get_mut(&records.origin.session) {
@@ -320,7 +375,9 @@ impl ShareShared {
     pub(crate) fn permit(&self, demand: &mut Demand, wake: &WakeHandle) -> FetchPermit {
         let mut state = self.state.lock();
         let polls = self.polls.load(Ordering::SeqCst);
-        let is_asked = self.blocked.load(Ordering::SeqCst) > 0 || demand.served != polls;
+        // Records in the queue end the polls that wait: what is fetched beyond them would hold up acknowledgements.
+        let is_waiting = self.blocked.load(Ordering::SeqCst) > 0 && state.queue.is_empty();
+        let is_asked = is_waiting || demand.served != polls;
         let budget = usize::try_from(self.settings.fetch_max_bytes).unwrap_or(0);
         let room = budget.saturating_sub(state.queued_bytes);
         if !is_asked || room == 0 || state.is_closed {
@@ -353,12 +410,27 @@ impl ShareShared {
 
     /// Reports an error to the application.
     pub(crate) fn report(&self, error: Error) {
+        self.report_event(ShareEvent::Error(error));
+    }
+
+    /// Reports an event to the application.
+    pub(crate) fn report_event(&self, event: ShareEvent) {
         self.notify(|state| {
             if state.events.len() == MAX_KEPT {
                 state.events.pop_front();
             }
-            state.events.push_back(ShareEvent::Error(error));
+            state.events.push_back(event);
         });
+    }
+
+    /// Counts an acknowledgement of the application whose outcome is awaited.
+    pub(crate) fn note_submitted(&self) {
+        self.unsettled.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Returns the number of times that locks needed attention before their time.
+    pub(crate) fn attentions(&self) -> u64 {
+        self.attentions.load(Ordering::SeqCst)
     }
 
     /// Reports the error after which the consumer can't continue.
@@ -378,9 +450,16 @@ impl ShareShared {
         let Submission { records, ranges, reply } = submission;
         // A broker chooses the size of gaps: only renewed ranges are bounded by the number of records.
         let renews = Verdict::Of(AcknowledgeType::Renew);
+        let renewal = match (&result, lock_until) {
+            (Ok(()), Some(until)) => Renewal::Until(until),
+            (Err(error), _) if error.kind() == ErrorKind::UnsupportedVersion => Renewal::Unchanged,
+            _ => Renewal::Lost,
+        };
         for range in ranges.iter().filter(|range| range.verdict == renews) {
-            records.handle_renewed(range, lock_until.filter(|_| result.is_ok()));
+            records.handle_renewed(range, renewal);
+            self.attentions.fetch_add(1, Ordering::SeqCst);
         }
+        let is_reported = !matches!(reply, Reply::Unreported);
         if matches!(reply, Reply::Queue | Reply::Both(_)) {
             let offsets = ranges.iter().map(|range| (range.first, range.last)).collect();
             let partition = records.partition().clone();
@@ -394,6 +473,10 @@ impl ShareShared {
         }
         if let Reply::Ticket(ticket) | Reply::Both(ticket) = reply {
             ticket.settle(records.partition(), result);
+        }
+        // A record that is handed out alone waits for this.
+        if is_reported && self.unsettled.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.notify(|_| {});
         }
     }
 

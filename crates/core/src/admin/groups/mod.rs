@@ -6,6 +6,7 @@
 //! | [`describe`] | state, assignor, members and assignments | each group's coordinator |
 //! | [`delete`] | groups, and members of a group | each group's coordinator |
 //! | [`offsets`] | list, alter and delete the committed offsets of a group | the group's coordinator |
+//! | [`share_groups`] | describe share groups, and list, alter and delete their start offsets | the group's coordinator |
 //!
 //! Errors of the coordinator that pass by themselves (it is loading, moving or not known yet) are retried until the deadline
 //! of the call.
@@ -16,6 +17,7 @@ pub mod list;
 pub mod offsets;
 #[cfg(test)]
 pub(in crate::admin) mod scripted;
+pub mod share_groups;
 
 use ottla_protocol::error_code::ErrorCode;
 

@@ -12,6 +12,11 @@ pub(in crate::config) fn apply(config: &mut EffectiveConfig<'_>) -> Outcome {
     group_times(config)
 }
 
+/// Applies the rules of share consumers, whose session and heartbeats are settings of the brokers.
+pub(in crate::config) fn apply_to_share_consumer(config: &mut EffectiveConfig<'_>) -> Outcome {
+    fetch_within_receive(config)
+}
+
 /// Refuses properties of the classic protocol that were explicitly set for the consumer protocol, as librdkafka does: the
 /// broker has them.
 fn classic_only(config: &EffectiveConfig<'_>) -> Outcome {
@@ -98,6 +103,14 @@ fn group_times(config: &mut EffectiveConfig<'_>) -> Outcome {
 #[cfg(test)]
 mod tests {
     use crate::config::{EffectiveConfig, Profile, RawConfig};
+
+    #[test]
+    fn session_timeout_does_not_bound_the_polls_of_a_share_consumer() {
+        let mut raw = RawConfig::new(Profile::Librdkafka);
+        raw.set("max.poll.interval.ms", "10000").expect("it is in range");
+        assert!(EffectiveConfig::consumer(&raw).is_err());
+        assert!(EffectiveConfig::share_consumer(&raw).is_ok());
+    }
 
     #[test]
     fn properties_of_the_classic_protocol_are_refused_only_if_they_were_set() {

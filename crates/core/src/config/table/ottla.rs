@@ -42,6 +42,19 @@ pub(super) const ROWS: &[Property] = &[
              its offsets. A producer's messages that were accepted for the old topic fail with `error`, and go to the \
              new one with `reset`; sequence numbers restart.",
         ),
+    Property::ottla("share.acquire.mode").consumer().one_of(&["batch_optimized", "record_limit"], "batch_optimized").doc(
+        "`record_limit`: a poll of a share consumer returns at most `max.poll.records` (KIP-1206, Kafka 4.2). \
+         `batch_optimized`: brokers deliver whole batches, so that it may return more.",
+    ),
+    Property::ottla("share.renew.locks").consumer().boolean("false").doc(
+        "Renew the acquisition locks of records that the application has, after two thirds of their time, until it \
+         acknowledges them (KIP-1222, Kafka 4.2). The group's `share.renew.acknowledge.enable` must permit it.",
+    ),
+    Property::ottla("share.delivery.count.limit").consumer().integer(0, 32767, "5").doc(
+        "The group's own `share.delivery.count.limit`, as far as the application knows it. A record whose next delivery \
+         is the last one is handed out alone, after all others are acknowledged, so that a record that ends the process \
+         takes no others with it; 0 turns this off.",
+    ),
     Property::ottla("drop.timeout.ms").producer().integer(0, 900000, "5000").doc(
         "How long dropping the last handle of a Rust producer waits for the delivery of its unsent messages; 0 does \
          not wait. Remaining messages are reported as not delivered; if the producer has no delivery reports, their \

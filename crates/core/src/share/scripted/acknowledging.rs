@@ -13,6 +13,7 @@ fn broker_is_asked_for_records_once_per_poll() {
     assert_eq!((request.group_id.as_deref(), request.member_id.as_deref()), (Some("g"), Some("m")));
     script.respond_with(vec![acquired(0, batch(0, 2), &[(0, 1, 1)])]);
     script.assert_idle();
+    assert_eq!(script.take().len(), 1);
     script.poll();
     assert_eq!(script.fetch().share_session_epoch, 1);
     script.respond_with(Vec::new());
@@ -210,7 +211,8 @@ fn renewal_keeps_the_record_and_extends_its_lock() {
     assert!(request.is_renew_ack);
     assert_eq!(in_acknowledge(&request), [(0, 0, vec![4])]);
     script.respond_acknowledged(ErrorCode::NONE);
-    assert_eq!(records.lock_until(), script.now + LOCK);
+    assert_eq!(records.lock_until_of(0), script.now + LOCK);
+    assert!(records.lock_until_of(1) < script.now + LOCK, "it was not renewed");
     script.accept();
     assert_eq!(in_acknowledge(&script.acknowledge()), [(0, 1, vec![1])]);
 }
@@ -235,6 +237,9 @@ fn old_broker_renews_nothing() {
     script.held.commit(&script.shared);
     script.assert_idle();
     assert_eq!(script.outcomes(), [(0, vec![(0, 0)], Some(ErrorKind::UnsupportedVersion))]);
+    // The session goes on, and the record is acquired as before.
+    script.accept();
+    assert_eq!(in_acknowledge(&script.acknowledge()), [(0, 0, vec![1])]);
 }
 
 #[test]

@@ -55,6 +55,23 @@ fn damaged_batch_is_rejected_and_the_rest_is_delivered() {
 }
 
 #[test]
+fn records_that_a_batch_lacks_are_rejected() {
+    let mut script = Script::new(ShareSettings { check_crcs: false, ..settings() });
+    let mut damaged = batch(0, 3);
+    let third = batch(0, 2).len();
+    damaged[third] = 0x7e;
+    script.adopt(0);
+    script.poll();
+    let _ = script.fetch();
+    script.respond_with(vec![acquired(0, damaged, &[(0, 2, 1)])]);
+    let records = script.take();
+    assert_eq!(records[0].len(), 3);
+    assert_eq!(offsets(&records[0]), [(0, 1), (1, 1)]);
+    assert_eq!(records[0].open_count(), 2, "the third has a verdict");
+    assert!(records[0].acknowledge(2, AcknowledgeType::Reject).is_ok(), "which is not sent yet");
+}
+
+#[test]
 fn undecoded_records_are_released() {
     let mut cut = batch(2, 2);
     cut.truncate(cut.len() - 1);

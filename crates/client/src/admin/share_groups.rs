@@ -1,0 +1,140 @@
+//! Calls about share groups (KIP-932). [`Admin::list_groups`] lists them, [`Admin::delete_groups`] deletes them, and
+//! [`Admin::incremental_alter_configs`] changes their settings.
+
+use std::sync::Arc;
+
+use ottla_core::{
+    admin::{
+        groups::{
+            offsets::PartitionResults,
+            share_groups::{
+                ShareGroupDescription, ShareOffset, alter_share_group_offsets, delete_share_group_offsets,
+                describe_share_group, list_share_group_offsets,
+            },
+        },
+        topics::TopicResults,
+    },
+    error::Result,
+};
+use ottla_protocol::vocabulary::TopicPartition;
+
+use super::{
+    Admin, AdminFuture, AdminOptions,
+    calls::{check_names, distinct, invalid},
+    groups::{GroupResults, check_group_id},
+};
+
+impl Admin {
+    /// Describes share groups: state, members and their partitions. A group of another type, or that does not exist, is an
+    /// error. Needs Kafka 4.1.
+    pub fn describe_share_groups(
+        &self,
+        groups: &[&str],
+        options: impl Into<AdminOptions>,
+    ) -> Result<GroupResults<ShareGroupDescription>> {
+        self.describe_share_groups_async(groups, options).wait()
+    }
+
+    /// Describes share groups, without blocking. See [`Admin::describe_share_groups`].
+    pub fn describe_share_groups_async(
+        &self,
+        groups: &[&str],
+        options: impl Into<AdminOptions>,
+    ) -> AdminFuture<GroupResults<ShareGroupDescription>> {
+        let options = options.into();
+        self.for_each_group("describe_share_groups", groups, options, move |group, done| {
+            describe_share_group(group, options.authorized_operations, options.timeout, done)
+        })
+    }
+
+    /// Lists where a share group starts: in these partitions, or in all that it has a state for; with the number of records
+    /// that are not finished, if the broker reports it (Kafka 4.2).
+    pub fn list_share_group_offsets(
+        &self,
+        group: &str,
+        partitions: Option<&[(&str, i32)]>,
+        options: impl Into<AdminOptions>,
+    ) -> Result<PartitionResults<ShareOffset>> {
+        self.list_share_group_offsets_async(group, partitions, options).wait()
+    }
+
+    /// Lists where a share group starts, without blocking. See [`Admin::list_share_group_offsets`].
+    pub fn list_share_group_offsets_async(
+        &self,
+        group: &str,
+        partitions: Option<&[(&str, i32)]>,
+        options: impl Into<AdminOptions>,
+    ) -> AdminFuture<PartitionResults<ShareOffset>> {
+        let options = options.into();
+        let checked = check_group_id(group)
+            .and_then(|()| partitions.map(|partitions| distinct(partitions.iter().copied())).transpose());
+        let group: Arc<str> = group.into();
+        let call = checked.map(|partitions| {
+            move |done| list_share_group_offsets(group, partitions, options.timeout, done).done(options.how())
+        });
+        self.start("list_share_group_offsets", options.timeout, call).and_then(|results| results)
+    }
+
+    /// Sets where a share group without members starts in partitions. What it has acknowledged there is forgotten.
+    pub fn alter_share_group_offsets(
+        &self,
+        group: &str,
+        offsets: &[(TopicPartition, i64)],
+        options: impl Into<AdminOptions>,
+    ) -> Result<PartitionResults<()>> {
+        self.alter_share_group_offsets_async(group, offsets, options).wait()
+    }
+
+    /// Sets where a share group starts, without blocking. See [`Admin::alter_share_group_offsets`].
+    pub fn alter_share_group_offsets_async(
+        &self,
+        group: &str,
+        offsets: &[(TopicPartition, i64)],
+        options: impl Into<AdminOptions>,
+    ) -> AdminFuture<PartitionResults<()>> {
+        let options = options.into();
+        let checked = check_group_id(group)
+            .and_then(|()| distinct(offsets.iter().map(|(key, _)| (&*key.topic, key.partition))))
+            .and_then(|_| offsets.iter().try_for_each(check_offset));
+        let (group, offsets): (Arc<str>, _) = (group.into(), offsets.to_vec());
+        let call = checked.map(|()| {
+            move |done| alter_share_group_offsets(group, offsets, options.timeout, done).done(options.how())
+        });
+        self.start("alter_share_group_offsets", options.timeout, call).and_then(|results| results)
+    }
+
+    /// Deletes the state of a share group without members in these topics: it starts there as a new group.
+    pub fn delete_share_group_offsets(
+        &self,
+        group: &str,
+        topics: &[&str],
+        options: impl Into<AdminOptions>,
+    ) -> Result<TopicResults> {
+        self.delete_share_group_offsets_async(group, topics, options).wait()
+    }
+
+    /// Deletes the state of a share group in topics, without blocking. See [`Admin::delete_share_group_offsets`].
+    pub fn delete_share_group_offsets_async(
+        &self,
+        group: &str,
+        topics: &[&str],
+        options: impl Into<AdminOptions>,
+    ) -> AdminFuture<TopicResults> {
+        let options = options.into();
+        let checked = check_group_id(group).and_then(|()| check_names("topic", topics.iter().copied()));
+        let (group, topics): (Arc<str>, Vec<String>) =
+            (group.into(), topics.iter().map(ToString::to_string).collect());
+        let call = checked.map(|()| {
+            move |done| delete_share_group_offsets(group, topics, options.timeout, done).done(options.how())
+        });
+        self.start("delete_share_group_offsets", options.timeout, call).and_then(|results| results)
+    }
+}
+
+fn check_offset((key, offset): &(TopicPartition, i64)) -> Result<()> {
+    if *offset >= 0 {
+        return Ok(());
+    }
+    let detail = format!("offset {offset}; a share group starts at 0 or later");
+    Err(invalid(detail).with_partition(&*key.topic, key.partition))
+}
