@@ -1,4 +1,4 @@
-//! Generates the stubs of unimplemented functions, and compiles the C halves of the variadic ones.
+//! Writes the documentation of the exported functions and the headers, and compiles the C half of the variadic functions.
 
 #[path = "abi/table.rs"]
 #[allow(dead_code)]
@@ -14,8 +14,6 @@ fn main() {
     // code to which it returns has to be mapped after dlclose(), too.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
-    fs::write(Path::new(&out).join("unimplemented.rs"), table::unimplemented())
-        .expect("OUT_DIR can be written");
     // The documentation of each exported function, which `export!` includes.
     let docs = Path::new(&out).join("docs");
     fs::create_dir_all(&docs).expect("OUT_DIR can be written");

@@ -11,8 +11,6 @@ pub enum Status {
     Complete,
     /// A part is missing; the entry describes it.
     Partial,
-    /// The function does nothing and returns `RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED`.
-    Unimplemented,
 }
 
 /// A function of the C library.
@@ -88,7 +86,6 @@ pub fn functions() -> Vec<Function> {
             let status = match status {
                 "complete" => Status::Complete,
                 "partial" => Status::Partial,
-                "not-yet" => Status::Unimplemented,
                 other => panic!("`{other}` is no status"),
             };
             let (prototype, doc) = (next(), next());
@@ -99,7 +96,6 @@ pub fn functions() -> Vec<Function> {
             let is_reported = match status {
                 Status::Complete => missing.is_none(),
                 Status::Partial => missing.is_some(),
-                Status::Unimplemented => true,
             };
             assert!(is_reported, "{prototype} says what is missing if it is partial");
             Function { status, header: header.to_owned(), prototype, doc, missing }
@@ -107,98 +103,24 @@ pub fn functions() -> Vec<Function> {
         .collect()
 }
 
-/// Returns Rust code with a stub for each unimplemented function.
-pub fn unimplemented() -> String {
-    let mut code = String::new();
-    for function in functions().iter().filter(|function| function.status == Status::Unimplemented) {
-        let name = function.name();
-        if function.parameters().contains(&"...") {
-            // Variadic functions are in `shim/variadic.c` and `src/variadic.rs`.
-            continue;
-        }
-        let mut parameters = Vec::new();
-        let mut errstr = false;
-        for parameter in function.parameters() {
-            let last = parameter
-                .rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-                .find(|word| !word.is_empty())
-                .unwrap_or("");
-            errstr |= last == "errstr_size";
-            let kind = if parameter.contains(['*', '(']) {
-                "*mut c_void"
-            } else if parameter.contains("int64_t") {
-                "i64"
-            } else if parameter.contains("ssize_t") {
-                "isize"
-            } else if parameter.contains("size_t") {
-                "usize"
-            } else if parameter.contains("int16_t") {
-                "i16"
-            } else {
-                "i32"
-            };
-            let used = match last {
-                "errstr" | "errstr_size" if function.prototype.contains("errstr_size") => last.to_owned(),
-                _ => format!("_a{}", parameters.len()),
-            };
-            parameters.push(format!("{used}: {kind}"));
-        }
-        let said = if errstr {
-            format!("unimplemented_errstr(\"{name}\", errstr, errstr_size);\n    ")
-        } else {
-            String::new()
-        };
-        let (result, body) = match function.return_type() {
-            "void" => ("", format!("let _ = \"{name}\";")),
-            "rd_kafka_resp_err_t" => (" -> RespErr", format!("{said}NOT_IMPLEMENTED")),
-            "rd_kafka_error_t *" => (" -> *mut c_void", format!("{said}unimplemented_error(\"{name}\")")),
-            "rd_kafka_conf_res_t" => (" -> i32", format!("{said}-1")),
-            kind if kind.contains('*') => (" -> *mut c_void", format!("{said}std::ptr::null_mut()")),
-            "size_t" => (" -> usize", "0".to_owned()),
-            "ssize_t" => (" -> isize", "unimplemented_minus_one() as isize".to_owned()),
-            "int64_t" => (" -> i64", "-1".to_owned()),
-            "uint16_t" => (" -> u16", "0".to_owned()),
-            "int16_t" => (" -> i16", "-1".to_owned()),
-            "int" | "int32_t" => (" -> i32", format!("{said}unimplemented_minus_one()")),
-            // Enumerations, whose zero is "unknown".
-            _ => (" -> i32", "0".to_owned()),
-        };
-        let default = match result {
-            "" => "()",
-            " -> *mut c_void" => "std::ptr::null_mut()",
-            " -> RespErr" => "NOT_IMPLEMENTED",
-            " -> i32" | " -> isize" | " -> i64" | " -> i16" => "-1",
-            _ => "0",
-        };
-        code.push_str(&format!(
-            "export!(\n    #[local({default})]\n    fn {name}({}){result} {{\n        {body}\n    }}\n);\n\n",
-            parameters.join(", "),
-        ));
-    }
-    code
-}
-
-/// Returns the page with the status of each function.
+/// The page that says how much of each function is there.
 pub fn status_page() -> String {
     let functions = functions();
     let count = |status| functions.iter().filter(|function| function.status == status).count();
     let mut page = format!(
         "# What is there of librdkafka's interface\n\n\
          Generated from [functions.txt](abi/functions.txt); a test compares it with the library's symbols.\n\n\
-         All {} symbols are exported: {} complete, {} partial, {} unimplemented. An unimplemented function returns\n\
-         `RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED`, or NULL or -1 if its type has no error, and does nothing.\n\
+         All {} symbols are exported: {} complete, {} partial.\n\
          What all of them do with mistakes and with panics is in [misuse.md](../../docs/misuse.md).\n\n\
          | function | status | missing |\n|---|---|---|\n",
         functions.len(),
         count(Status::Complete),
         count(Status::Partial),
-        count(Status::Unimplemented),
     );
     for function in &functions {
         let status = match function.status {
             Status::Complete => "complete",
             Status::Partial => "partial",
-            Status::Unimplemented => "unimplemented",
         };
         page.push_str(&format!(
             "| `{}` | {status} | {} |\n",
@@ -224,11 +146,7 @@ pub fn header(name: &str) -> String {
     text.push_str(types);
     text.push('\n');
     for function in functions().iter().filter(|function| function.header == name) {
-        let more = match function.status {
-            Status::Unimplemented => " Unimplemented.",
-            _ => "",
-        };
-        text.push_str(&format!("/** {}{more} */\nRD_EXPORT\n{}\n\n", function.doc, function.prototype));
+        text.push_str(&format!("/** {} */\nRD_EXPORT\n{}\n\n", function.doc, function.prototype));
     }
     text.push_str("#ifdef __cplusplus\n}\n#endif\n\n#endif\n");
     text

@@ -9,13 +9,14 @@
 //! | `consume` | the assigned consumer and the older calls, consumed messages in slabs, stored and committed offsets |
 //! | `group` | the consumer as a member of a group: subscriptions, rebalances, closing |
 //! | `txn` | the transactional producer |
+//! | `share` | the share consumer |
 //! | `admin` | admin calls, their options and results, UUIDs |
 //! | `mock` | clusters inside the process |
 //!
-//! `variadic` contains the functions that Rust can't define, `unimplemented` the stubs of unimplemented ones.
+//! `variadic` has the functions that Rust can't write.
 //!
-//! `abi/functions.txt` has an entry for each function; the headers in `include/`, STATUS.md, the functions'
-//! documentation and the stubs are generated from it. This is one of two crates that may use `unsafe`.
+//! `abi/functions.txt` has an entry for each function; the headers in `include/`, STATUS.md and the functions' documentation
+//! are generated from it. This is one of two crates that may say `unsafe`.
 #![allow(clippy::missing_safety_doc, reason = "the headers say what each function demands of its caller")]
 
 mod admin;
@@ -26,6 +27,6 @@ mod group;
 mod mock;
 mod produce;
 mod self_test;
+mod share;
 mod txn;
-mod unimplemented;
 mod variadic;

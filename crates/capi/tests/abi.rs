@@ -343,7 +343,7 @@ fn topics_with_own_configuration_share_their_clients_connections() {
 }
 
 /// Handles that a function may get: how C makes one, and how it gives it up.
-const HANDLES: [(&str, &str, &str); 10] = [
+const HANDLES: [(&str, &str, &str); 11] = [
     ("rd_kafka_t", "rd_kafka_new(RD_KAFKA_PRODUCER, NULL, NULL, 0)", "rd_kafka_destroy"),
     ("rd_kafka_topic_t", "rd_kafka_topic_new(client, \"topic\", NULL)", "rd_kafka_topic_destroy"),
     ("rd_kafka_queue_t", "rd_kafka_queue_new(client)", "rd_kafka_queue_destroy"),
@@ -354,6 +354,7 @@ const HANDLES: [(&str, &str, &str); 10] = [
     ("rd_kafka_AdminOptions_t", "rd_kafka_AdminOptions_new(client, 0)", "rd_kafka_AdminOptions_destroy"),
     ("rd_kafka_Uuid_t", "rd_kafka_Uuid_new(1, 2)", "rd_kafka_Uuid_destroy"),
     ("rd_kafka_NewTopic_t", "rd_kafka_NewTopic_new(\"topic\", 1, 1, NULL, 0)", "rd_kafka_NewTopic_destroy"),
+    ("rd_kafka_share_t", "new_share()", "destroy_share"),
 ];
 
 /// The handle that a parameter is, if it is a pointer to one.
@@ -442,6 +443,12 @@ _exit(2);
 }}
 static void fail(void) {{ fprintf(stderr, \"%s is no success\\n\", at); bad++; }}
 static void destroy_error(rd_kafka_error_t *error) {{ if (!error) fail(); rd_kafka_error_destroy(error); }}
+static void *new_share(void) {{
+rd_kafka_conf_t *conf = rd_kafka_conf_new();
+rd_kafka_conf_set(conf, \"group.id\", \"g\", NULL, 0);
+return rd_kafka_share_consumer_new(conf, NULL, 0);
+}}
+static void destroy_share(void *share) {{ rd_kafka_error_destroy(rd_kafka_share_destroy(share)); }}
 static void *make(int kind) {{
 switch (kind) {{
 {make}}}

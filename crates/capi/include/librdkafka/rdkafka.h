@@ -1044,15 +1044,15 @@ rd_kafka_resp_err_t rd_kafka_header_get(const rd_kafka_headers_t *hdrs, size_t i
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_header_get_all(const rd_kafka_headers_t *hdrs, size_t idx, const char **namep, const void **valuep, size_t *sizep);
 
-/** Messages count. Unimplemented. */
+/** The number of messages of a poll; 0 for NULL. */
 RD_EXPORT
 size_t rd_kafka_messages_count(const rd_kafka_messages_t *messages);
 
-/** Messages get. Unimplemented. */
+/** A message of a poll, which lives as long as the list; NULL for an index without a message. It must not be destroyed by itself. */
 RD_EXPORT
 rd_kafka_message_t *rd_kafka_messages_get(const rd_kafka_messages_t *messages, size_t index);
 
-/** Frees the messages. Unimplemented. */
+/** Frees the messages of a poll. That acknowledges nothing. */
 RD_EXPORT
 void rd_kafka_messages_destroy(rd_kafka_messages_t *messages);
 
@@ -1104,7 +1104,7 @@ rd_kafka_msg_status_t rd_kafka_message_status(const rd_kafka_message_t *rkmessag
 RD_EXPORT
 int32_t rd_kafka_message_leader_epoch(const rd_kafka_message_t *rkmessage);
 
-/** How often a share group delivered a message; there are none without share consumers. Unimplemented. */
+/** How often a share group delivered a message, including this time: 1 for the first. 0 for messages of other consumers, of producers, and for errors. */
 RD_EXPORT
 int16_t rd_kafka_message_delivery_count(const rd_kafka_message_t *rkmessage);
 
@@ -1356,15 +1356,15 @@ void rd_kafka_destroy(rd_kafka_t *rk);
 RD_EXPORT
 void rd_kafka_destroy_flags(rd_kafka_t *rk, int flags);
 
-/** Share groups: queue get sasl. Unimplemented. */
+/** The queue of requests for tokens, as rd_kafka_queue_get_sasl returns it; NULL without one. */
 RD_EXPORT
 rd_kafka_queue_t *rd_kafka_share_queue_get_sasl(rd_kafka_share_t *rkshare);
 
-/** Share groups: oauthbearer set token. Unimplemented. */
+/** Sets the token of OAUTHBEARER, as rd_kafka_oauthbearer_set_token does. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_share_oauthbearer_set_token(rd_kafka_share_t *rkshare, const char *token_value, int64_t md_lifetime_ms, const char *md_principal_name, const char **extensions, size_t extension_size, char *errstr, size_t errstr_size);
 
-/** Share groups: oauthbearer set token failure. Unimplemented. */
+/** Notes that there is no token, as rd_kafka_oauthbearer_set_token_failure does. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_share_oauthbearer_set_token_failure(rd_kafka_share_t *rkshare, const char *errstr);
 
@@ -1696,103 +1696,103 @@ rd_kafka_resp_err_t rd_kafka_flush(rd_kafka_t *rk, int timeout_ms);
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_purge(rd_kafka_t *rk, int purge_flags);
 
-/** Share groups: partition offsets list count. Unimplemented. */
+/** The number of partitions that the acknowledgement commit callback reports: 1 in each call. 0 for NULL. */
 RD_EXPORT
 size_t rd_kafka_share_partition_offsets_list_count(const rd_kafka_share_partition_offsets_list_t *list);
 
-/** Share groups: partition offsets list get. Unimplemented. */
+/** A partition that the acknowledgement commit callback reports; NULL for an index without one. */
 RD_EXPORT
 const rd_kafka_share_partition_offsets_t *rd_kafka_share_partition_offsets_list_get(const rd_kafka_share_partition_offsets_list_t *list, size_t index);
 
-/** Frees the share partition offsets list. Unimplemented. */
+/** Frees a list. The list that the acknowledgement commit callback gets belongs to the library, so nothing happens to it. */
 RD_EXPORT
 void rd_kafka_share_partition_offsets_list_destroy(rd_kafka_share_partition_offsets_list_t *list);
 
-/** Share groups: partition offsets partition. Unimplemented. */
+/** Topic and partition of acknowledged offsets. */
 RD_EXPORT
 const rd_kafka_topic_partition_t *rd_kafka_share_partition_offsets_partition(const rd_kafka_share_partition_offsets_t *partition_offsets);
 
-/** Share groups: partition offsets offsets. Unimplemented. */
+/** The acknowledged offsets, ascending. */
 RD_EXPORT
 const int64_t *rd_kafka_share_partition_offsets_offsets(const rd_kafka_share_partition_offsets_t *partition_offsets);
 
-/** Share groups: partition offsets offsets cnt. Unimplemented. */
+/** The number of acknowledged offsets. */
 RD_EXPORT
 size_t rd_kafka_share_partition_offsets_offsets_cnt(const rd_kafka_share_partition_offsets_t *partition_offsets);
 
-/** Share groups: consumer new. Unimplemented. */
+/** Creates a member of a share group (KIP-932), which needs Kafka 4.2 and `group.id`. It takes the configuration over, unless it fails: then it returns NULL and writes the reason to errstr. Properties and callbacks that only other consumers have must not be set. One thread at a time may use the consumer: a call while another thread is in one fails with RD_KAFKA_RESP_ERR__CONFLICT, and every call from inside the acknowledgement commit callback, or after a close began, with RD_KAFKA_RESP_ERR__STATE. */
 RD_EXPORT
 rd_kafka_share_t *rd_kafka_share_consumer_new(rd_kafka_conf_t *conf, char *errstr, size_t errstr_size);
 
-/** Share groups: set acknowledgement commit cb. Unimplemented. */
+/** Sets the function that gets the outcomes of acknowledgements, one partition in each call, or none for NULL. It is called by rd_kafka_share_poll, by the commits and by the close, on the calling thread. Its list lives until it returns. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_share_set_acknowledgement_commit_cb(rd_kafka_share_t *rkshare, void (*share_acknowledgement_commit_cb)(rd_kafka_share_t *rkshare, rd_kafka_share_partition_offsets_list_t *partitions, rd_kafka_resp_err_t err, void *opaque), void *opaque);
 
-/** Share groups: subscribe. Unimplemented. */
+/** Consumes these topics instead of those of an earlier subscription; an empty list ends the subscription. Names are no patterns, and partitions have no meaning. RD_KAFKA_RESP_ERR__INVALID_ARG for NULL, an empty name, or one that is there twice. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_share_subscribe(rd_kafka_share_t *rkshare, const rd_kafka_topic_partition_list_t *topics);
 
-/** Share groups: unsubscribe. Unimplemented. */
+/** Sends the acknowledgements so far, releases all other messages, and leaves the group. It does not wait for that. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_share_unsubscribe(rd_kafka_share_t *rkshare);
 
-/** Share groups: subscription. Unimplemented. */
+/** Returns the topics of the subscription as a list, which the caller destroys. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_share_subscription(rd_kafka_share_t *rkshare, rd_kafka_topic_partition_list_t **topics);
 
-/** Share groups: poll. Unimplemented. */
+/** Sends the acknowledgements so far, waits for messages, and sets *rkmessages to a list that the caller destroys, or to NULL after the timeout; -1 waits without an end. In implicit mode it first accepts the messages of the last poll; in explicit mode it fails with RD_KAFKA_RESP_ERR__STATE if one of them is not acknowledged. It calls the callbacks for which there is something. Errors of the group and of topics are retriable; after a fatal one the consumer can only be closed. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_share_poll(rd_kafka_share_t *rkshare, int timeout_ms, rd_kafka_messages_t **rkmessages);
 
-/** Share groups: acknowledge. Unimplemented. */
+/** Accepts a message of the last poll, in explicit mode. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_share_acknowledge(rd_kafka_share_t *rkshare, const rd_kafka_message_t *rkmessage);
 
-/** Share groups: acknowledge type. Unimplemented. */
+/** Accepts, releases or rejects a message of the last poll, in explicit mode. Of several calls for a message the last one before the next poll or commit counts. RD_KAFKA_RESP_ERR__STATE in implicit mode, and for messages that were not acquired or whose acknowledgement was sent. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_share_acknowledge_type(rd_kafka_share_t *rkshare, const rd_kafka_message_t *rkmessage, rd_kafka_share_AcknowledgeType_t type);
 
-/** Share groups: acknowledge offset. Unimplemented. */
+/** Accepts, releases or rejects a message of the last poll by its place. RD_KAFKA_RESP_ERR__INVALID_ARG for an unknown type, for NULL, and for a negative partition or offset. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_share_acknowledge_offset(rd_kafka_share_t *rkshare, const char *topic, int32_t partition, int64_t offset, rd_kafka_share_AcknowledgeType_t type);
 
-/** Share groups: commit async. Unimplemented. */
+/** Sends the acknowledgements so far, in implicit mode after accepting the messages of the last poll. The outcomes go to the acknowledgement commit callback. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_share_commit_async(rd_kafka_share_t *rkshare);
 
-/** Share groups: commit sync. Unimplemented. */
+/** Sends the acknowledgements so far as rd_kafka_share_commit_async does, and waits for their outcome: *partitions is a list with an error code for each partition, which the caller destroys, or NULL if there was nothing to send. A partition without an outcome within the timeout has RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT; its acknowledgements are not taken back. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_share_commit_sync(rd_kafka_share_t *rkshare, int timeout_ms, rd_kafka_topic_partition_list_t **partitions);
 
-/** Share groups: consumer close. Unimplemented. */
+/** Sends the acknowledgements so far, releases all other messages, and leaves the group, which takes at most `socket.timeout.ms`. The messages of the last poll are released in implicit mode, too; a commit before accepts them. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_share_consumer_close(rd_kafka_share_t *rkshare);
 
-/** Share groups: consumer close queue. Unimplemented. */
+/** Closes as rd_kafka_share_consumer_close does, but returns at once; the queue gets the calls of the acknowledgement commit callback. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_share_consumer_close_queue(rd_kafka_share_t *rkshare, rd_kafka_queue_t *rkqu);
 
-/** Share groups: consumer closed. Unimplemented. */
+/** Whether the close has ended. */
 RD_EXPORT
 int rd_kafka_share_consumer_closed(rd_kafka_share_t *rkshare);
 
-/** Frees the share. Unimplemented. */
+/** Closes the consumer, unless that was done, and frees it. Nothing is freed if it returns an error: another thread is in a call, or the acknowledgement commit callback is. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_share_destroy(rd_kafka_share_t *rkshare);
 
-/** Share groups: destroy flags. Unimplemented. */
+/** Frees the consumer as rd_kafka_share_destroy does; with RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE it neither sends acknowledgements nor leaves the group. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_share_destroy_flags(rd_kafka_share_t *rkshare, int flags);
 
-/** Share groups: set log queue. Unimplemented. */
+/** Sends the log lines of `log.queue` to this queue, or to the consumer's own for NULL. RD_KAFKA_RESP_ERR__NOT_CONFIGURED without `log.queue`. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_share_set_log_queue(rd_kafka_share_t *rkshare, rd_kafka_queue_t *rkqu);
 
-/** Share groups: sasl background callbacks enable. Unimplemented. */
+/** Serves requests for tokens on a thread of the library, as rd_kafka_sasl_background_callbacks_enable does. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_share_sasl_background_callbacks_enable(rd_kafka_share_t *rkshare);
 
-/** Share groups: sasl set credentials. Unimplemented. */
+/** Replaces user name and password, as rd_kafka_sasl_set_credentials does. */
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_share_sasl_set_credentials(rd_kafka_share_t *rkshare, const char *username, const char *password);
 

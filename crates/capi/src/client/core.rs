@@ -2,14 +2,24 @@
 
 use std::sync::Arc;
 
-use ottla::{Consumer, Producer};
+use ottla::{Consumer, Producer, ShareConsumer};
 
 use crate::produce::report::Reports;
+
+/// The kinds of clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ClientKind {
+    Producer,
+    Consumer,
+    /// The client below an `rd_kafka_share_t`.
+    ShareConsumer,
+}
 
 /// A producer or a consumer of `ottla`.
 pub(super) enum Core {
     Producer(Producer, Arc<Reports>),
     Consumer(Consumer),
+    Share(ShareConsumer),
 }
 
 /// The link from a topic to the producer.

@@ -12,7 +12,7 @@ use std::{
 };
 
 use ottla_core::{
-    config::{EffectiveConfig, is_secret},
+    config::{EffectiveConfig, RawConfig, is_secret},
     group::GroupSettings,
 };
 use ottla_net::process::watch_forks;
@@ -22,6 +22,7 @@ use crate::{
         certificates::CertificateCheck,
         conf::{Conf, rd_kafka_conf_new},
         contexts::Contexts,
+        core::ClientKind,
         destroy::{DESTROY_TIMEOUT, LIVE},
         handle::Client,
         interceptors::{Gates, Interceptors, kind},
@@ -47,14 +48,28 @@ use crate::{
 
 static NUMBER: AtomicUsize = AtomicUsize::new(1);
 
+/// Default values of properties that depend on the kind of client.
+pub(crate) type Defaults = &'static [(&'static str, &'static str)];
+
+fn set_defaults(raw: &mut RawConfig, defaults: Defaults) {
+    for (name, value) in defaults {
+        if !raw.is_modified(name) {
+            // The values are within the ranges of the properties.
+            let _ = raw.set(name, value);
+        }
+    }
+}
+
 impl Client {
-    fn start(is_consumer: bool, conf: &Conf) -> Result<Arc<Self>, String> {
+    fn start(kind: ClientKind, conf: &Conf, defaults: Defaults) -> Result<Arc<Self>, String> {
         let mut raw = conf.merged();
+        set_defaults(&mut raw, defaults);
         let mut mock = MockCluster::of_conf(&mut raw)?;
-        let kind = if is_consumer { "consumer" } else { "producer" };
+        let word = if kind == ClientKind::Producer { "producer" } else { "consumer" };
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let name = format!("{}#{kind}-{number}", raw.get("client.id").unwrap_or("rdkafka"));
-        let offsets = Offsets::new(is_consumer, |name| raw.get(name).ok().map(str::to_owned));
+        let name = format!("{}#{word}-{number}", raw.get("client.id").unwrap_or("rdkafka"));
+        let offsets =
+            Offsets::new(kind == ClientKind::Consumer, |name| raw.get(name).ok().map(str::to_owned));
         let membership = Membership::new(raw.get("enable.auto.commit") == Ok("true"));
         let transport = AppTransport::of(conf, raw.get("broker.address.family").ok()).map(Arc::new);
         let client = Arc::new_cyclic(|me: &Weak<Self>| {
@@ -76,7 +91,7 @@ impl Client {
             }
             Self {
                 tag: Tag::of::<Self>(),
-                is_consumer,
+                kind,
                 name: c_text(&name),
                 conf: HandleBox::new(Conf::copy_of(conf)),
                 default_topic_conf: TopicConf::of_client(raw.of_topics(), conf.topic.as_deref()),
@@ -119,7 +134,15 @@ impl Client {
         Ok(client)
     }
 
-    /// Starts the client's threads and timers, after its interceptors were called.
+    /// Creates a client, which the application has to destroy. Properties that are not set get these values.
+    pub(crate) fn create(kind: ClientKind, conf: &Conf, defaults: Defaults) -> Result<Arc<Self>, String> {
+        watch_forks();
+        let client = Self::start(kind, conf, defaults)?;
+        LIVE.get().fetch_add(1, Ordering::SeqCst);
+        Ok(client)
+    }
+
+    /// Starts what runs: interceptors are there.
     fn begin(&self) -> Result<(), String> {
         let is_watched = self.interceptors.has(kind::OBSERVED);
         let _ = self.observer_gates.set(is_watched.then(Arc::<Gates>::default));
@@ -164,8 +187,11 @@ impl Client {
     /// Checks that the properties fit together, even if no broker is configured yet.
     fn check(&self) -> Result<(), String> {
         let raw = self.raw.lock().clone();
-        if !self.is_consumer {
+        if self.is_producer() {
             return EffectiveConfig::producer(&raw).map(drop).map_err(|error| error.to_string());
+        }
+        if self.kind == ClientKind::ShareConsumer {
+            return EffectiveConfig::share_consumer(&raw).map(drop).map_err(|error| error.to_string());
         }
         let config = EffectiveConfig::consumer(&raw).map_err(|error| error.to_string())?;
         if !self.offsets.has_group() {
@@ -186,7 +212,6 @@ impl Client {
 export!(
     #[local(ptr::null())]
     fn rd_kafka_new(kind: c_int, conf: *mut Conf, errstr: *mut c_char, errstr_size: usize) -> *const Client {
-        watch_forks();
         // SAFETY: the header demands a configuration or NULL, and a buffer of that size.
         unsafe {
             let failed = |text: &str| {
@@ -207,10 +232,10 @@ export!(
             let Some(given) = given else {
                 return failed("the configuration is destroyed or in use by a client");
             };
-            match Client::start(kind == 1, given) {
+            let kind = if kind == 1 { ClientKind::Consumer } else { ClientKind::Producer };
+            match Client::create(kind, given, &[]) {
                 Ok(client) => {
                     quarantine::retire(conf);
-                    LIVE.get().fetch_add(1, Ordering::SeqCst);
                     set_last(code::NO_ERROR);
                     Arc::into_raw(client)
                 }

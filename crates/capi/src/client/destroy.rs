@@ -78,6 +78,12 @@ impl Client {
             has_ended = false;
             consumer.handle().give_up();
         }
+        if let Some(Core::Share(consumer)) = self.core.get()
+            && consumer.end(left()).is_err()
+        {
+            has_ended = false;
+            consumer.handle().give_up();
+        }
         stuck.extend(self.transport.as_ref().and_then(|transport| transport.shut(until).err()));
         stuck.extend(self.certificate_check.as_ref().and_then(|check| check.shut(until).err()));
         stuck.extend(self.observer_gates().and_then(|gates| gates.threads.shut(until).err()));
@@ -110,7 +116,7 @@ impl Client {
     fn warn_of_messages(&self) {
         let messages = self.core.get().map_or(0, |core| match core {
             Core::Producer(producer, _) => producer.in_queue(),
-            Core::Consumer(_) => 0,
+            Core::Consumer(_) | Core::Share(_) => 0,
         });
         if messages == 0 {
             return;

@@ -21,7 +21,7 @@ use crate::{
         certificates::CertificateCheck,
         conf::Conf,
         contexts::Contexts,
-        core::Core,
+        core::{ClientKind, Core},
         interceptors::{Gates, Interceptors, kind},
         log::Log,
         op::Op,
@@ -49,7 +49,7 @@ use crate::{
 #[repr(C)]
 pub struct Client {
     pub(super) tag: Tag,
-    pub(crate) is_consumer: bool,
+    pub(super) kind: ClientKind,
     pub(super) name: CString,
     pub(super) conf: HandleBox<Conf>,
     pub(super) default_topic_conf: TopicConf,
@@ -266,7 +266,7 @@ impl Client {
     }
 
     pub(crate) const fn is_producer(&self) -> bool {
-        !self.is_consumer
+        matches!(self.kind, ClientKind::Producer)
     }
 
     pub(crate) const fn membership(&self) -> &Membership {
@@ -286,9 +286,8 @@ impl Client {
         self.fatal.lock().clone()
     }
 
-    /// Records a fatal error; returns false if there is one already.
-    pub(crate) fn set_fatal(&self, code: RespErr, reason: &str) -> bool {
-        let text = format!("Fatal error: {}: {reason}", describe(code).to_string_lossy());
+    /// Notes that the client can't go on, without telling the application; false if that was known already.
+    pub(crate) fn note_fatal(&self, code: RespErr, reason: &str) -> bool {
         let mut fatal = self.fatal.lock();
         if fatal.is_some() {
             return false;
@@ -296,6 +295,15 @@ impl Client {
         *fatal = Some((code, reason.to_owned()));
         drop(fatal);
         self.has_fatal.store(true, Ordering::Release);
+        true
+    }
+
+    /// The client can't go on; false if that was known already.
+    pub(crate) fn set_fatal(&self, code: RespErr, reason: &str) -> bool {
+        if !self.note_fatal(code, reason) {
+            return false;
+        }
+        let text = format!("Fatal error: {}: {reason}", describe(code).to_string_lossy());
         // An application that gets errors by a callback or an event may not log them.
         if self.reports_errors() {
             self.log(0, c"FATAL", &text);

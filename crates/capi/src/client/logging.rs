@@ -29,6 +29,19 @@ impl Client {
         self.logging().debug(of, facility, line);
     }
 
+    /// Sends the log lines of `log.queue` to this queue; to the main queue for NULL.
+    pub(crate) fn set_log_queue(&self, rkqu: Ref<'_, Queue>) -> RespErr {
+        let to = rkqu.counted();
+        match self.logging().queue() {
+            Some(_) if to.is_none() && !rkqu.is_null() => code::_INVALID_ARG,
+            Some(queue) => {
+                queue.forward(Some(to.unwrap_or_else(|| Arc::clone(self.main()))));
+                code::NO_ERROR
+            }
+            None => code::_NOT_CONFIGURED,
+        }
+    }
+
     /// Reports an error of a connection: by a log line, and by an error event or callback if the application asked for
     /// those.
     pub(crate) fn failed(&self, error: &Error) {
@@ -83,15 +96,7 @@ export!(
 export!(
     #[on(rk, code::_FATAL)]
     fn rd_kafka_set_log_queue(rk: Ref<Client>, rkqu: Ref<Queue>) -> RespErr {
-        let (Some(client), to) = (rk.get(), rkqu.counted()) else { return code::_INVALID_ARG };
-        match client.logging().queue() {
-            Some(_) if to.is_none() && !rkqu.is_null() => code::_INVALID_ARG,
-            Some(queue) => {
-                queue.forward(Some(to.unwrap_or_else(|| Arc::clone(client.main()))));
-                code::NO_ERROR
-            }
-            None => code::_NOT_CONFIGURED,
-        }
+        rk.get().map_or(code::_INVALID_ARG, |client| client.set_log_queue(rkqu))
     }
 );
 

@@ -42,7 +42,7 @@ pub(crate) mod properties;
 pub(crate) mod property;
 pub(crate) mod queue;
 pub(crate) mod running;
-mod sasl;
+pub(crate) mod sasl;
 pub(crate) mod serve;
 pub(crate) mod shown;
 pub(crate) mod topic;

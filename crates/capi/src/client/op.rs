@@ -2,7 +2,7 @@
 
 use std::{
     ffi::{CStr, CString, c_int},
-    ptr,
+    fmt, ptr,
 };
 
 use ottla_core::event::Throttle;
@@ -41,6 +41,17 @@ pub(crate) enum Op {
     Event(Box<Event>),
     /// An error of a partition, as a message.
     Message(ErrorMessage),
+    /// A call of the application's function, with all that it needs.
+    Call(Call),
+}
+
+/// A function to run on the thread that serves a queue.
+pub(crate) struct Call(pub(crate) Box<dyn FnOnce() + Send>);
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Call")
+    }
 }
 
 /// Returns the event type of an entry.
@@ -53,8 +64,8 @@ pub(crate) const fn event_type_of(op: &Op) -> c_int {
         Op::TokenRefresh(_) => event_type::OAUTHBEARER_TOKEN_REFRESH,
         Op::Committed(_) => event_type::OFFSET_COMMIT,
         Op::Rebalance(_) => event_type::REBALANCE,
-        // Delivered by callback only.
-        Op::Throttle(_) => 0,
+        // They come by callbacks only.
+        Op::Throttle(_) | Op::Call(_) => 0,
         Op::Event(event) => event.kind,
         Op::Message(_) => event_type::FETCH,
     }

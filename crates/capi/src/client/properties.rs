@@ -23,7 +23,7 @@ export!(
 export!(
     #[local(0)]
     fn rd_kafka_type(rk: Ref<Client>) -> c_int {
-        rk.get().map_or(0, |client| client.is_consumer.into())
+        rk.get().map_or(0, |client| (!client.is_producer()).into())
     }
 );
 
@@ -64,6 +64,7 @@ export!(
             let _ = match client.core() {
                 Ok(Core::Producer(producer, _)) => producer.add_bootstrap_servers(&list),
                 Ok(Core::Consumer(consumer)) => consumer.add_bootstrap_servers(&list),
+                Ok(Core::Share(consumer)) => consumer.add_bootstrap_servers(&list),
                 Err(_) => Ok(()),
             };
         }

@@ -12,7 +12,7 @@ use std::{
     time::Instant,
 };
 
-use ottla::{Admin, Config, Consumer, PassedCredentials, Producer};
+use ottla::{Admin, Config, Consumer, PassedCredentials, Producer, ShareConsumer};
 use ottla_core::{
     config::{ConfigError, EffectiveConfig},
     error::{Error, ErrorKind},
@@ -31,7 +31,7 @@ use crate::{
         callbacks::{MsgOrderCmp, PartitionerCb},
         conf::below,
         contexts::Contexts,
-        core::{Core, Producing},
+        core::{ClientKind, Core, Producing},
         debug::{DebugObserver, Observers},
         handle::Client,
         interceptor_observer::InterceptorObserver,
@@ -63,6 +63,26 @@ use crate::{
 /// `RD_KAFKA_PURGE_F_NON_BLOCKING`.
 const PURGE_NON_BLOCKING: c_int = 4;
 
+/// Returns a builder with the functions of the application that all kinds of clients have.
+macro_rules! hooked {
+    ($client:expr, $builder:expr) => {{
+        let mut builder = $builder.servers_later().credentials($client.credentials());
+        if let Some(sink) = $client.statistics_sink() {
+            builder = builder.on_statistics(sink);
+        }
+        if let Some(transport) = &$client.transport {
+            builder = builder.transport(Arc::clone(transport) as _);
+        }
+        if let Some(notify) = $client.token_notification() {
+            builder = builder.token_notification(notify);
+        }
+        if let Some(observer) = $client.observer() {
+            builder = builder.observer(observer);
+        }
+        builder
+    }};
+}
+
 impl Client {
     /// Returns the producer or consumer, which the first call starts.
     pub(super) fn core(&self) -> Result<&Core, Error> {
@@ -83,26 +103,17 @@ impl Client {
             return Ok((core, false));
         }
         let config = Config::from_raw(below(&self.raw.lock()));
-        let core = if self.is_consumer {
-            let mut builder = Consumer::builder(&config).servers_later().credentials(self.credentials());
-            if let Some(sink) = self.statistics_sink() {
-                builder = builder.on_statistics(sink);
+        let core = match self.kind {
+            ClientKind::Producer => {
+                let (producer, reports) = self.start_producer(&config)?;
+                Core::Producer(producer, reports)
             }
-            if let Some(transport) = &self.transport {
-                builder = builder.transport(Arc::clone(transport) as _);
+            ClientKind::Consumer => {
+                let consumer = hooked!(self, Consumer::builder(&config)).build()?;
+                consumer.group().set_sink(Arc::new(Sink(Weak::clone(&self.me))));
+                Core::Consumer(consumer)
             }
-            if let Some(notify) = self.token_notification() {
-                builder = builder.token_notification(notify);
-            }
-            if let Some(observer) = self.observer() {
-                builder = builder.observer(observer);
-            }
-            let consumer = builder.build()?;
-            consumer.group().set_sink(Arc::new(Sink(Weak::clone(&self.me))));
-            Core::Consumer(consumer)
-        } else {
-            let (producer, reports) = self.start_producer(&config)?;
-            Core::Producer(producer, reports)
+            ClientKind::ShareConsumer => Core::Share(hooked!(self, ShareConsumer::builder(&config)).build()?),
         };
         Ok((self.core.get_or_init(|| core), true))
     }
@@ -119,6 +130,7 @@ impl Client {
         for warning in match core {
             Core::Producer(producer, _) => producer.warnings(),
             Core::Consumer(consumer) => consumer.warnings(),
+            Core::Share(consumer) => consumer.warnings(),
         } {
             self.log(4, c"CONFWARN", warning);
         }
@@ -171,24 +183,12 @@ impl Client {
         let is_noted = log.is_some();
         let reports = Arc::new(Reports::new(queue, only_errors, has_messages, acknowledge, log));
         let sink: Arc<dyn DeliverySink> = Arc::clone(&reports) as _;
-        let mut builder = Producer::builder(config).servers_later().credentials(self.credentials());
-        if let Some(sink) = self.statistics_sink() {
-            builder = builder.on_statistics(sink);
-        }
+        let mut builder = hooked!(self, Producer::builder(config));
         if let Some((callback, opaque)) = partitioner {
             builder = builder.partitioner(application_partitioner(callback, opaque, None));
         }
         if has_messages || is_noted {
             builder = builder.sink(sink);
-        }
-        if let Some(transport) = &self.transport {
-            builder = builder.transport(Arc::clone(transport) as _);
-        }
-        if let Some(notify) = self.token_notification() {
-            builder = builder.token_notification(notify);
-        }
-        if let Some(observer) = self.observer() {
-            builder = builder.observer(observer);
         }
         let producer = builder.build()?;
         reports.set_producer(Some(producer.clone()));
@@ -235,7 +235,7 @@ impl Client {
 
     /// Returns the reason why a new topic of this client can't have this configuration; `None` if it can.
     pub(crate) fn check_topic_conf(&self, conf: &TopicConf) -> Result<(), ConfigError> {
-        if self.is_consumer {
+        if !self.is_producer() {
             return Ok(());
         }
         EffectiveConfig::topic(&self.raw.lock().without_topics(), &conf.raw).map(drop)
@@ -246,6 +246,7 @@ impl Client {
         match self.core().ok()? {
             Core::Producer(producer, _) => producer.statistics().ok(),
             Core::Consumer(consumer) => consumer.statistics().ok(),
+            Core::Share(consumer) => consumer.statistics().ok(),
         }
     }
 
@@ -282,7 +283,7 @@ impl Client {
     pub(crate) fn consumer(&self) -> Option<&Consumer> {
         match self.core.get() {
             Some(Core::Consumer(consumer)) => Some(consumer),
-            None if self.is_consumer => self.start_consumer(),
+            None if self.kind == ClientKind::Consumer => self.start_consumer(),
             _ => None,
         }
     }
@@ -295,11 +296,20 @@ impl Client {
         }
     }
 
-    /// Returns an admin client on the client's own connections.
+    /// The share consumer, if this is one that has started.
+    pub(crate) fn share_consumer(&self) -> Option<&ShareConsumer> {
+        match self.core.get() {
+            Some(Core::Share(consumer)) => Some(consumer),
+            _ => None,
+        }
+    }
+
+    /// An admin client on the client's own connections.
     pub(crate) fn admin(&self) -> Result<Admin, RespErr> {
         match self.core() {
             Ok(Core::Producer(producer, _)) => Ok(producer.admin()),
             Ok(Core::Consumer(consumer)) => Ok(consumer.admin()),
+            Ok(Core::Share(consumer)) => Ok(consumer.admin()),
             Err(error) => Err(code_of(&error)),
         }
     }
@@ -339,7 +349,16 @@ impl Client {
         self.wait_while(future, until, !wants(self.conf.events, event_type::DR))
     }
 
-    /// Waits for a future without calling callbacks. Returns `None` after the timeout.
+    /// Waits for a future, and serves the main queue by callbacks meanwhile. Returns `None` when the time is over.
+    pub(crate) fn wait_with_callbacks<T>(
+        &self,
+        future: impl Future<Output = T>,
+        until: Option<Instant>,
+    ) -> Option<T> {
+        self.wait_while(future, until, true)
+    }
+
+    /// Waits for a future, and calls no callback meanwhile. Returns `None` when the time is over.
     pub(crate) fn wait_quietly<T>(
         &self,
         future: impl Future<Output = T>,
@@ -436,7 +455,7 @@ export!(
     #[on(rk, code::_FATAL)]
     fn rd_kafka_flush(rk: Ref<Client>, timeout_ms: c_int) -> RespErr {
         match rk.get() {
-            Some(client) if !client.is_consumer => client.flush(timeout_ms),
+            Some(client) if client.is_producer() => client.flush(timeout_ms),
             Some(_) => code::_NOT_IMPLEMENTED,
             None => code::_INVALID_ARG,
         }
@@ -447,7 +466,7 @@ export!(
     #[on(rk, code::_FATAL)]
     fn rd_kafka_purge(rk: Ref<Client>, flags: c_int) -> RespErr {
         let Some(client) = rk.get() else { return code::_INVALID_ARG };
-        if client.is_consumer {
+        if !client.is_producer() {
             return code::_NOT_IMPLEMENTED;
         }
         if flags & !7 != 0 {

@@ -71,6 +71,7 @@ impl Client {
         match self.core().ok()? {
             Core::Producer(producer, _) => producer.sasl(),
             Core::Consumer(consumer) => consumer.sasl(),
+            Core::Share(consumer) => consumer.sasl(),
         }
     }
 }
@@ -95,36 +96,111 @@ export!(
 export!(
     #[on(rk, ptr::null_mut())]
     fn rd_kafka_sasl_background_callbacks_enable(rk: Ref<Client>) -> *mut ErrorObject {
-        let Some((client, queue)) = rk.get().and_then(|rk| Some((rk, rk.sasl_queue.as_ref()?))) else {
-            let text = "No SASL mechanism using callbacks is configured";
-            return ErrorObject::new(code::_NOT_CONFIGURED, text).into_raw();
-        };
-        match client.start_background() {
-            Ok(background) => {
-                queue.forward(Some(Arc::clone(background.queue())));
-                ptr::null_mut()
-            }
-            Err(error) => {
-                let text = format!("can't start the background thread: {error}");
-                ErrorObject::new(code::_CRIT_SYS_RESOURCE, text).into_raw()
-            }
-        }
+        ErrorObject::from_result(rk.get().map_or_else(|| Err(no_queue()), Client::serve_tokens_in_background))
     }
 );
 
 export!(
     #[on(rk, ptr::null_mut())]
     fn rd_kafka_sasl_set_credentials(rk: Ref<Client>, username: Text, password: Text) -> *mut ErrorObject {
-        let (Some(client), Some(username), Some(password)) = (rk.get(), username.get(), password.get())
-        else {
-            return ErrorObject::new(code::_INVALID_ARG, "Username and password are required").into_raw();
-        };
-        if let Some(sasl) = client.sasl() {
-            sasl.set_credentials(&username, Secret::from(&*password));
-        }
-        ptr::null_mut()
+        let set = |client: &Client| client.set_sasl_credentials(username, password);
+        ErrorObject::from_result(rk.get().map_or_else(|| Err(no_credentials()), set))
     }
 );
+
+/// A token as the application sets it.
+pub(crate) struct PassedToken<'a> {
+    pub(crate) value: Text<'a>,
+    pub(crate) lifetime_ms: i64,
+    pub(crate) principal: Text<'a>,
+    pub(crate) extensions: Texts<'a>,
+    pub(crate) extension_size: usize,
+}
+
+impl Client {
+    /// Returns the queue of requests for tokens, if they have one of their own.
+    pub(crate) const fn sasl_queue(&self) -> Option<&Arc<Queue>> {
+        self.sasl_queue.as_ref()
+    }
+
+    /// Serves the queue of requests for tokens on the background thread.
+    pub(crate) fn serve_tokens_in_background(&self) -> Result<(), ErrorObject> {
+        let queue = self.sasl_queue.as_ref().ok_or_else(no_queue)?;
+        match self.start_background() {
+            Ok(background) => {
+                queue.forward(Some(Arc::clone(background.queue())));
+                Ok(())
+            }
+            Err(error) => {
+                let text = format!("can't start the background thread: {error}");
+                Err(ErrorObject::new(code::_CRIT_SYS_RESOURCE, text))
+            }
+        }
+    }
+
+    /// Replaces user name and password.
+    pub(crate) fn set_sasl_credentials(
+        &self,
+        username: Text<'_>,
+        password: Text<'_>,
+    ) -> Result<(), ErrorObject> {
+        let (Some(username), Some(password)) = (username.get(), password.get()) else {
+            return Err(no_credentials());
+        };
+        if let Some(sasl) = self.sasl() {
+            sasl.set_credentials(&username, Secret::from(&*password));
+        }
+        Ok(())
+    }
+
+    /// Sets the token that the connections authenticate with.
+    pub(crate) fn set_token(&self, token: &PassedToken<'_>) -> Result<(), (RespErr, String)> {
+        let failed = |code: RespErr, text: &str| Err((code, text.to_owned()));
+        let Some(sasl) = self.sasl().filter(|sasl| sasl.uses_tokens()) else {
+            return failed(code::_STATE, NOT_CONFIGURED);
+        };
+        let (Some(value), Some(principal)) = (token.value.get(), token.principal.get()) else {
+            return failed(code::_INVALID_ARG, "a token needs a value and the name of a principal");
+        };
+        let size = token.extension_size;
+        if !size.is_multiple_of(2) || token.extensions.is_null() && size > 0 {
+            let text = format!("Incorrect extension size (must be a non-negative multiple of 2): {size}");
+            return failed(code::_INVALID_ARG, &text);
+        }
+        let mut texts = token.extensions.get(size).map(|text| text.into_owned());
+        let mut pairs = Vec::new();
+        while let (Some(key), Some(value)) = (texts.next(), texts.next()) {
+            pairs.push((key, value));
+        }
+        let token = OauthToken {
+            value: Secret::from(&*value),
+            expires_ms: token.lifetime_ms,
+            principal: principal.into_owned(),
+            extensions: pairs,
+        };
+        sasl.set_token(token).map_err(|error| match error.kind() {
+            ErrorKind::InvalidArgument => (code::_INVALID_ARG, error.context().detail.clone()),
+            _ => (code_of(&error), error.to_string()),
+        })
+    }
+
+    /// Notes that the application has no token.
+    pub(crate) fn set_token_failure(&self, errstr: Text<'_>) -> RespErr {
+        let Some(sasl) = self.sasl().filter(|sasl| sasl.uses_tokens()) else { return code::_STATE };
+        match errstr.get().filter(|text| !text.is_empty()) {
+            Some(text) if sasl.set_token_failure(&text).is_ok() => code::NO_ERROR,
+            _ => code::_INVALID_ARG,
+        }
+    }
+}
+
+fn no_queue() -> ErrorObject {
+    ErrorObject::new(code::_NOT_CONFIGURED, "No SASL mechanism using callbacks is configured")
+}
+
+fn no_credentials() -> ErrorObject {
+    ErrorObject::new(code::_INVALID_ARG, "Username and password are required")
+}
 
 export!(
     #[on(rk, code::_INVALID_ARG)]
@@ -138,39 +214,20 @@ export!(
         errstr: Buffer,
         errstr_size: usize,
     ) -> RespErr {
-        let failed = |code: RespErr, text: &str| {
-            errstr.put(errstr_size, text);
-            code
+        let token = PassedToken {
+            value: token_value,
+            lifetime_ms: md_lifetime_ms,
+            principal: md_principal_name,
+            extensions,
+            extension_size,
         };
-        let Some(client) = rk.get() else { return failed(code::_INVALID_ARG, "this is no client") };
-        let Some(sasl) = client.sasl().filter(|sasl| sasl.uses_tokens()) else {
-            return failed(code::_STATE, NOT_CONFIGURED);
-        };
-        let (Some(value), Some(principal)) = (token_value.get(), md_principal_name.get()) else {
-            return failed(code::_INVALID_ARG, "a token needs a value and the name of a principal");
-        };
-        if extension_size % 2 != 0 || extensions.is_null() && extension_size > 0 {
-            let text =
-                format!("Incorrect extension size (must be a non-negative multiple of 2): {extension_size}");
-            return failed(code::_INVALID_ARG, &text);
-        }
-        let mut texts = extensions.get(extension_size).map(|text| text.into_owned());
-        let mut pairs = Vec::new();
-        while let (Some(key), Some(value)) = (texts.next(), texts.next()) {
-            pairs.push((key, value));
-        }
-        let token = OauthToken {
-            value: Secret::from(&*value),
-            expires_ms: md_lifetime_ms,
-            principal: principal.into_owned(),
-            extensions: pairs,
-        };
-        match sasl.set_token(token) {
+        let no_client = || Err((code::_INVALID_ARG, "this is no client".to_owned()));
+        match rk.get().map_or_else(no_client, |client| client.set_token(&token)) {
             Ok(()) => code::NO_ERROR,
-            Err(error) if error.kind() == ErrorKind::InvalidArgument => {
-                failed(code::_INVALID_ARG, &error.context().detail)
+            Err((code, text)) => {
+                errstr.put(errstr_size, &text);
+                code
             }
-            Err(error) => failed(code_of(&error), &error.to_string()),
         }
     }
 );
@@ -178,12 +235,7 @@ export!(
 export!(
     #[on(rk, code::_INVALID_ARG)]
     fn rd_kafka_oauthbearer_set_token_failure(rk: Ref<Client>, errstr: Text<'_>) -> RespErr {
-        let Some(client) = rk.get() else { return code::_INVALID_ARG };
-        let Some(sasl) = client.sasl().filter(|sasl| sasl.uses_tokens()) else { return code::_STATE };
-        match errstr.get().filter(|text| !text.is_empty()) {
-            Some(text) if sasl.set_token_failure(&text).is_ok() => code::NO_ERROR,
-            _ => code::_INVALID_ARG,
-        }
+        rk.get().map_or(code::_INVALID_ARG, |client| client.set_token_failure(errstr))
     }
 );
 

@@ -82,6 +82,7 @@ impl Client {
                     unsafe { callback(self.as_c(), name.as_ptr(), node, millis, self.conf.opaque.0) };
                 }
             }
+            Op::Call(call) => (call.0)(),
             Op::Event(_) | Op::Message(_) => {}
         }
         None
@@ -199,6 +200,7 @@ impl Wake for EventWaker {
             let event = match client.core.get() {
                 Some(Core::Producer(producer, _)) => producer.poll_event(),
                 Some(Core::Consumer(consumer)) => consumer.events().pop(),
+                Some(Core::Share(consumer)) => consumer.events().pop(),
                 None => None,
             };
             match event {
@@ -241,6 +243,7 @@ impl Wake for EventWaker {
                     let is_empty = match client.core.get() {
                         Some(Core::Producer(producer, _)) => producer.events().register(&waker),
                         Some(Core::Consumer(consumer)) => consumer.events().register(&waker),
+                        Some(Core::Share(consumer)) => consumer.events().register(&waker),
                         None => true,
                     };
                     if is_empty {
@@ -271,7 +274,7 @@ export!(
             // A callback may destroy the client.
             let held = client.me.upgrade();
             let served = match client.conf.callbacks.consume {
-                Some(callback) if client.is_consumer => client.serve_messages(callback, timeout_ms),
+                Some(callback) if !client.is_producer() => client.serve_messages(callback, timeout_ms),
                 _ => client.main.serve(client, timeout_ms),
             };
             drop(held);

@@ -9,7 +9,10 @@ use std::{
     },
 };
 
-use ottla_core::fetch::deliver::{FetchedRecords, MessageRef, PieceWalk};
+use ottla_core::{
+    fetch::deliver::{FetchedRecords, MessageRef, PieceWalk},
+    share::walk::AcquiredWalk,
+};
 
 use crate::{
     ffi::{
@@ -101,7 +104,9 @@ pub(crate) struct Slab {
     /// The first message. Messages are only accessed through this pointer: C may write to them.
     first: *mut Held,
     messages: Vec<Held>,
-    /// The buffer that contains keys and values.
+    /// How often each was delivered; empty except for those of a share consumer.
+    delivery_counts: Box<[i16]>,
+    /// The memory that keys and values are in.
     fetched: Arc<FetchedRecords>,
     /// The topic to which the messages point.
     #[allow(dead_code, reason = "it is kept alive")]
@@ -402,15 +407,59 @@ impl Home {
 impl Slab {
     /// Creates a slab of the next messages of a walk, possibly without any.
     pub(crate) fn new(walk: &mut PieceWalk, topic: Object<rd_kafka_topic_t>) -> *const Self {
-        let (fetched, rkt) = (Arc::clone(walk.fetched()), topic.as_c());
+        let fetched = Arc::clone(walk.fetched());
+        Self::filled(fetched, topic, |messages, rkt, home| {
+            walk.run(SLAB, |message| messages.push(Held::consumed(message, rkt, home)));
+            Box::default()
+        })
+    }
+
+    /// A slab of the next messages that a share consumer acquired; `None` at the end. It may have none.
+    pub(crate) fn acquired(walk: &mut AcquiredWalk, topic: Object<rd_kafka_topic_t>) -> Option<*const Self> {
+        let fetched = Arc::clone(walk.records().fetched());
+        let mut has_more = true;
+        let slab = Self::filled(fetched, topic, |messages, rkt, home| {
+            let mut counts = Vec::with_capacity(SLAB);
+            has_more = walk.run(SLAB, |message, delivery_count| {
+                messages.push(Held::consumed(message, rkt, home));
+                counts.push(delivery_count);
+            });
+            counts.into_boxed_slice()
+        });
+        if has_more {
+            return Some(slab);
+        }
+        // SAFETY: the use of its maker was counted, and there are no messages.
+        unsafe { Self::release(slab, 1) };
+        None
+    }
+
+    /// A slab with the messages that `fill` adds; it returns their delivery counts, if they have some.
+    fn filled(
+        fetched: Arc<FetchedRecords>,
+        topic: Object<rd_kafka_topic_t>,
+        fill: impl FnOnce(&mut Vec<Held>, *const rd_kafka_topic_t, Home) -> Box<[i16]>,
+    ) -> *const Self {
         let mut slab = Box::<Self>::new_uninit();
         let home = Home::of(Owner::Slab(slab.as_ptr()));
         let mut messages = Vec::with_capacity(SLAB);
-        walk.run(SLAB, |message| messages.push(Held::consumed(message, rkt, home)));
+        let delivery_counts = fill(&mut messages, topic.as_c(), home);
         let (users, first) = (AtomicUsize::new(1 + messages.len()), messages.as_mut_ptr());
-        slab.write(Self { users, first, messages, fetched, topic });
-        // SAFETY: the slab was just written.
+        slab.write(Self { users, first, messages, delivery_counts, fetched, topic });
+        // SAFETY: it was just written.
         Box::into_raw(unsafe { slab.assume_init() })
+    }
+
+    /// Returns how often one of its messages was delivered to its share group; 0 without one.
+    ///
+    /// # Safety
+    ///
+    /// The slab is there, and has the message.
+    unsafe fn delivery_count(slab: *const Self, held: &Held) -> i16 {
+        // SAFETY: by the contract of this function.
+        let (first, counts) = unsafe { ((*slab).first.cast_const(), &(*slab).delivery_counts) };
+        let place = (ptr::from_ref(held).addr() - first.addr()) / size_of::<Held>();
+        counts.get(place).copied().unwrap_or(0)
     }
 
     pub(crate) const fn len(&self) -> usize {
@@ -614,6 +663,18 @@ export!(
     #[local(-1)]
     fn rd_kafka_message_leader_epoch(message: Part<rd_kafka_message_t>) -> i32 {
         Held::passed(message).map_or(-1, |held| held.leader_epoch.max(-1))
+    }
+);
+
+export!(
+    #[local(0)]
+    fn rd_kafka_message_delivery_count(message: Part<rd_kafka_message_t>) -> i16 {
+        let Some(held) = Held::passed(message) else { return 0 };
+        match held.owner() {
+            // SAFETY: a message keeps its slab.
+            Owner::Slab(slab) => unsafe { Slab::delivery_count(slab, held) },
+            Owner::Arena(_) | Owner::Alone(_) | Owner::Gone => 0,
+        }
     }
 );
 

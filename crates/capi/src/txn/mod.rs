@@ -51,7 +51,7 @@ impl ErrorObject {
 impl Client {
     /// Returns the transactional functions, unless the client has none or has a fatal error.
     fn transactions(&self) -> Result<TransactionCalls, ErrorObject> {
-        if self.is_consumer {
+        if !self.is_producer() {
             return Err(ErrorObject::new(code::_INVALID_ARG, "only a producer has transactions"));
         }
         if let Some((code, text)) = self.fatal_if_any() {

@@ -173,7 +173,13 @@ impl Queue {
     pub(crate) fn pop_event(self: &Arc<Self>, client: &Client, timeout_ms: c_int) -> Option<Event> {
         let until = if timeout_ms == 0 { Some(past()) } else { deadline(timeout_ms) };
         let Some(consumer) = client.consumer() else {
-            return self.pop(until).map(Event::of);
+            while let Some(op) = self.pop(until) {
+                match op {
+                    op @ Op::Call(_) => drop(client.serve(op)),
+                    op => return Some(Event::of(op)),
+                }
+            }
+            return None;
         };
         let queue = self.end();
         loop {
@@ -188,6 +194,10 @@ impl Queue {
                 }
                 // Rebalances are events only if the application enabled that.
                 Next::Op(op @ Op::Rebalance(_)) if !wants(client.conf().events, event_type::REBALANCE) => {
+                    client.serve(op);
+                    continue;
+                }
+                Next::Op(op @ Op::Call(_)) => {
                     client.serve(op);
                     continue;
                 }
