@@ -10,7 +10,7 @@ use crate::client_options::ClientOptions;
 use crate::commands::{
     acls, broker, configs, consume, consumer_perf_test, delegation_tokens, doctor, elect_leaders, features,
     groups, log_dirs, metadata, offsets, produce, producer_perf_test, properties, quorum, quotas,
-    rdkafka_performance, reassign, topics, transactions, users,
+    rdkafka_performance, reassign, share_groups, topics, transactions, users,
 };
 
 /// Apache Kafka from the command line: produce, consume, measure, inspect, and run an embedded cluster
@@ -53,6 +53,7 @@ enum Command {
     Topics(topics::TopicsOptions),
     Offsets(offsets::OffsetsOptions),
     Groups(groups::GroupsOptions),
+    ShareGroups(share_groups::ShareGroupsOptions),
     Transactions(transactions::TransactionsOptions),
     Configs(configs::ConfigsOptions),
     Acls(acls::AclsOptions),
@@ -101,6 +102,7 @@ pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
         Command::Topics(options) => topics::run(&options, &client),
         Command::Offsets(options) => offsets::run(&options, &client),
         Command::Groups(options) => groups::run(&options, &client),
+        Command::ShareGroups(options) => share_groups::run(&options, &client),
         Command::Transactions(options) => transactions::run(&options, &client),
         Command::Configs(options) => configs::run(&options, &client),
         Command::Acls(options) => acls::run(&options, &client),

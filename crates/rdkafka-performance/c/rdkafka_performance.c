@@ -20,14 +20,14 @@
 
 /* The options of the command line. */
 static struct {
-        int mode; /* 'P', 'C', 'G' or 0 */
+        int mode; /* 'P', 'C', 'G', 'S' or 0 */
         const char *topic, *brokers, *key, *group, *share, *debug, *codec, *statistics, *pipe, *pattern, *latency_file;
         int partitions[MAX_PARTITIONS], partition_count;
         int64_t count, exit_after, rate;
         size_t size, batch;
         int64_t sequence; /* -1: none */
         int has_size, duplicate, interval_ms, intervals, parse_headers, idle, table, latency, offsets, no_reports, exit_at_end;
-        int no_status, verbosity, dump, brokers_said;
+        int no_status, verbosity, dump, brokers_said, reset_said, start_said, is_explicit;
         unsigned seed;
         int64_t start;
 } option = {.count = -1, .exit_after = -1, .sequence = -1, .interval_ms = 1000, .verbosity = 1,
@@ -517,13 +517,93 @@ static int consume_as_group(void) {
         return count.errors > 0;
 }
 
+/* Sets where the share group starts if it is new: a setting of the group at the brokers. */
+static int start_share_group(void) {
+        const char *start = option.start == RD_KAFKA_OFFSET_BEGINNING ? "earliest" : "latest";
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        rd_kafka_t *admin;
+        rd_kafka_queue_t *queue;
+        rd_kafka_ConfigResource_t *resource;
+        rd_kafka_event_t *event;
+        char errstr[512];
+        int failed;
+        rd_kafka_conf_set(conf, "bootstrap.servers", option.brokers, NULL, 0);
+        admin = rd_kafka_new(RD_KAFKA_PRODUCER, conf, errstr, sizeof(errstr));
+        if (!admin) {
+                rd_kafka_conf_destroy(conf);
+                return bad("-o", errstr);
+        }
+        queue = rd_kafka_queue_new(admin);
+        resource = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_GROUP, option.share);
+        rd_kafka_error_destroy(rd_kafka_ConfigResource_add_incremental_config(resource, "share.auto.offset.reset",
+                                                                              RD_KAFKA_ALTER_CONFIG_OP_TYPE_SET, start));
+        rd_kafka_IncrementalAlterConfigs(admin, &resource, 1, NULL, queue);
+        event = rd_kafka_queue_poll(queue, 60000);
+        failed = !event || rd_kafka_event_error(event);
+        if (failed)
+                bad("-o", event ? rd_kafka_event_error_string(event) : "no response from the brokers");
+        rd_kafka_event_destroy(event);
+        rd_kafka_ConfigResource_destroy(resource);
+        rd_kafka_queue_destroy(queue);
+        rd_kafka_destroy(admin);
+        return failed;
+}
+
+static int consume_as_share_group(rd_kafka_conf_t *conf) {
+        char errstr[512];
+        rd_kafka_topic_partition_list_t *topics, *outcome = NULL;
+        rd_kafka_share_t *share = rd_kafka_share_consumer_new(conf, errstr, sizeof(errstr));
+        rd_kafka_error_t *error;
+        rd_kafka_resp_err_t err;
+        if (!share) {
+                rd_kafka_conf_destroy(conf);
+                return bad("the client can't start", errstr);
+        }
+        topics = rd_kafka_topic_partition_list_new(1);
+        rd_kafka_topic_partition_list_add(topics, option.topic, RD_KAFKA_PARTITION_UA);
+        err = rd_kafka_share_subscribe(share, topics);
+        rd_kafka_topic_partition_list_destroy(topics);
+        if (err)
+                bad("Subscribe failed", rd_kafka_err2str(err));
+        while (running && !err) {
+                rd_kafka_messages_t *messages = NULL;
+                size_t i, size;
+                error = rd_kafka_share_poll(share, 100, &messages);
+                if (error) {
+                        bad("Poll failed", rd_kafka_error_string(error));
+                        count.errors++;
+                        running = !rd_kafka_error_is_fatal(error);
+                        rd_kafka_error_destroy(error);
+                }
+                size = rd_kafka_messages_count(messages);
+                for (i = 0; i < size; i++) {
+                        rd_kafka_message_t *message = rd_kafka_messages_get(messages, i);
+                        on_message(message, NULL);
+                        if (option.is_explicit)
+                                rd_kafka_share_acknowledge(share, message);
+                }
+                rd_kafka_messages_destroy(messages);
+                show(now_us());
+        }
+        /* The messages of the last poll are accepted, too. */
+        rd_kafka_error_destroy(rd_kafka_share_commit_sync(share, 10000, &outcome));
+        if (outcome)
+                rd_kafka_topic_partition_list_destroy(outcome);
+        if (!count.ended_us)
+                count.ended_us = now_us();
+        result();
+        rd_kafka_error_destroy(rd_kafka_share_destroy(share));
+        return err || count.errors > 0;
+}
+
 /* ---- The command line ---- */
 
 static void usage(const char *program) {
         fprintf(stderr,
-                "Usage: %s [-C|-P|-G <group>] -t <topic> [-p <partition>] [-b <broker,..>] [options..]\n\n"
+                "Usage: %s [-C|-P|-G <group>|-S <group>] -t <topic> [-p <partition>] [-b <broker,..>] [options..]\n\n"
                 "librdkafka version %s (0x%08x)\n\n"
                 "  -C | -P | -G <group>   consume, produce, or consume as a member of a group\n"
+                "  -S <group>             consume as a member of a share group\n"
                 "  -t <topic>             the topic\n"
                 "  -p <num>               partition; can be repeated (default: -P any, -C 0)\n"
                 "  -b <brokers>           host[:port],.. (default: an embedded cluster while this program runs)\n"
@@ -552,7 +632,8 @@ static void usage(const char *program) {
                 "  -N                     no delivery reports\n"
                 "  -I                     connect without sending\n\n"
                 "Consuming:\n"
-                "  -o <offset>            beginning, end, stored, a number, or -<n> before the end\n"
+                "  -o <offset>            beginning, end, stored, a number, or -<n> before the end; with -S beginning or\n"
+                "                         end, which sets where the group starts if it is new\n"
                 "  -B <size>              consume batches of this size (default: one callback per message)\n"
                 "  -H parse               parse the headers\n"
                 "  -M                     also print a line for each interval\n"
@@ -563,8 +644,14 @@ static void usage(const char *program) {
 static int set(rd_kafka_conf_t *conf, const char *name, const char *value) {
         char errstr[512];
         if (!strcmp(name, "bootstrap.servers") || !strcmp(name, "metadata.broker.list") ||
-            !strcmp(name, "test.mock.num.brokers"))
+            !strcmp(name, "test.mock.num.brokers")) {
                 option.brokers_said = 1;
+                option.brokers = strdup(value);
+        }
+        if (!strcmp(name, "auto.offset.reset") || !strcmp(name, "topic.auto.offset.reset"))
+                option.reset_said = 1;
+        if (!strcmp(name, "share.acknowledgement.mode"))
+                option.is_explicit = !strcmp(value, "explicit");
         if (!strcmp(name, "compression.codec") || !strcmp(name, "compression.type"))
                 option.codec = !strcmp(value, "none") ? "no" : strdup(value);
         if (rd_kafka_conf_set(conf, name, value, errstr, sizeof(errstr)) != RD_KAFKA_CONF_OK) {
@@ -633,6 +720,7 @@ static int number(char flag, const char *text, int64_t low, int64_t high, int64_
 
 static int start_offset(const char *text) {
         int64_t value;
+        option.start_said = 1;
         if (!strcmp(text, "beginning"))
                 option.start = RD_KAFKA_OFFSET_BEGINNING;
         else if (!strcmp(text, "end"))
@@ -736,10 +824,7 @@ static int parse(int argc, char **argv, rd_kafka_conf_t *conf) {
                         wrong = number('B', optarg, 1, 10000000, &value);
                         option.batch = (size_t)value;
                         break;
-                case 'e':
-                        option.exit_at_end = 1;
-                        wrong = set(conf, "enable.partition.eof", "true");
-                        break;
+                case 'e': option.exit_at_end = 1; break;
                 case 'T':
                         option.statistics = optarg;
                         wrong = set(conf, "statistics.interval.ms", optarg);
@@ -770,6 +855,9 @@ static int parse(int argc, char **argv, rd_kafka_conf_t *conf) {
                 if (wrong)
                         return 1;
         }
+        /* A new group reads from the beginning, as with the original; -X may say otherwise. */
+        if (!option.share && !option.reset_said && set(conf, "auto.offset.reset", "earliest"))
+                return 1;
         if (option.dump) {
                 dump(conf);
                 return 2;
@@ -782,8 +870,18 @@ static int parse(int argc, char **argv, rd_kafka_conf_t *conf) {
                 if (number('S', option.share, 0, INT64_MAX, &option.sequence))
                         return 1;
         } else if (option.share) {
-                return bad("-S", "share groups are unimplemented; with -P it is the older name of -F");
+                if (option.mode)
+                        return bad("-S", "it is a mode of its own; with -P it is the older name of -F");
+                option.mode = 'S';
+                if (option.exit_at_end)
+                        return bad("-e", "a share group has no end");
+                if (option.start != RD_KAFKA_OFFSET_BEGINNING && option.start != RD_KAFKA_OFFSET_END)
+                        return bad("-o", "a share group starts at beginning or end");
+                if (set(conf, "group.id", option.share))
+                        return 1;
         }
+        if (option.exit_at_end && set(conf, "enable.partition.eof", "true"))
+                return 1;
         if (!option.mode || !option.topic) {
                 usage(argv[0]);
                 return 1;
@@ -803,13 +901,20 @@ static int open_outputs(void) {
         return 0;
 }
 
+static int close_outputs(int failed) {
+        if (statistics_to)
+                pclose(statistics_to);
+        if (latency_to && fclose(latency_to))
+                failed = bad(option.latency_file, strerror(errno));
+        free(count.latencies);
+        return failed;
+}
+
 int ottla_rdkafka_performance(int argc, char **argv, const char *(*own_brokers)(void)) {
         char errstr[512];
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
         rd_kafka_topic_t *topic = NULL;
         int done, failed;
-        /* A new group reads from the beginning, as with the original; -X may say otherwise. */
-        rd_kafka_conf_set(conf, "auto.offset.reset", "earliest", NULL, 0);
         done = parse(argc, argv, conf);
         if (!done && !option.brokers_said) {
                 const char *brokers = own_brokers();
@@ -832,6 +937,14 @@ int ottla_rdkafka_performance(int argc, char **argv, const char *(*own_brokers)(
         rd_kafka_conf_set_throttle_cb(conf, on_throttle);
         if (option.statistics)
                 rd_kafka_conf_set_stats_cb(conf, on_statistics);
+        if (option.mode == 'S') {
+                if (option.start_said && start_share_group()) {
+                        rd_kafka_conf_destroy(conf);
+                        return 1;
+                }
+                failed = consume_as_share_group(conf);
+                return close_outputs(failed);
+        }
         client = rd_kafka_new(option.mode == 'P' ? RD_KAFKA_PRODUCER : RD_KAFKA_CONSUMER, conf, errstr, sizeof(errstr));
         if (!client) {
                 rd_kafka_conf_destroy(conf);
@@ -851,10 +964,5 @@ int ottla_rdkafka_performance(int argc, char **argv, const char *(*own_brokers)(
         if (headers)
                 rd_kafka_headers_destroy(headers);
         rd_kafka_destroy(client);
-        if (statistics_to)
-                pclose(statistics_to);
-        if (latency_to && fclose(latency_to))
-                failed = bad(option.latency_file, strerror(errno));
-        free(count.latencies);
-        return failed;
+        return close_outputs(failed);
 }

@@ -8,7 +8,7 @@ use clap::Args;
 use ottla::{Config, Consumer, ConsumerEvent, Error, ErrorKind, MessageRef, Offset, Records};
 
 use crate::client_options::{ClientOptions, print_warnings};
-use crate::commands::{consume_group, topics::partition_count};
+use crate::commands::{consume_group, consume_share, topics::partition_count};
 use crate::events::{EventPrinter, EventWatch, describe};
 use crate::failure::{EXIT_CODES, Failure, Outcome};
 use crate::message_format::{FORMAT_HELP, MessageFormat, MessageParts, write_json};
@@ -21,10 +21,13 @@ use crate::signals::Interrupt;
     ottla consume -b localhost:9092 -t demo -o beginning -e\n  \
     ottla consume -b localhost:9092 -t demo -p 3 -o -10 -e -f '%p/%o %k: %s\\n'\n  \
     ottla consume -b localhost:9092 -t demo -o s@1700000000000 -o e@1700003600000 -J\n  \
-    ottla consume -b localhost:9092 -G billing -t orders -t '^payments-' -o beginning\n\n\
+    ottla consume -b localhost:9092 -G billing -t orders -t '^payments-' -o beginning\n  \
+    ottla consume -b localhost:9092 --share-group jobs -t jobs -o beginning\n\n\
     With -G the members of the group share the partitions of all topics. It continues at the committed offsets; -o beginning\n\
     or -o end is for partitions without one. The offsets of printed messages are committed every auto.commit.interval.ms and\n\
     at the end, also after SIGINT, unless enable.auto.commit=false is set.\n\n\
+    With --share-group the members share the messages of each partition (KIP-932). Printed messages are accepted; those that\n\
+    were not printed go to other members. -o beginning or -o end sets where the group starts if it is new.\n\n\
     Without -c, -e or -o e@MS it runs until SIGINT (Ctrl-C) or until every partition has failed.\n\n\
     {EXIT_CODES}"))]
 pub struct ConsumeOptions {
@@ -38,6 +41,10 @@ pub struct ConsumeOptions {
     /// Consume as a member of this group
     #[arg(short = 'G', long, value_name = "ID", conflicts_with = "partition")]
     pub(super) group: Option<String>,
+
+    /// Consume as a member of this share group
+    #[arg(long, value_name = "ID", conflicts_with_all = ["group", "partition", "exit"])]
+    share_group: Option<String>,
 
     /// Consume only this partition; can be repeated [default: all partitions]
     #[arg(short = 'p', long, value_parser = clap::value_parser!(i32).range(0..))]
@@ -93,7 +100,6 @@ pub fn run(options: &ConsumeOptions, outer: &ClientOptions) -> Outcome {
     }
     let topic =
         options.topic.first().ok_or_else(|| Failure::Usage("no topic is named: add -t TOPIC".into()))?;
-    let (start, stop_ms) = parse_offsets(&options.offset)?;
     let format = match &options.format {
         Some(format) => MessageFormat::parse(format, options.null).map_err(Failure::Usage)?,
         None => MessageFormat::usual(options.key_delimiter.as_deref(), &options.delimiter, options.null),
@@ -101,6 +107,10 @@ pub fn run(options: &ConsumeOptions, outer: &ClientOptions) -> Outcome {
     if let Some(group) = &options.group {
         return consume_group::run(options, &client, group, &format);
     }
+    if let Some(group) = &options.share_group {
+        return consume_share::run(options, &client, group, &format);
+    }
+    let (start, stop_ms) = parse_offsets(&options.offset)?;
     if options.topic.len() > 1 {
         return Err(Failure::Usage("several topics need a group: add -G ID".into()));
     }
@@ -180,9 +190,19 @@ impl ConsumeOptions {
             value: message.value(),
             headers: &headers,
         };
+        self.print_parts(format, &parts, out)
+    }
+
+    /// Prints the parts of a message.
+    pub(super) fn print_parts(
+        &self,
+        format: &MessageFormat,
+        parts: &MessageParts<'_>,
+        out: &mut impl Write,
+    ) -> Outcome {
         match self.json {
-            true => write_json(&parts, out)?,
-            false => format.write(&parts, out)?,
+            true => write_json(parts, out)?,
+            false => format.write(parts, out)?,
         }
         Ok(())
     }

@@ -102,7 +102,7 @@ pub fn run_members(
 }
 
 /// Formats partitions as Kafka's tool does: `orders:0,1;payments:2`.
-fn assignment(partitions: &[TopicPartition]) -> String {
+pub fn assignment(partitions: &[TopicPartition]) -> String {
     let mut text = String::new();
     for topic in partitions.chunk_by(|one, next| one.topic == next.topic) {
         let numbers: Vec<String> = topic.iter().map(|key| key.partition.to_string()).collect();

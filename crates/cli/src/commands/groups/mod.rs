@@ -24,6 +24,7 @@ use self::{
     delete::{DeleteOffsetsOptions, DeleteOptions},
     reset::ResetOptions,
 };
+pub(super) use self::{describe::assignment, reset::parse_scope, target::parse_datetime};
 use crate::client_options::ClientOptions;
 use crate::commands::topics::TIMEOUT;
 use crate::events::EventWatch;

@@ -154,7 +154,7 @@ impl ResetOptions {
 }
 
 /// Parses a topic with optional partitions.
-fn parse_scope(scope: &str) -> Outcome<(&str, Option<Vec<i32>>)> {
+pub fn parse_scope(scope: &str) -> Outcome<(&str, Option<Vec<i32>>)> {
     let Some((topic, numbers)) = scope.split_once(':') else { return Ok((scope, None)) };
     let numbers: Option<Vec<i32>> =
         numbers.split(',').map(|number| number.parse().ok().filter(|number| *number >= 0)).collect();
