@@ -102,7 +102,9 @@ const TRANSACTIONS: Calls =
 /// The same waits as in transactions.
 const FLUSHES: Calls =
     Calls { mode: "flushes", what: "rd_kafka_produce with F_COPY", reports: true, threads: 1 };
-const CONSUMING: [Calls; 5] = [
+/// The mode of a share group's member, which only librdkafka 2.16 has.
+pub const SHARE_POLL: &str = "share-poll";
+const CONSUMING: [Calls; 6] = [
     Calls { mode: "callback", what: "rd_kafka_consume_callback_queue", reports: true, threads: 1 },
     Calls { mode: "batch", what: "rd_kafka_consume_batch_queue, 1000 at a time", reports: true, threads: 1 },
     Calls { mode: "poll", what: "rd_kafka_consumer_poll", reports: true, threads: 1 },
@@ -115,6 +117,12 @@ const CONSUMING: [Calls; 5] = [
     Calls {
         mode: "member-batch",
         what: "rd_kafka_consume_batch_queue, 1000 at a time, a member of a group",
+        reports: true,
+        threads: 1,
+    },
+    Calls {
+        mode: SHARE_POLL,
+        what: "rd_kafka_share_poll with implicit acknowledgement, a member of a share group",
         reports: true,
         threads: 1,
     },
@@ -312,7 +320,9 @@ fn of_the_c_interface(base: &Case) -> Vec<Case> {
     add("produce-batch-no-reports", Calls { reports: false, ..BATCH }, base.clone());
     for calls in CONSUMING {
         let (kind, against) = (Kind::Consume, Against::Embedded);
-        add(&format!("consume-{}", calls.mode), calls, Case { kind, against, ..base.clone() });
+        // A request of a share group's member returns few messages.
+        let messages = if calls.mode == SHARE_POLL { 1_000_000 } else { base.messages };
+        add(&format!("consume-{}", calls.mode), calls, Case { kind, against, messages, ..base.clone() });
     }
     let latency = Case { kind: Kind::Latency, against: Against::Embedded, messages: 20_000, ..base.clone() };
     add("latency", SINGLE, latency);

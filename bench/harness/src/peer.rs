@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{
     Result,
-    case::{Case, Kind, PartKind},
+    case::{Case, Kind, PartKind, SHARE_POLL},
     folder, machine,
     measure::{self, Used},
     ping,
@@ -230,6 +230,8 @@ impl Peer {
     pub fn does(&self, case: &Case) -> bool {
         self.kinds.contains(&case.kind)
             && self.made.is_the_c_program() == case.calls.is_some()
+            && (self.made != Made::Cargo("peer-c-librdkafka")
+                || case.calls.as_ref().is_none_or(|calls| calls.mode != SHARE_POLL))
             && (case.parts.is_none() || self.made.is_the_c_program() || TRANSACTIONAL.contains(&self.name))
     }
 

@@ -289,10 +289,11 @@ fn targets(out: &mut String, measured: &Measured<'_>) {
 }
 
 /// Returns the targets of members of groups, with their limits and the measured figures.
-fn targets_of_groups(measured: &Measured<'_>) -> [(&'static str, f64, Option<f64>); 5] {
+fn targets_of_groups(measured: &Measured<'_>) -> [(&'static str, f64, Option<f64>); 7] {
     let members = "consume-100-none-member-embedded";
     let cpu = |peer: &str| measured.median(members, peer, CPU);
     let ratio = |peer: &str| Some(cpu("ottla-member")? / cpu(peer)?);
+    let share = |peer: &str| measured.median("c-consume-share-poll", peer, CPU);
     let c_ratio = |case: &str| {
         Some(measured.median(case, "ottla-c", CPU)? / measured.median(case, "librdkafka-c", CPU)?)
     };
@@ -310,6 +311,16 @@ fn targets_of_groups(measured: &Measured<'_>) -> [(&'static str, f64, Option<f64
             c_ratio("c-consume-member-poll"),
         ),
         ("member of a group, C: in batches, relative to librdkafka", 0.2, c_ratio("c-consume-member-batch")),
+        (
+            "member of a share group, C: CPU ns per message beyond a group's member",
+            40.0,
+            (|| Some(share("ottla-c")? - measured.median("c-consume-member-batch", "ottla-c", CPU)?))(),
+        ),
+        (
+            "the same, relative to librdkafka 2.16",
+            0.2,
+            (|| Some(share("ottla-c")? / share("librdkafka-2.16-c")?))(),
+        ),
     ]
 }
 

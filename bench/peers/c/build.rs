@@ -2,5 +2,11 @@
 
 fn main() {
     println!("cargo:rerun-if-changed=peer.c");
-    cc::Build::new().file("peer.c").include("../../../crates/capi/include").opt_level(2).compile("peer_c");
+    cc::Build::new()
+        .file("peer.c")
+        .include("../../../crates/capi/include")
+        // rdkafka-sys has an older librdkafka.
+        .define("WITHOUT_SHARE_GROUPS", None)
+        .opt_level(2)
+        .compile("peer_c");
 }

@@ -7,7 +7,8 @@
  * produce: single (rd_kafka_produce, F_COPY), batch (rd_kafka_produce_batch, 100 at a time), transactions (--transaction N
  * messages each), flushes (as single, with idempotence and a flush after --flush N messages); --reports no, --threads N.
  * consume: callback (rd_kafka_consume_callback_queue), batch (rd_kafka_consume_batch_queue, 1000), poll
- * (rd_kafka_consumer_poll, partitions assigned by hand), member-poll and member-batch (as a member of a group).
+ * (rd_kafka_consumer_poll, partitions assigned by hand), member-poll and member-batch (as a member of a group), share-poll
+ * (rd_kafka_share_poll with implicit acknowledgement, librdkafka 2.16).
  */
 #define _GNU_SOURCE
 #include <librdkafka/rdkafka.h>
@@ -91,8 +92,8 @@ static void set(rd_kafka_conf_t *conf, const char *name, const char *text) {
                 die(errstr);
 }
 
-static void start(rd_kafka_type_t type, rd_kafka_conf_t *conf) {
-        char errstr[512];
+/* The brokers' addresses, and what the command line sets. */
+static void set_given(rd_kafka_conf_t *conf) {
         int i;
         set(conf, "bootstrap.servers", value("bootstrap", NULL));
         for (i = 2; i + 1 < argument_count; i += 2) {
@@ -103,6 +104,11 @@ static void start(rd_kafka_type_t type, rd_kafka_conf_t *conf) {
                         *equals = '=';
                 }
         }
+}
+
+static void start(rd_kafka_type_t type, rd_kafka_conf_t *conf) {
+        char errstr[512];
+        set_given(conf);
         client = rd_kafka_new(type, conf, errstr, sizeof(errstr));
         if (!client)
                 die(errstr);
@@ -328,12 +334,78 @@ static void consume_as_member(int is_batch, double end) {
         }
 }
 
+#ifndef WITHOUT_SHARE_GROUPS
+/* A new share group starts at the end unless its setting at the brokers says otherwise. */
+static void start_at_the_beginning(const char *group) {
+        rd_kafka_queue_t *queue;
+        rd_kafka_ConfigResource_t *resource = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_GROUP, group);
+        rd_kafka_event_t *event;
+        const rd_kafka_ConfigResource_t **results;
+        size_t count = 0;
+        start(RD_KAFKA_PRODUCER, rd_kafka_conf_new());
+        queue = rd_kafka_queue_new(client);
+        must(rd_kafka_ConfigResource_add_incremental_config(resource, "share.auto.offset.reset",
+                                                            RD_KAFKA_ALTER_CONFIG_OP_TYPE_SET, "earliest"));
+        rd_kafka_IncrementalAlterConfigs(client, &resource, 1, NULL, queue);
+        event = rd_kafka_queue_poll(queue, 60000);
+        if (!event || rd_kafka_event_error(event))
+                die("the group can't be configured");
+        results = rd_kafka_IncrementalAlterConfigs_result_resources(
+            rd_kafka_event_IncrementalAlterConfigs_result(event), &count);
+        if (count != 1 || rd_kafka_ConfigResource_error(results[0]))
+                die("the group can't be configured");
+        rd_kafka_event_destroy(event);
+        rd_kafka_ConfigResource_destroy(resource);
+        rd_kafka_queue_destroy(queue);
+        rd_kafka_topic_destroy(topic);
+        rd_kafka_destroy(client);
+}
+
+/* A member of a share group of its own; the next poll, and the commit at the end, acknowledge the messages of the last. */
+static void consume_in_a_share_group(void) {
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1), *outcome = NULL;
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        rd_kafka_share_t *share;
+        char group[32], errstr[512];
+        double began, end;
+        snprintf(group, sizeof(group), "bench-%d", (int)getpid());
+        start_at_the_beginning(group);
+        set(conf, "group.id", group);
+        set_given(conf);
+        share = rd_kafka_share_consumer_new(conf, errstr, sizeof(errstr));
+        if (!share)
+                die(errstr);
+        rd_kafka_topic_partition_list_add(list, value("topic", NULL), RD_KAFKA_PARTITION_UA);
+        if (rd_kafka_share_subscribe(share, list))
+                die("not subscribed");
+        began = seconds();
+        end = began + 120;
+        while (received < (uint64_t)messages && seconds() < end) {
+                rd_kafka_messages_t *polled = NULL;
+                size_t at, count;
+                must(rd_kafka_share_poll(share, 1000, &polled));
+                count = polled ? rd_kafka_messages_count(polled) : 0;
+                for (at = 0; at < count; at++)
+                        take(rd_kafka_messages_get(polled, at), NULL);
+                rd_kafka_messages_destroy(polled);
+        }
+        must(rd_kafka_share_commit_sync(share, 60000, &outcome));
+        report(began, (long)received, 0, received_bytes);
+}
+#else
+static void consume_in_a_share_group(void) { die("this librdkafka has no share consumers"); }
+#endif
+
 static void consume(void) {
         const char *mode = value("mode", "callback");
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
         char group[32];
         double began, end;
         long i;
+        if (!strcmp(mode, "share-poll")) {
+                consume_in_a_share_group();
+                return;
+        }
         /* The members of earlier runs are still in their groups. */
         snprintf(group, sizeof(group), "bench-%d", (int)getpid());
         set(conf, "group.id", group);
