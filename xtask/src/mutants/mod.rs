@@ -137,6 +137,9 @@ fn list(mutants: &[Mutant]) -> Result<ExitCode> {
             Runner::Transactions { first, last } => {
                 format!("checker {} of transactions, seeds {first} to {last}", mutant.noticed_by)
             }
+            Runner::Shares { first, last } => {
+                format!("checker {} of share groups, seeds {first} to {last}", mutant.noticed_by)
+            }
             Runner::Loom { package } => format!("model {} of {package}", mutant.noticed_by),
         };
         println!("{}: {}\n    {check}", mutant.name, mutant.mistake);
@@ -196,7 +199,8 @@ fn findings(mutants: &[Mutant]) -> Result<Vec<String>> {
             Runner::Simulator { .. }
             | Runner::Sasl { .. }
             | Runner::Groups { .. }
-            | Runner::Transactions { .. } => {
+            | Runner::Transactions { .. }
+            | Runner::Shares { .. } => {
                 simulator.iter().any(|(_, text)| text.contains(&format!("\"{check}\"")))
             }
             Runner::Loom { package } => models.iter().any(|(of, model)| of == package && model == check),

@@ -18,6 +18,9 @@ fn section(mutant: &Mutant) -> (&'static str, String) {
         Runner::Transactions { first, last } => {
             ("Transactions in the simulator", format!("{check}, seeds {first} to {last}"))
         }
+        Runner::Shares { first, last } => {
+            ("Share groups in the simulator", format!("{check}, seeds {first} to {last}"))
+        }
         Runner::Loom { package } => {
             ("Data that threads share, in loom models", format!("`{check}` of {package}"))
         }

@@ -33,6 +33,8 @@ pub enum Runner {
     Groups { first: u64, last: u64 },
     /// The simulator's worlds of transactions with these seeds.
     Transactions { first: u64, last: u64 },
+    /// The simulator's worlds of share groups with these seeds.
+    Shares { first: u64, last: u64 },
     /// A loom model of this package.
     Loom { package: String },
 }
@@ -104,10 +106,11 @@ impl Header {
 }
 
 impl Runner {
-    /// Parses `simulator 1..=100`, `groups 1..=100`, `sasl 1..=100`, `transactions 1..=100` or `loom ottla-core`.
+    /// Parses `simulator 1..=100`, `groups 1..=100`, `sasl 1..=100`, `transactions 1..=100`, `shares 1..=100` or
+    /// `loom ottla-core`.
     fn parse(text: &str) -> Result<Self> {
         match text.split_once(' ') {
-            Some((worlds @ ("simulator" | "groups" | "sasl" | "transactions"), seeds)) => {
+            Some((worlds @ ("simulator" | "groups" | "sasl" | "transactions" | "shares"), seeds)) => {
                 let (first, last) =
                     seeds.split_once("..=").ok_or(format!("`{seeds}` is no range of seeds"))?;
                 let (first, last) = (first.parse()?, last.parse()?);
@@ -118,12 +121,13 @@ impl Runner {
                     "groups" => Self::Groups { first, last },
                     "sasl" => Self::Sasl { first, last },
                     "transactions" => Self::Transactions { first, last },
+                    "shares" => Self::Shares { first, last },
                     _ => Self::Simulator { first, last },
                 })
             }
             Some(("loom", package)) => Ok(Self::Loom { package: package.to_owned() }),
             _ => Err(format!(
-                "`run: {text}` is none of `simulator FIRST..=LAST`, `groups FIRST..=LAST`, `sasl FIRST..=LAST`, `transactions FIRST..=LAST` and `loom PACKAGE`"
+                "`run: {text}` must be one of `simulator FIRST..=LAST`, `groups FIRST..=LAST`, `sasl FIRST..=LAST`, `transactions FIRST..=LAST`, `shares FIRST..=LAST` or `loom PACKAGE`"
             )
             .into()),
         }

@@ -86,6 +86,9 @@ impl Tree {
             Runner::Transactions { first, last } => {
                 self.simulate("--hunt-transactions", (*first, *last), &mutant.noticed_by)
             }
+            Runner::Shares { first, last } => {
+                self.simulate("--hunt-shares", (*first, *last), &mutant.noticed_by)
+            }
             Runner::Loom { package } => self.model(package, &mutant.noticed_by),
         };
         for (path, _, right) in &originals {
