@@ -12,7 +12,7 @@
 //!
 //! - Records that the application has not taken are not renewed: a process that no longer polls must lose them
 //!   (`queued_records_are_not_renewed`).
-//! - A renewal is no acknowledgement: a held record is renewed until its delay is over, and released then
+//! - A renewal is no acknowledgement: a held record is renewed until its delay ends, and released then
 //!   (`held_record_is_renewed_until_its_delay_is_over`).
 
 use std::sync::{Arc, Weak};
