@@ -13,6 +13,7 @@ cargo xtask sim --group SEED
 cargo xtask sim --schedule NAME
 cargo xtask sim --crowd SEED
 cargo xtask sim --sasl | --sasl-outage | --sasl-week SEED
+cargo xtask sim --telemetry SEED
 cargo xtask sim --transaction SEED
 
 Replays one seed of the simulator: its knobs, its trace line by line, and the first broken guarantee, if any. SEED is
@@ -24,12 +25,21 @@ decimal or 0x-hexadecimal.
   --sasl SEED      one seed whose clients authenticate
   --sasl-outage SEED  the same for two and a half hours, of which the identity provider is down for one
   --sasl-week SEED    the same for a week, with sessions of an hour
+  --telemetry SEED    one seed whose clients push metrics
   --transaction SEED  the world of transactions of one seed
 ";
 
 /// The flags of `cargo xtask sim` with a value.
-const FLAGS: [&str; 7] =
-    ["--group", "--schedule", "--crowd", "--sasl", "--sasl-outage", "--sasl-week", "--transaction"];
+const FLAGS: [&str; 8] = [
+    "--group",
+    "--schedule",
+    "--crowd",
+    "--sasl",
+    "--telemetry",
+    "--sasl-outage",
+    "--sasl-week",
+    "--transaction",
+];
 
 const SWARM_HELP: &str = "\
 cargo xtask swarm [--groups | --transactions] [--seeds COUNT] [--first SEED] [--minutes N]

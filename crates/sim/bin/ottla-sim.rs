@@ -3,7 +3,8 @@
 //! `--group SEED` replays a world of a consumer group, `--schedule NAME` runs a schedule of a group (`all` runs each),
 //! `--crowd SEED` a group of 500 members. `--groups` and `--hunt-groups` are like `--swarm` and `--hunt` with the worlds of
 //! consumer groups, `--hunt-sasl` like `--hunt` with worlds in which clients authenticate; `--sasl SEED` replays one, `--sasl-outage
-//! SEED` one whose identity provider is down for an hour, `--sasl-week SEED` one of a week. `--transaction SEED`,
+//! SEED` one whose identity provider is down for an hour, `--sasl-week SEED` one of a week. `--telemetry SEED` replays a world in
+//! which clients push metrics, and `--hunt-telemetry` is like `--hunt` with these. `--transaction SEED`,
 //! `--transactions` and `--hunt-transactions` run the worlds of transactions. `--minutes N` runs fresh seeds, every second one
 //! with its group.
 
@@ -14,7 +15,7 @@ use std::{
 
 use ottla_sim::{
     Broken, Knobs, Outcome, groups,
-    hunt::{Hunt, hunt, hunt_groups, hunt_sasl, hunt_transactions},
+    hunt::{Hunt, hunt, hunt_groups, hunt_sasl, hunt_telemetry, hunt_transactions},
     run, transactions,
 };
 
@@ -30,9 +31,10 @@ fn main() -> ExitCode {
             (Some(first), Some(count), Some(checker)) => notice(&hunt(first, count, checker), checker, count),
             _ => usage(),
         },
-        Some("--hunt-sasl") => match (number(1), number(2), arguments.get(3)) {
+        Some(flag @ ("--hunt-sasl" | "--hunt-telemetry")) => match (number(1), number(2), arguments.get(3)) {
             (Some(first), Some(count), Some(checker)) => {
-                notice(&hunt_sasl(first, count, checker), checker, count)
+                let hunt = if flag == "--hunt-sasl" { hunt_sasl } else { hunt_telemetry };
+                notice(&hunt(first, count, checker), checker, count)
             }
             _ => usage(),
         },
@@ -83,6 +85,10 @@ fn main() -> ExitCode {
         },
         Some("--sasl-week") => match number(1) {
             Some(seed) => one(&Knobs::with_sasl_for_a_week(seed)),
+            None => usage(),
+        },
+        Some("--telemetry") => match number(1) {
+            Some(seed) => one(&Knobs::with_telemetry(seed)),
             None => usage(),
         },
         Some("--group") => match number(1) {
@@ -358,7 +364,7 @@ fn parse(text: &str) -> Option<u64> {
 
 fn usage() -> ExitCode {
     eprintln!(
-        "usage: ottla-sim SEED | --swarm SEEDS | --groups SEEDS | --minutes N | --hunt FIRST COUNT CHECKER | --group SEED | --schedule NAME | --crowd SEED | --hunt-groups FIRST COUNT CHECKER | --sasl SEED | --sasl-outage SEED | --sasl-week SEED | --hunt-sasl FIRST COUNT CHECKER | --transaction SEED | --transactions SEEDS | --hunt-transactions FIRST COUNT CHECKER\nSEEDS: FIRST COUNT | --minutes N"
+        "usage: ottla-sim SEED | --swarm SEEDS | --groups SEEDS | --minutes N | --hunt FIRST COUNT CHECKER | --group SEED | --schedule NAME | --crowd SEED | --hunt-groups FIRST COUNT CHECKER | --sasl SEED | --sasl-outage SEED | --sasl-week SEED | --hunt-sasl FIRST COUNT CHECKER | --telemetry SEED | --hunt-telemetry FIRST COUNT CHECKER | --transaction SEED | --transactions SEEDS | --hunt-transactions FIRST COUNT CHECKER\nSEEDS: FIRST COUNT | --minutes N"
     );
     ExitCode::from(2)
 }

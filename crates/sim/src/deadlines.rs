@@ -275,14 +275,15 @@ impl Application {
                 producer.shared.close(None);
                 producer.goal = producer.sent;
                 world.clients[producer.client].closing = true;
-                world.clients[producer.client].commands.push(Command::Close { timeout: Duration::ZERO });
+                let timeout = world.closing_timeout;
+                world.clients[producer.client].commands.push(Command::Close { timeout });
                 self.closing = Closing::Ending(world.now);
             }
             Closing::Ending(since) => {
                 let client = &world.clients[producer.client];
                 let name = format!("producer {}", producer.number);
                 if !client.closed {
-                    if is_over(world, producer.client, since, Duration::ZERO) {
+                    if is_over(world, producer.client, since, world.closing_timeout) {
                         let what = format!("{name} is not closed {PROMPT:?} after it was to let go");
                         return Err(Broken::new("liveness", what));
                     }

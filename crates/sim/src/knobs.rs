@@ -20,6 +20,7 @@ use crate::{
     queries::Queries,
     reader::Habits,
     sasl::SaslKnobs,
+    telemetry::TelemetryKnobs,
 };
 
 /// The parameters of a run.
@@ -65,6 +66,8 @@ pub struct Knobs {
     pub topics_differ: bool,
     /// Clients have to authenticate.
     pub sasl: Option<SaslKnobs>,
+    /// Clients push metrics.
+    pub telemetry: Option<TelemetryKnobs>,
     /// The lag of followers.
     pub replication_lag: Duration,
     /// What producers' applications do besides sending.
@@ -205,6 +208,11 @@ impl Knobs {
         }
     }
 
+    /// Draws every knob, and makes clients push metrics.
+    pub fn with_telemetry(seed: u64) -> Self {
+        Self { telemetry: Some(TelemetryKnobs::from_seed(seed)), ..Self::from_seed(seed) }
+    }
+
     /// Returns the settings of each topic; topics without their own have `usual` ones.
     pub fn topic_settings(&self, usual: &TopicSettings) -> Vec<TopicSettings> {
         let mut rng = Rng::from_seed(self.seed ^ 0x0_1d_70);
@@ -306,6 +314,7 @@ impl Knobs {
             ids_reported: false,
             doubts: false,
             sasl: None,
+            telemetry: None,
             topics_differ: false,
             steady: false,
             no_identity_for: Duration::ZERO,

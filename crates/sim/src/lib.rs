@@ -12,7 +12,7 @@
 //!
 //! A run has two phases. In the first there are faults, and every guarantee must hold. Then everything heals, and all
 //! work must finish within a bounded virtual time. Read [`swarm`], [`knobs`], [`faults`], [`workload`], [`deadlines`],
-//! [`queries`], [`reader`], [`sasl`], [`world`], [`network`], [`client`], [`checkers`]. [`groups`] runs the members of a group in
+//! [`queries`], [`reader`], [`sasl`], [`telemetry`], [`world`], [`network`], [`client`], [`checkers`]. [`groups`] runs the members of a group in
 //! worlds of their own, with seeds, with [schedules](groups::schedules) that have names, and with a
 //! [crowd](groups::crowd). [`transactions`] has worlds of transactional producers and of copiers.
 #![forbid(unsafe_code)]
@@ -29,6 +29,7 @@ pub mod queries;
 pub mod reader;
 pub mod sasl;
 pub mod swarm;
+pub mod telemetry;
 pub mod trace;
 pub mod transactions;
 pub mod workload;

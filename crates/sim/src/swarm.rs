@@ -25,6 +25,7 @@ use crate::{
     queries::Querier,
     reader::Reader,
     sasl::{Authenticators, SaslKnobs},
+    telemetry::{self, Operator, TelemetryKnobs},
     workload::{Producer, Reports},
     world::{FIRST_PORT, World},
 };
@@ -50,6 +51,8 @@ pub struct Outcome {
     pub read: u64,
     /// The number of times that a connection began to authenticate again.
     pub reauthentications: u64,
+    /// Clients that pushed metrics when they were closed.
+    pub last_pushes: usize,
 }
 
 /// Runs the world of a seed. `keep_trace` keeps the trace.
@@ -69,6 +72,7 @@ struct Run<'a> {
     queriers: Vec<Querier>,
     readers: Vec<Reader>,
     authenticators: Option<Authenticators>,
+    operator: Option<Operator>,
     start: Instant,
     heals: Vec<(Instant, Heal)>,
 }
@@ -84,6 +88,8 @@ impl<'a> Run<'a> {
         let applications = producers.iter().map(application).collect();
         let clients = 0..world.clients.len();
         let queriers = clients.map(|client| Querier::new(knobs.queries, knobs.seed, client)).collect();
+        let operator =
+            knobs.telemetry.as_ref().map(|telemetry| Operator::new(telemetry, knobs.seed, &mut world));
         let authenticators = knobs.sasl.as_ref().map(|sasl| Authenticators::new(sasl, knobs.seed, &world));
         Self {
             knobs,
@@ -95,6 +101,7 @@ impl<'a> Run<'a> {
             queriers,
             readers,
             authenticators,
+            operator,
             heals: Vec::new(),
         }
     }
@@ -102,7 +109,11 @@ impl<'a> Run<'a> {
     fn go(&mut self) -> Result<(), Broken> {
         self.suffer()?;
         self.heal()?;
-        self.check()
+        self.check()?;
+        match self.operator {
+            Some(_) => telemetry::say_goodbye(&mut self.world),
+            None => Ok(()),
+        }
     }
 
     /// Runs the fault phase.
@@ -227,6 +238,9 @@ impl<'a> Run<'a> {
         if let Some(authenticators) = &mut self.authenticators {
             authenticators.step(&mut self.world, may);
         }
+        if let Some(operator) = &mut self.operator {
+            operator.step(&mut self.world, may, self.knobs.brokers);
+        }
         let mut pairs = self.applications.iter_mut().zip(&mut self.producers);
         pairs.try_for_each(|(application, producer)| application.step(producer, &mut self.world, may))?;
         let knobs = self.knobs;
@@ -302,6 +316,7 @@ impl<'a> Run<'a> {
             records: self.producers.iter().map(|p| p.sent).sum(),
             acknowledged: self.producers.iter().map(acknowledged).sum(),
             reauthentications: self.world.wire.reauthentications(),
+            last_pushes: self.world.wire.telemetry.last_pushes(),
             read: self.readers.iter().map(Reader::records).sum(),
             trace: self.world.trace.lines().to_vec(),
         }
@@ -317,6 +332,7 @@ fn world(knobs: &Knobs, keep_trace: bool, rng: &mut Rng) -> World {
         replication_lag: knobs.replication_lag,
         auto_create_topics: false,
         sasl: knobs.sasl.as_ref().map(SaslKnobs::listener),
+        client_telemetry: knobs.telemetry.as_ref().map(TelemetryKnobs::of_brokers).unwrap_or_default(),
         seed: Some(rng.next_u64()),
         ..ClusterOptions::default()
     });
@@ -385,6 +401,7 @@ fn readers(knobs: &Knobs, world: &mut World, rng: &mut Rng) -> Vec<Reader> {
 fn cluster_settings(knobs: &Knobs, sasl: Option<Arc<SaslShared>>) -> ClusterSettings {
     ClusterSettings {
         sasl,
+        telemetry: knobs.telemetry.as_ref().map(|_| TelemetryKnobs::of_client()),
         bootstrap: (0..knobs.brokers).map(|i| ("broker".to_owned(), FIRST_PORT + i as u16)).collect(),
         request_timeout: knobs.producer.response_timeout,
         refresh_interval: Some(Duration::from_secs(30)),

@@ -55,6 +55,8 @@ pub struct World {
     pub purges_moves: u64,
     /// Clients that were purged for that reason, and when.
     pub purged: Vec<(usize, Instant)>,
+    /// The time for the last push of a client that is closed.
+    pub closing_timeout: Duration,
     /// The traffic on the links.
     pub wire: Wire,
     /// Changes of logs by anything but producers.
@@ -150,6 +152,7 @@ impl World {
             slow_threads: 1,
             purges_moves: 0,
             purged: Vec::new(),
+            closing_timeout: Duration::ZERO,
             wire: Wire::default(),
             history: History::default(),
             broken: None,

@@ -25,6 +25,19 @@ fn topics_with_own_settings_keep_all_guarantees() {
 }
 
 #[test]
+fn clients_that_push_metrics_keep_all_guarantees() {
+    let (mut records, mut last_pushes) = (0, 0);
+    for seed in 1..=12 {
+        let outcome = run(&Knobs::with_telemetry(seed), false);
+        assert_eq!(outcome.broken, None, "seed {seed}: cargo xtask sim --telemetry {seed}");
+        records += outcome.acknowledged;
+        last_pushes += outcome.last_pushes;
+    }
+    assert!(records > 1_000, "hardly anything was acknowledged: {records}");
+    assert!(last_pushes > 10, "hardly any client pushed metrics when it was closed: {last_pushes}");
+}
+
+#[test]
 fn same_seed_gives_the_same_trace() {
     for seed in [3, 40, 77] {
         let knobs = Knobs::from_seed(seed);

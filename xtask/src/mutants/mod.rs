@@ -131,6 +131,9 @@ fn list(mutants: &[Mutant]) -> Result<ExitCode> {
             Runner::Sasl { first, last } => {
                 format!("checker {} with SASL, seeds {first} to {last}", mutant.noticed_by)
             }
+            Runner::Telemetry { first, last } => {
+                format!("checker {} with client metrics, seeds {first} to {last}", mutant.noticed_by)
+            }
             Runner::Groups { first, last } => {
                 format!("checker {} of groups, seeds {first} to {last}", mutant.noticed_by)
             }
@@ -198,6 +201,7 @@ fn findings(mutants: &[Mutant]) -> Result<Vec<String>> {
         let exists = match &mutant.run {
             Runner::Simulator { .. }
             | Runner::Sasl { .. }
+            | Runner::Telemetry { .. }
             | Runner::Groups { .. }
             | Runner::Transactions { .. }
             | Runner::Shares { .. } => {

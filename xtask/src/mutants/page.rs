@@ -15,6 +15,9 @@ fn section(mutant: &Mutant) -> (&'static str, String) {
         Runner::Sasl { first, last } => {
             ("Authentication in the simulator", format!("{check}, seeds {first} to {last}"))
         }
+        Runner::Telemetry { first, last } => {
+            ("Client metrics in the simulator", format!("{check}, seeds {first} to {last}"))
+        }
         Runner::Transactions { first, last } => {
             ("Transactions in the simulator", format!("{check}, seeds {first} to {last}"))
         }

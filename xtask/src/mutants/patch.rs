@@ -29,6 +29,8 @@ pub enum Runner {
     Simulator { first: u64, last: u64 },
     /// The simulator's worlds in which clients authenticate, with these seeds.
     Sasl { first: u64, last: u64 },
+    /// The simulator with clients that push metrics.
+    Telemetry { first: u64, last: u64 },
     /// The simulator's worlds of consumer groups with these seeds.
     Groups { first: u64, last: u64 },
     /// The simulator's worlds of transactions with these seeds.
@@ -110,7 +112,7 @@ impl Runner {
     /// `loom ottla-core`.
     fn parse(text: &str) -> Result<Self> {
         match text.split_once(' ') {
-            Some((worlds @ ("simulator" | "groups" | "sasl" | "transactions" | "shares"), seeds)) => {
+            Some((worlds @ ("simulator" | "groups" | "sasl" | "telemetry" | "transactions" | "shares"), seeds)) => {
                 let (first, last) =
                     seeds.split_once("..=").ok_or(format!("`{seeds}` is no range of seeds"))?;
                 let (first, last) = (first.parse()?, last.parse()?);
@@ -120,6 +122,7 @@ impl Runner {
                 Ok(match worlds {
                     "groups" => Self::Groups { first, last },
                     "sasl" => Self::Sasl { first, last },
+                    "telemetry" => Self::Telemetry { first, last },
                     "transactions" => Self::Transactions { first, last },
                     "shares" => Self::Shares { first, last },
                     _ => Self::Simulator { first, last },
@@ -127,7 +130,7 @@ impl Runner {
             }
             Some(("loom", package)) => Ok(Self::Loom { package: package.to_owned() }),
             _ => Err(format!(
-                "`run: {text}` must be one of `simulator FIRST..=LAST`, `groups FIRST..=LAST`, `sasl FIRST..=LAST`, `transactions FIRST..=LAST`, `shares FIRST..=LAST` or `loom PACKAGE`"
+                "`run: {text}` must be one of `simulator FIRST..=LAST`, `groups FIRST..=LAST`, `sasl FIRST..=LAST`, `telemetry FIRST..=LAST`, `transactions FIRST..=LAST`, `shares FIRST..=LAST` or `loom PACKAGE`"
             )
             .into()),
         }

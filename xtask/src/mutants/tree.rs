@@ -80,6 +80,9 @@ impl Tree {
         let verdict = match &mutant.run {
             Runner::Simulator { first, last } => self.simulate("--hunt", (*first, *last), &mutant.noticed_by),
             Runner::Sasl { first, last } => self.simulate("--hunt-sasl", (*first, *last), &mutant.noticed_by),
+            Runner::Telemetry { first, last } => {
+                self.simulate("--hunt-telemetry", (*first, *last), &mutant.noticed_by)
+            }
             Runner::Groups { first, last } => {
                 self.simulate("--hunt-groups", (*first, *last), &mutant.noticed_by)
             }

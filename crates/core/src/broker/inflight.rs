@@ -59,6 +59,8 @@ pub enum RequestTag {
     Fetch,
     /// The share half of this broker actor.
     Share,
+    /// No owner any more: the request has timed out, and its response is dropped.
+    GivenUp,
 }
 
 /// A request's frame, including the length prefix.
@@ -190,7 +192,7 @@ impl InFlights {
     /// Returns the first request that has timed out by now.
     pub fn overdue(&self, now: Instant) -> Option<Overdue> {
         let is_overdue = |request: &&InFlight| self.counts_from(request.written_at) + request.timeout <= now;
-        if let Some(request) = self.queue.range(..self.written).find(is_overdue) {
+        if let Some(request) = self.queue.range(..self.written).filter(is_awaited).find(is_overdue) {
             return Some(Overdue { api: request.api, since: request.written_at, unsent: false });
         }
         let request = self.queue.get(self.written)?;
@@ -199,6 +201,21 @@ impl InFlights {
             since: self.progress_at,
             unsent: true,
         })
+    }
+
+    /// Gives up the oldest completely written request that has timed out by now: its response will be dropped. Returns the
+    /// request.
+    pub fn give_up_overdue(&mut self, now: Instant) -> Option<InFlight> {
+        let held_until = self.held_until;
+        let is_overdue = |request: &&mut InFlight| {
+            request.tag != RequestTag::GivenUp && request.written_at.max(held_until) + request.timeout <= now
+        };
+        let request = self.queue.range_mut(..self.written).find(is_overdue)?;
+        let placeholder =
+            InFlight { tag: RequestTag::GivenUp, payload: Payload::Bytes(Vec::new()), ..*request };
+        let given_up = std::mem::replace(request, placeholder);
+        self.find_earliest_deadline();
+        Some(given_up)
     }
 
     /// Extends the timeouts: the peer neither reads nor responds before `until`.
@@ -213,7 +230,8 @@ impl InFlights {
             let written_at = if index < self.written { request.written_at } else { now };
             self.counts_from(written_at) + request.timeout
         };
-        let latest = self.queue.iter().enumerate().map(deadline).max();
+        let awaited = self.queue.iter().enumerate().filter(|(_, request)| is_awaited(request));
+        let latest = awaited.map(deadline).max();
         latest.map_or(Duration::ZERO, |latest| latest.saturating_since(now))
     }
 
@@ -304,7 +322,7 @@ impl InFlights {
     }
 
     fn find_earliest_deadline(&mut self) {
-        let written = self.queue.range(..self.written);
+        let written = self.queue.range(..self.written).filter(is_awaited);
         self.earliest_deadline =
             written.map(|request| self.counts_from(request.written_at) + request.timeout).min();
     }
@@ -313,6 +331,11 @@ impl InFlights {
     fn counts_from(&self, at: Instant) -> Instant {
         at.max(self.held_until)
     }
+}
+
+/// Returns true if the request still has an owner that waits for the response.
+fn is_awaited(request: &&InFlight) -> bool {
+    request.tag != RequestTag::GivenUp
 }
 
 #[cfg(test)]

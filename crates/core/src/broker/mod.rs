@@ -435,6 +435,9 @@ impl BrokerCore {
             ConnectionOutput::Idle { looks_again } => {
                 self.report(ToCluster::Connection(ConnectionReport::Idle { reconnects: looks_again }));
             }
+            ConnectionOutput::TimedOut { error, request } => {
+                self.fail_requests(now, vec![(request, true)], &error);
+            }
             ConnectionOutput::Down { error, lost } => {
                 if let Some(sender) = &mut self.sender {
                     sender.handle_down(&error);
@@ -512,7 +515,7 @@ impl BrokerCore {
             self.connection.throttle(now, time);
         }
         match response.request.tag {
-            RequestTag::Versions | RequestTag::Sasl => {}
+            RequestTag::Versions | RequestTag::Sasl | RequestTag::GivenUp => {}
             RequestTag::Cluster(token) => self.respond(token, Ok(response)),
             RequestTag::Produce => {
                 if let Some(sender) = &mut self.sender {
@@ -533,9 +536,18 @@ impl BrokerCore {
     }
 
     fn handle_lost(&mut self, now: Instant, lost: Vec<(InFlight, bool)>, error: &Error) {
+        self.fail_requests(now, lost, error);
+        // Requests that wait for this broker go to another one instead of waiting for the reconnection.
+        for (request, _) in std::mem::take(&mut self.requests) {
+            self.respond(request.token, Err(error.clone().with_api(request.api.name())));
+        }
+    }
+
+    /// Reports requests that get no response, each with whether any of its bytes may have been sent.
+    fn fail_requests(&mut self, now: Instant, lost: Vec<(InFlight, bool)>, error: &Error) {
         for (request, sent) in lost {
             match request.tag {
-                RequestTag::Versions | RequestTag::Sasl => {}
+                RequestTag::Versions | RequestTag::Sasl | RequestTag::GivenUp => {}
                 RequestTag::Cluster(token) => {
                     self.respond(token, Err(error.clone().with_api(request.api.name())));
                 }
@@ -555,10 +567,6 @@ impl BrokerCore {
                     }
                 }
             }
-        }
-        // Requests that wait for this broker go to another one instead of waiting for the reconnection.
-        for (request, _) in std::mem::take(&mut self.requests) {
-            self.respond(request.token, Err(error.clone().with_api(request.api.name())));
         }
     }
 

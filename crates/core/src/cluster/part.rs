@@ -38,7 +38,7 @@ pub(crate) trait Part {
     /// soon.
     fn handle_metadata(&mut self, now: Instant, metadata: &Metadata, changes: &MetadataChanges) -> bool;
 
-    /// Handles the names of all topics of the cluster, without its internal ones, before [`Part::handle_metadata`].
+    /// Handles the names of all topics of the cluster, usually without its internal ones, before [`Part::handle_metadata`].
     fn handle_all_topics(&mut self, _now: Instant, _names: &[Arc<str>]) {}
 
     /// Handles a newer leader of a partition that was learned without a metadata request (KIP-951).

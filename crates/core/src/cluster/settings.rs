@@ -22,6 +22,8 @@ pub struct ClusterSettings {
     pub refresh_all_topics: bool,
     /// `topic.blacklist`: these topics are left out of every metadata response.
     pub hidden_topics: TopicPatterns,
+    /// `exclude.internal.topics`: patterns of subscriptions match no internal topic.
+    pub exclude_internal_topics: bool,
     /// `topic.metadata.refresh.fast.interval.ms`: the first wait while something is unknown.
     pub fast_refresh: Duration,
     /// `retry.backoff.max.ms`: the longest wait while something is unknown.
@@ -68,6 +70,7 @@ impl Default for ClusterSettings {
             refresh_interval: Some(Duration::from_secs(300)),
             refresh_all_topics: false,
             hidden_topics: TopicPatterns::default(),
+            exclude_internal_topics: true,
             fast_refresh: Duration::from_millis(100),
             fast_refresh_max: Duration::from_secs(1),
             request_timeout: Duration::from_secs(60),
@@ -94,6 +97,7 @@ impl ClusterSettings {
             refresh_interval: config.positive_millis("topic.metadata.refresh.interval.ms"),
             refresh_all_topics: !config.boolean("topic.metadata.refresh.sparse"),
             hidden_topics: TopicPatterns::parse(config.text("topic.blacklist")).unwrap_or_default(),
+            exclude_internal_topics: config.boolean("exclude.internal.topics"),
             fast_refresh,
             fast_refresh_max: config.millis("retry.backoff.max.ms").max(fast_refresh),
             request_timeout: config.millis("socket.timeout.ms"),

@@ -372,8 +372,6 @@ impl fmt::Display for Side {
     }
 }
 
-const GROUPS: &str = "consumer groups are unimplemented";
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -574,3 +574,25 @@ fn partition_end_is_reported_in_order_and_once() {
     script.respond(&response(5, vec![data(0, 2, vec![])]));
     assert!(script.take().is_empty());
 }
+
+#[test]
+fn full_queue_delays_the_next_fetch_if_that_is_set() {
+    for (queue_backoff, waits) in [(None, false), (Some(Duration::from_millis(300)), true)] {
+        let settings = ConsumerSettings {
+            queue_backoff,
+            prefetch: PrefetchLimits { messages: 2, bytes: 1 << 20 },
+            ..ConsumerSettings::default()
+        };
+        let mut script = Script::new(18, settings);
+        script.adopt(0, 0);
+        script.fetch().expect("the queue is empty");
+        script.respond(&response(5, vec![data(0, 100, batch(0, 5, 10))]));
+        assert!(script.fetch().is_none(), "the queue is full");
+        assert_eq!(script.offsets(), [0, 1, 2, 3, 4]);
+        assert_eq!(script.fetch().is_none(), waits);
+        if waits {
+            script.later(Duration::from_millis(300));
+            script.fetch().expect("the delay is over");
+        }
+    }
+}

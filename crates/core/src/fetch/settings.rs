@@ -20,6 +20,8 @@ pub struct ConsumerSettings {
     pub fetch_error_backoff: Duration,
     /// `queued.min.messages` per partition; `queued.max.messages.kbytes`, in bytes, for all of them together.
     pub prefetch: PrefetchLimits,
+    /// `fetch.queue.backoff.ms`, if it is set: how long a full queue delays the next Fetch.
+    pub queue_backoff: Option<Duration>,
     /// `auto.offset.reset`.
     pub auto_offset_reset: OffsetReset,
     /// `group.id`.
@@ -53,6 +55,7 @@ impl Default for ConsumerSettings {
             partition_fetch_max_bytes: 1_048_576,
             fetch_error_backoff: Duration::from_millis(500),
             prefetch: PrefetchLimits { messages: 100_000, bytes: 65_536 * 1024 },
+            queue_backoff: None,
             auto_offset_reset: OffsetReset::End,
             group_id: None,
             auto_offset_store: true,
@@ -81,6 +84,9 @@ impl ConsumerSettings {
                 messages: config.size("queued.min.messages"),
                 bytes: config.size("queued.max.messages.kbytes") * 1024,
             },
+            queue_backoff: Some("fetch.queue.backoff.ms")
+                .filter(|name| config.is_modified(name))
+                .and_then(|name| config.positive_millis(name)),
             auto_offset_reset: OffsetReset::of(config.text("auto.offset.reset")),
             group_id: config.non_empty("group.id"),
             auto_offset_store: config.boolean("enable.auto.offset.store"),

@@ -266,7 +266,7 @@ impl ProducerShared {
                     Ok(Appended::Yes) => return Ok(()),
                     Ok(Appended::NothingToJoin) => {
                         // The batch that records without a key stuck to is gone: they move on to another partition.
-                        partition = topic.next_sticky_partition(count, now, self.settings.sticky_linger);
+                        partition = topic.next_sticky_partition(count, now, &self.settings);
                         join_only = false;
                     }
                     Err(Refused::Sealed) => return Err(SendError::Closed),
@@ -339,7 +339,7 @@ impl ProducerShared {
                 Err(SendError::UnknownPartition { partition, count })
             }
             Pick::Sticky => {
-                let (partition, stays) = topic.sticky_partition(count, now, self.settings.sticky_linger);
+                let (partition, stays) = topic.sticky_partition(count, now, &self.settings);
                 Ok((partition, stays && !self.settings.sticky_is_timed))
             }
         }
@@ -365,6 +365,7 @@ mod tests {
     use ottla_protocol::batch::SealOptions;
 
     use super::*;
+    use crate::produce::settings::LoadChoice;
     use crate::{
         produce::{
             partitioner::Partitioner,
@@ -457,6 +458,36 @@ mod tests {
             assert_eq!(first.len(), 1);
             assert_eq!(first == second, sticky_is_timed, "its batch was sent in between");
             assert_ne!(second, late, "the time is over");
+        }
+    }
+
+    #[test]
+    fn records_without_key_avoid_partitions_that_are_not_drained() {
+        let at = |millis: u64| Instant::from_nanos(millis * 1_000_000);
+        let load_choice = |prefers_shorter_queue, availability_timeout| {
+            Some(LoadChoice { prefers_shorter_queue, availability_timeout })
+        };
+        // Partition 0 has a record that waits since the start, and partition 1 gets shorter ones.
+        for (choice, is_avoided) in [
+            (None, false),
+            (load_choice(false, Some(Duration::from_millis(100))), true),
+            (load_choice(false, Some(Duration::from_secs(60))), false),
+            (load_choice(true, None), false),
+        ] {
+            let settings = ProducerSettings { load_choice: choice, ..ProducerSettings::default() };
+            let shared = ProducerShared::new(settings, Arc::new(NoReports), Rng::from_seed(1));
+            let (topic, _) = shared.topic("t");
+            topic.set_partitions(3, |_| (), |_| ());
+            let record = Record::new().partition(0).value("0123456789012345678901234567890123456789");
+            shared.send(&topic, at(1), 0, &record, None).unwrap();
+            let mut hits = [0; 3];
+            for n in 0..300 {
+                hits[topic.next_sticky_partition(3, at(200 + n), &shared.settings) as usize] += 1;
+            }
+            assert_eq!(hits[0] == 0, is_avoided, "{choice:?}: {hits:?}");
+            if choice.is_some_and(|choice| choice.prefers_shorter_queue) {
+                assert!(hits[0] * 2 < hits[1].min(hits[2]), "{hits:?}");
+            }
         }
     }
 }

@@ -41,6 +41,11 @@ pub struct ProducerSettings {
     /// True if only `sticky_linger` ends the choice of a partition for records without a key; else sending its batch ends
     /// the choice, too.
     pub sticky_is_timed: bool,
+    /// How the load of partitions decides where records without a key go next; `None` chooses at random.
+    pub load_choice: Option<LoadChoice>,
+    /// `queue.buffering.backpressure.threshold`, if it is set: the number of unsent requests from which on a broker gets no
+    /// further one.
+    pub max_unsent_requests: Option<usize>,
     /// `enable.idempotence`: each record is written once and in order, whatever is sent again.
     pub idempotence: bool,
     /// `transactional.id`, if the producer is transactional.
@@ -74,6 +79,8 @@ impl Default for ProducerSettings {
             topic_propagation: Duration::from_secs(30),
             sticky_linger: Duration::from_millis(10),
             sticky_is_timed: false,
+            load_choice: None,
+            max_unsent_requests: None,
             idempotence: true,
             transactional_id: None,
             transaction_timeout: Duration::from_secs(60),
@@ -81,6 +88,26 @@ impl Default for ProducerSettings {
             topic_recreate: TopicRecreatePolicy::Error,
             keep_opaques: true,
         }
+    }
+}
+
+/// How the load of partitions decides where records without a key go next (KIP-794).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadChoice {
+    /// `partitioner.adaptive.partitioning.enable`: of two random partitions, the one with fewer waiting bytes.
+    pub prefers_shorter_queue: bool,
+    /// `partitioner.availability.timeout.ms`: partitions whose records wait longer are avoided.
+    pub availability_timeout: Option<Duration>,
+}
+
+impl LoadChoice {
+    fn new(config: &EffectiveConfig<'_>) -> Option<Self> {
+        const ADAPTIVE: &str = "partitioner.adaptive.partitioning.enable";
+        let choice = Self {
+            prefers_shorter_queue: config.is_modified(ADAPTIVE) && config.boolean(ADAPTIVE),
+            availability_timeout: config.positive_millis("partitioner.availability.timeout.ms"),
+        };
+        (choice.prefers_shorter_queue || choice.availability_timeout.is_some()).then_some(choice)
     }
 }
 
@@ -109,6 +136,10 @@ impl ProducerSettings {
                 _ => config.millis("sticky.partitioning.linger.ms"),
             },
             sticky_is_timed,
+            load_choice: LoadChoice::new(config),
+            max_unsent_requests: Some("queue.buffering.backpressure.threshold")
+                .filter(|name| config.is_modified(name))
+                .and_then(|name| config.positive(name)),
             idempotence: config.boolean("enable.idempotence"),
             transactional_id: config.non_empty("transactional.id").map(Arc::from),
             transaction_timeout: config.millis("transaction.timeout.ms"),

@@ -15,6 +15,7 @@ use super::{
     budget::Budget,
     record::{Record, SendError},
     report::Tracker,
+    settings::{LoadChoice, ProducerSettings},
     topic_settings::TopicSettings,
 };
 use crate::{
@@ -164,19 +165,30 @@ impl ProducerTopic {
     /// batch that is open there, unless time alone decides. They move on with that batch, at the latest after `linger`,
     /// and with a `linger` of zero for every record.
     #[inline]
-    pub(crate) fn sticky_partition(&self, count: i32, now: Instant, linger: Duration) -> (i32, bool) {
+    pub(crate) fn sticky_partition(
+        &self,
+        count: i32,
+        now: Instant,
+        settings: &ProducerSettings,
+    ) -> (i32, bool) {
         let sticky = self.sticky_partition.load(Ordering::Relaxed);
         if sticky < count as u32 && now.as_nanos() < self.sticky_until.load(Ordering::Relaxed) {
             return (sticky as i32, true);
         }
-        (self.next_sticky_partition(count, now, linger), false)
+        (self.next_sticky_partition(count, now, settings), false)
     }
 
     /// Chooses another partition for records without a key; not the same one if there is a choice.
-    pub(crate) fn next_sticky_partition(&self, count: i32, now: Instant, linger: Duration) -> i32 {
-        let linger = u64::try_from(linger.as_nanos()).unwrap_or(u64::MAX);
+    pub(crate) fn next_sticky_partition(&self, count: i32, now: Instant, settings: &ProducerSettings) -> i32 {
+        let linger = u64::try_from(settings.sticky_linger.as_nanos()).unwrap_or(u64::MAX);
         self.sticky_until.store(now.as_nanos().saturating_add(linger), Ordering::Relaxed);
         let current = self.sticky_partition.load(Ordering::Relaxed);
+        if let Some(choice) = settings.load_choice
+            && let Some(next) = self.next_by_load(count, current as i32, now, choice)
+        {
+            self.sticky_partition.store(next as u32, Ordering::Relaxed);
+            return next;
+        }
         if self.leaderless_count.load(Ordering::Relaxed) > 0
             && let Some(next) = self.next_with_leader(count, current as i32)
         {
@@ -192,6 +204,33 @@ impl ProducerTopic {
         };
         self.sticky_partition.store(next, Ordering::Relaxed);
         next as i32
+    }
+
+    /// Returns a partition with a leader by the load of the partitions; not `current` if there is another one. `None` if
+    /// none is available.
+    #[cold]
+    fn next_by_load(&self, count: i32, current: i32, now: Instant, choice: LoadChoice) -> Option<i32> {
+        let is_drained = |partition: i32| {
+            let (Some(timeout), Some(accumulator)) =
+                (choice.availability_timeout, self.accumulator(partition))
+            else {
+                return true;
+            };
+            accumulator.remaining().since().is_none_or(|since| now.saturating_since(since) < timeout)
+        };
+        let may_choose = |partition: &i32| self.is_available(*partition) && is_drained(*partition);
+        let mut candidates: Vec<i32> = (0..count).filter(may_choose).collect();
+        if candidates.len() > 1 {
+            candidates.retain(|partition| *partition != current);
+        }
+        let mut rng = self.rng.lock();
+        let mut pick = || candidates.get(rng.below(candidates.len() as u64) as usize).copied();
+        let (first, second) = (pick()?, pick()?);
+        drop(rng);
+        let waiting =
+            |partition: i32| self.accumulator(partition).map_or(0, |accumulator| accumulator.queued().1);
+        let is_longer = choice.prefers_shorter_queue && waiting(second) < waiting(first);
+        Some(if is_longer { second } else { first })
     }
 
     /// Returns a partition with a leader; not `current` if there is another one.
@@ -451,22 +490,23 @@ mod tests {
     #[test]
     fn records_that_may_go_anywhere_avoid_partitions_without_a_leader() {
         let topic = topic();
-        let linger = Duration::from_millis(10);
+        let settings =
+            ProducerSettings { sticky_linger: Duration::from_millis(10), ..ProducerSettings::default() };
         let at = |millis: u64| Instant::from_nanos(millis * 1_000_000);
-        let sticky = topic.sticky_partition(4, at(1), linger).0;
+        let sticky = topic.sticky_partition(4, at(1), &settings).0;
         topic.set_leaderless(vec![sticky], 4);
-        assert_ne!(topic.sticky_partition(4, at(2), linger).0, sticky, "at once, not after the linger");
+        assert_ne!(topic.sticky_partition(4, at(2), &settings).0, sticky, "at once, not after the linger");
         topic.set_leaderless(vec![0, 3], 4);
         let mut hits = [0; 4];
         for n in 0..100 {
-            hits[topic.sticky_partition(4, at(100 + n * 20), linger).0 as usize] += 1;
+            hits[topic.sticky_partition(4, at(100 + n * 20), &settings).0 as usize] += 1;
         }
         assert_eq!(hits, [0, 50, 50, 0], "in turn, as there are two to choose from");
         assert!(topic.is_available(1) && !topic.is_available(3));
         topic.set_leaderless(vec![0, 1, 2, 3], 4);
         assert!(topic.is_available(3), "no leader anywhere: all are as good");
         topic.set_leaderless(vec![0, 1, 2], 4);
-        let only = |n: u64| topic.sticky_partition(4, at(9000 + n * 20), linger).0;
+        let only = |n: u64| topic.sticky_partition(4, at(9000 + n * 20), &settings).0;
         assert!((0..10).all(|n| only(n) == 3));
     }
 

@@ -12,6 +12,7 @@ use ottla_protocol::{
 
 use super::{
     group_messages::{GroupRequest, GroupResponse},
+    telemetry::{TelemetryRequest, TelemetryResponse},
     transaction_messages::{TransactionRequest, TransactionResponse},
 };
 
@@ -23,6 +24,7 @@ pub(super) enum Request {
     Epochs(offset_for_leader_epoch::OffsetForLeaderEpochRequest),
     Group(Box<GroupRequest>),
     Transaction(Box<TransactionRequest>),
+    Telemetry(TelemetryRequest),
     Other,
 }
 
@@ -36,6 +38,7 @@ pub(super) enum Response {
     Epochs(offset_for_leader_epoch::OffsetForLeaderEpochResponse),
     Group(Box<GroupResponse>),
     Transaction(Box<TransactionResponse>),
+    Telemetry(Box<TelemetryResponse>),
     Other,
 }
 
@@ -53,6 +56,9 @@ impl Request {
     pub(super) fn decode(api: ApiKey, version: i16, reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         if let Some(transaction) = TransactionRequest::decode(api, version, reader) {
             return transaction.map(Self::Transaction);
+        }
+        if let Some(telemetry) = TelemetryRequest::decode(api, version, reader) {
+            return telemetry.map(Self::Telemetry);
         }
         match api {
             ApiKey::Produce => produce::ProduceRequest::decode(reader, version).map(Self::Produce),
@@ -95,13 +101,16 @@ impl Request {
             Self::Epochs(request) => format!(" about {:?}", request.topics),
             Self::Group(request) => request.details(),
             Self::Transaction(request) => request.details(),
+            Self::Telemetry(request) => request.details(),
             Self::Other => String::new(),
         }
     }
 }
 
 /// The first versions in which the client throttles itself (KIP-219); before, the broker delayed the response.
-const FIRST_THROTTLED_BY_CLIENT: [(ApiKey, i16); 8] = [
+const FIRST_THROTTLED_BY_CLIENT: [(ApiKey, i16); 10] = [
+    (ApiKey::GetTelemetrySubscriptions, 0),
+    (ApiKey::PushTelemetry, 0),
     (ApiKey::Produce, 6),
     (ApiKey::Fetch, 8),
     (ApiKey::ListOffsets, 3),
@@ -129,6 +138,9 @@ impl Response {
     pub(super) fn decode(api: ApiKey, version: i16, reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         if let Some(transaction) = TransactionResponse::decode(api, version, reader) {
             return transaction.map(Self::Transaction);
+        }
+        if let Some(telemetry) = TelemetryResponse::decode(api, version, reader) {
+            return telemetry.map(|response| Self::Telemetry(Box::new(response)));
         }
         match api {
             ApiKey::ApiVersions => {

@@ -26,6 +26,7 @@ use super::{
     group_messages::GroupResponse,
     membership::Membership,
     messages::{Request, Response},
+    telemetry::TelemetryTraffic,
     transactions::TransactionTraffic,
 };
 use crate::workload::{parse_destination, parse_value};
@@ -57,6 +58,8 @@ pub struct Wire {
     pub membership: Membership,
     /// The transactional producers.
     pub transactions: TransactionTraffic,
+    /// Client telemetry.
+    pub telemetry: TelemetryTraffic,
     /// Producer IDs and epochs of which a broker has confirmed a batch.
     confirmed: BTreeSet<Numbering>,
     /// The number of times that each record was sent, by producer and number.
@@ -87,7 +90,7 @@ struct Conversation {
     fetched: Fetched,
     /// The correlation ID of the last response, and its contents if it is about a membership.
     of_group: Option<(i32, Option<Box<GroupResponse>>)>,
-    /// The last response, if it is about batches or a transaction, with its correlation ID.
+    /// The last response, if it is about batches, a transaction or client telemetry, with its correlation ID.
     of_transaction: Option<(i32, Response)>,
     /// The throttle time of the last response.
     throttle: Option<Duration>,
@@ -178,6 +181,11 @@ impl Wire {
         self.reauthentications
     }
 
+    /// Returns true if the client has a connection on which the broker reported its versions.
+    pub fn is_connected(&self, client: usize) -> bool {
+        self.links.values().any(|talk| talk.client == client && talk.reported.is_some())
+    }
+
     /// Removes a closed connection.
     pub fn close(&mut self, link: u64) {
         if let Some(talk) = self.links.remove(&link) {
@@ -263,6 +271,7 @@ impl Wire {
                 Request::Transaction(request) => {
                     self.transactions.sent(client, (link, correlation_id), api, request)?;
                 }
+                Request::Telemetry(request) => self.telemetry.sent(now, client, request)?,
                 Request::Group(request) => {
                     self.membership.sent(now, client, (link, correlation_id), request)?;
                 }
@@ -310,6 +319,7 @@ impl Wire {
                 Some((key, Response::Produce(response))) => {
                     self.transactions.acknowledged(client, (link, key), &response);
                 }
+                Some((_, Response::Telemetry(response))) => self.telemetry.received(client, &response)?,
                 Some((key, Response::Transaction(response))) => {
                     self.transactions.received(now, client, (link, key), &response)?;
                 }
@@ -470,7 +480,7 @@ impl Conversation {
         if let Response::Transaction(response) = &response {
             report(&format!("{name}: {}", response.details()));
         }
-        if matches!(response, Response::Produce(_) | Response::Transaction(_)) {
+        if matches!(response, Response::Produce(_) | Response::Transaction(_) | Response::Telemetry(_)) {
             self.of_transaction = Some((correlation_id, response));
             return Ok(());
         }

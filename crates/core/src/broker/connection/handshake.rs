@@ -119,6 +119,7 @@ impl Connection {
         self.state = State::Ready;
         self.throttled_until = None;
         self.backoff.reset();
+        self.failed_setups = 0;
         self.outputs.push_back(ConnectionOutput::Up);
     }
 

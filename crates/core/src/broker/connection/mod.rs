@@ -88,6 +88,10 @@ pub struct Connection {
     /// The broker throttles the client until then (KIP-219).
     throttled_until: Option<Instant>,
     backoff: Backoff,
+    /// The number of attempts to connect in a row that failed.
+    failed_setups: u32,
+    /// The number of requests in a row that timed out.
+    timeouts_in_a_row: u32,
     last_activity: Instant,
     /// The last activity before the requests for client metrics that are in flight alone.
     active_before_telemetry: Option<Instant>,
@@ -114,6 +118,13 @@ pub enum ConnectionOutput {
     Close,
     /// Requests can be sent.
     Up,
+    /// A request has timed out, and the connection goes on (`socket.max.fails`).
+    TimedOut {
+        /// The reason.
+        error: Error,
+        /// The request.
+        request: InFlight,
+    },
     /// The connection was closed, by either side, while nothing was in flight.
     Idle {
         /// True if the peer closed it and the connection reconnects, in case the broker is down.
@@ -181,6 +192,8 @@ impl Connection {
             has_response: false,
             has_served: false,
             throttled_until: None,
+            failed_setups: 0,
+            timeouts_in_a_row: 0,
             last_activity: Instant::ZERO,
             active_before_telemetry: None,
             was_used: false,
@@ -244,6 +257,11 @@ impl Connection {
     /// Returns the number of bytes that wait for the socket.
     pub const fn unsent_bytes(&self) -> usize {
         self.in_flight.unsent_bytes()
+    }
+
+    /// Returns the number of requests that are not completely written.
+    pub fn unsent_requests(&self) -> usize {
+        self.in_flight.len() - self.in_flight.written()
     }
 
     /// Returns the requests in flight.

@@ -23,6 +23,11 @@ pub struct ConnectionSettings {
     pub max_response_bytes: usize,
     /// `socket.connection.setup.timeout.ms`.
     pub setup_timeout: Duration,
+    /// `socket.connection.setup.timeout.max.ms`: the longest of these timeouts, which doubles with each failure in a row
+    /// (KIP-601).
+    pub setup_timeout_max: Duration,
+    /// `socket.max.fails`: the number of requests in a row that may time out before the connection is closed; 0 is no limit.
+    pub max_timeouts: u32,
     /// `socket.timeout.ms`: the default time that a broker has to respond.
     pub request_timeout: Duration,
     /// `reconnect.backoff.ms`.
@@ -57,6 +62,8 @@ impl Default for ConnectionSettings {
             software_version: env!("CARGO_PKG_VERSION").to_owned(),
             max_response_bytes: 100_000_000,
             setup_timeout: Duration::from_secs(30),
+            setup_timeout_max: Duration::from_secs(30),
+            max_timeouts: 1,
             request_timeout: Duration::from_secs(60),
             reconnect_backoff: Duration::from_millis(100),
             reconnect_backoff_max: Duration::from_secs(10),
@@ -83,6 +90,13 @@ impl ConnectionSettings {
             software_version: software(config.text("client.software.version"), env!("CARGO_PKG_VERSION")),
             max_response_bytes: config.size("receive.message.max.bytes"),
             setup_timeout: config.millis("socket.connection.setup.timeout.ms"),
+            // It is Java's property: without it, all attempts have the same time.
+            setup_timeout_max: if config.is_modified("socket.connection.setup.timeout.max.ms") {
+                config.millis("socket.connection.setup.timeout.max.ms")
+            } else {
+                config.millis("socket.connection.setup.timeout.ms")
+            },
+            max_timeouts: u32::try_from(config.integer("socket.max.fails")).unwrap_or(1),
             request_timeout: config.millis("socket.timeout.ms"),
             reconnect_backoff: config.millis("reconnect.backoff.ms"),
             reconnect_backoff_max: config.millis("reconnect.backoff.max.ms"),

@@ -219,7 +219,7 @@ impl Connection {
             self.untried_addresses = self.addresses.len();
             self.connect_next(now);
         } else {
-            self.state = State::Resolving { deadline: now + self.settings.setup_timeout };
+            self.state = State::Resolving { deadline: now + self.setup_timeout() };
             self.outputs.push_back(ConnectionOutput::Resolve { host: self.host.clone(), port: self.port });
         }
     }
@@ -228,9 +228,15 @@ impl Connection {
         let address = self.addresses[0];
         self.addresses.rotate_left(1);
         self.untried_addresses -= 1;
-        self.state = State::Connecting { deadline: now + self.settings.setup_timeout };
+        self.state = State::Connecting { deadline: now + self.setup_timeout() };
         self.counters.connects += 1;
         self.outputs.push_back(ConnectionOutput::Connect(address));
+    }
+
+    /// Returns the time for setting up the next connection: longer after each failure in a row (KIP-601).
+    pub(super) fn setup_timeout(&self) -> Duration {
+        let longer = self.settings.setup_timeout.saturating_mul(1 << self.failed_setups.min(20));
+        longer.min(self.settings.setup_timeout_max).max(self.settings.setup_timeout)
     }
 
     pub(super) fn fail(&mut self, now: Instant, error: Error) {
@@ -240,6 +246,10 @@ impl Connection {
         }
         self.reauthenticates_in_steps |= self.state == State::Ready && self.authentication.is_running();
         let wait = self.backoff.next(&mut self.rng);
+        if !was_connected {
+            self.failed_setups = self.failed_setups.saturating_add(1);
+        }
+        self.timeouts_in_a_row = 0;
         self.state = State::BackingOff { until: now + wait };
         self.is_needed = false;
         self.incoming.reset();

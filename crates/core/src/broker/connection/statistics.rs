@@ -93,6 +93,7 @@ impl Connection {
     pub(super) fn count_response(&mut self, now: Instant, request: &InFlight, size: usize) {
         let counters = &mut *self.counters;
         let latency = now.saturating_since(request.queued_at);
+        self.timeouts_in_a_row = 0;
         counters.received += 1;
         counters.round_trip.record_micros(latency);
         match request.api {

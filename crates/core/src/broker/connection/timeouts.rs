@@ -2,7 +2,7 @@
 
 use ottla_protocol::api::ApiKey;
 
-use super::{Connection, ConnectionOutput, State};
+use super::{Connection, ConnectionOutput, State, exchange};
 use crate::{
     broker::{inflight::Overdue, versions::is_telemetry},
     error::{Error, ErrorKind},
@@ -31,13 +31,12 @@ impl Connection {
                 if self.untried_addresses > 0 {
                     self.connect_next(now);
                 } else {
-                    let detail =
-                        format!("no connection after {} ms", self.settings.setup_timeout.as_millis());
+                    let detail = format!("no connection after {} ms", self.setup_timeout().as_millis());
                     self.fail(now, Error::new(ErrorKind::Connect, detail));
                 }
             }
             State::Securing { deadline } if deadline <= now => {
-                let limit = self.settings.setup_timeout.as_millis();
+                let limit = self.setup_timeout().as_millis();
                 let detail = format!(
                     "no TLS handshake after {limit} ms (socket.connection.setup.timeout.ms); a plaintext listener may \
                      wait for more bytes: check the port and security.protocol"
@@ -52,7 +51,10 @@ impl Connection {
                     } else {
                         format!("no response for {waited} ms")
                     };
-                    self.fail(now, Error::new(ErrorKind::RequestTimedOut, detail).with_api(api.name()));
+                    let error = Error::new(ErrorKind::RequestTimedOut, detail).with_api(api.name());
+                    if unsent || !self.give_up_overdue(now, &error) {
+                        self.fail(now, error);
+                    }
                 } else if let Some(idle_at) = self.idle_at()
                     && idle_at <= now
                 {
@@ -85,6 +87,29 @@ impl Connection {
                 earliest(self.in_flight.earliest_deadline(), idle_or_sending)
             }
         }
+    }
+
+    /// Gives up the requests that are overdue, and keeps the connection. Returns false if the connection is to be closed:
+    /// `socket.max.fails` requests in a row have timed out, or the connection is not ready.
+    fn give_up_overdue(&mut self, now: Instant, error: &Error) -> bool {
+        let limit = self.settings.max_timeouts;
+        if limit == 1 || !self.is_ready() || self.authentication.is_running() {
+            return false;
+        }
+        self.timeouts_in_a_row = self.timeouts_in_a_row.saturating_add(1);
+        if limit > 0 && self.timeouts_in_a_row >= limit {
+            return false;
+        }
+        while let Some(request) = self.in_flight.give_up_overdue(now) {
+            self.counters.timeouts += 1;
+            if let Some(observer) = &self.settings.observer {
+                let lost = exchange(&request, request.payload.len());
+                observer.response_lost(&self.peer(), &lost, ErrorKind::RequestTimedOut);
+            }
+            let error = error.clone().with_peer(self.name());
+            self.outputs.push_back(ConnectionOutput::TimedOut { error, request });
+        }
+        true
     }
 
     /// Restores the time of the last activity after a response about client metrics, which does not keep an idle

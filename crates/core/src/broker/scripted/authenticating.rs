@@ -78,6 +78,7 @@ impl Peer {
                     ConnectionOutput::Up => self.ups += 1,
                     ConnectionOutput::Down { error, .. } => self.down = Some(error),
                     ConnectionOutput::Close | ConnectionOutput::Idle { .. } => self.written.clear(),
+                    ConnectionOutput::TimedOut { .. } => {}
                 }
             }
             let mut slices = [IoSlice::new(&[]); 16];

@@ -306,3 +306,50 @@ fn versions_are_asked_for_unless_the_fallback_release_has_none() {
         assert_eq!((!asked.is_empty(), connection.is_ready()), (is_asked, !is_asked), "{release}");
     }
 }
+
+#[test]
+fn unsent_requests_delay_the_next_up_to_the_threshold() {
+    for (max_unsent_requests, unsent) in [(None, 3), (Some(1), 1), (Some(2), 2)] {
+        let settings =
+            ProducerSettings { linger: Linger::Broker(millis(5)), max_unsent_requests, ..Default::default() };
+        let mut script = Script::new(3, settings);
+        script.run_until(at(100));
+        script.takes_bytes = false;
+        for partition in 0..3 {
+            script.send(partition, "x");
+            script.run_for(millis(10));
+        }
+        assert_eq!(script.core.connection.unsent_requests(), unsent, "{max_unsent_requests:?}");
+        script.takes_bytes = true;
+        script.messages(ToBroker::Connection(ConnectionMessage::Connect));
+        script.run_for(millis(10));
+        let sent: usize = script.requests.iter().map(|request| request.partitions().len()).sum();
+        assert_eq!(sent, 3, "nothing stays behind");
+    }
+}
+
+#[test]
+fn setup_timeout_doubles_with_each_failure_up_to_its_maximum() {
+    for (max, expected) in [(1, [1, 1, 1, 1]), (3, [1, 2, 3, 3])] {
+        let settings = ConnectionSettings {
+            setup_timeout: millis(1_000),
+            setup_timeout_max: millis(max * 1_000),
+            ..ConnectionSettings::default()
+        };
+        let (host, pool) = ("broker".into(), BufferPool::default());
+        let mut connection = Connection::new(Arc::new(settings), host, 9092, None, pool, Rng::from_seed(1));
+        let mut now = at(1);
+        let took = expected.map(|_| {
+            connection.want(now);
+            connection.handle_resolved(now, Ok(vec!["127.0.0.1:9092".parse().unwrap()]));
+            let deadline = connection.poll_timeout().unwrap();
+            let took = (deadline - now).as_secs();
+            connection.handle_timeout(deadline);
+            assert!(connection.is_backing_off());
+            now = connection.poll_timeout().unwrap();
+            connection.handle_timeout(now);
+            took
+        });
+        assert_eq!(took, expected);
+    }
+}

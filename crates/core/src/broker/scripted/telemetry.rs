@@ -1,4 +1,4 @@
-//! Requests for client metrics use connections, and do not keep them.
+//! A connection without a producer: requests for client metrics do not keep it, and requests that time out may leave it.
 
 use ottla_protocol::generated::{
     api_versions::{ApiVersionsResponse, response::ApiKey as ApiRow},
@@ -6,7 +6,7 @@ use ottla_protocol::generated::{
 };
 
 use super::*;
-use crate::message::ClusterRequest;
+use crate::{error::ErrorKind, message::ClusterRequest};
 
 const MAX_IDLE: Duration = millis(10_000);
 
@@ -16,11 +16,13 @@ struct Idle {
     core: BrokerCore,
     is_connected: bool,
     answered: usize,
+    /// Requests get no response, and are kept.
+    is_silent: bool,
+    kept: Vec<u8>,
 }
 
 impl Idle {
-    fn new() -> Self {
-        let settings = ConnectionSettings { max_idle: Some(MAX_IDLE), ..ConnectionSettings::default() };
+    fn new(settings: ConnectionSettings) -> Self {
         let parts = BrokerParts {
             connection: Arc::new(settings),
             producer: None,
@@ -31,7 +33,7 @@ impl Idle {
         let wake = WakeHandle::noop();
         let core =
             BrokerCore::new(&parts, "broker".into(), 9092, NodeId::from_wire(1), wake, Rng::from_seed(2));
-        Self { now: at(1), core, is_connected: false, answered: 0 }
+        Self { now: at(1), core, is_connected: false, answered: 0, is_silent: false, kept: Vec::new() }
     }
 
     fn send(&mut self, message: ToBroker) -> Vec<ToCluster> {
@@ -39,13 +41,14 @@ impl Idle {
         self.settle()
     }
 
+    /// Sends a request that may take a second.
     fn push(&mut self) -> Vec<ToCluster> {
         let request = PushTelemetryRequest::default();
         self.send(ToBroker::Request(ClusterRequest {
             token: 1,
             api: ApiKey::PushTelemetry,
             versions: 0..=0,
-            timeout: millis(60_000),
+            timeout: millis(1_000),
             encode: Box::new(move |version, out| request.encode(version, out)),
         }))
     }
@@ -90,9 +93,14 @@ impl Idle {
     fn respond(&mut self, mut written: &[u8]) {
         while let Some((length, rest)) = written.split_first_chunk::<4>() {
             let (frame, rest) = rest.split_at(u32::from_be_bytes(*length) as usize);
+            let whole = &written[..4 + frame.len()];
             written = rest;
             let header = RequestHeader::decode(&mut Reader::new(frame)).unwrap();
             let api = ApiKey::from_i16(header.api_key).unwrap();
+            if self.is_silent && api != ApiKey::ApiVersions {
+                self.kept.extend_from_slice(whole);
+                continue;
+            }
             let mut body = Vec::new();
             let header_out = ResponseHeader { correlation_id: header.correlation_id };
             header_out.encode(api, header.api_version, &mut body);
@@ -117,19 +125,22 @@ impl Idle {
         }
     }
 
-    fn run_until(&mut self, until: Instant) {
+    fn run_until(&mut self, until: Instant) -> Vec<ToCluster> {
+        let mut reports = Vec::new();
         while let Some(next) = self.core.poll_timeout().filter(|next| *next <= until) {
             self.now = self.now.max(next);
             self.core.handle_timeout(self.now);
-            self.settle();
+            reports.extend(self.settle());
         }
         self.now = until;
+        reports
     }
 }
 
 #[test]
 fn telemetry_does_not_keep_a_connection() {
-    let mut idle = Idle::new();
+    let settings = ConnectionSettings { max_idle: Some(MAX_IDLE), ..ConnectionSettings::default() };
+    let mut idle = Idle::new(settings);
     let reports = idle.send(ToBroker::Connection(ConnectionMessage::Connect));
     let offers =
         |message: &ToCluster| matches!(message, ToCluster::Connection(ConnectionReport::OffersTelemetry));
@@ -146,4 +157,40 @@ fn telemetry_does_not_keep_a_connection() {
     let reports = idle.push();
     let failed = |message: &ToCluster| matches!(message, ToCluster::Response { result: Err(_), .. });
     assert!(reports.iter().any(failed) && !idle.is_connected, "{reports:?}");
+}
+
+#[test]
+fn connection_survives_fewer_timeouts_than_socket_max_fails() {
+    let failed = |reports: &[ToCluster]| {
+        let lost = |report: &&ToCluster| match report {
+            ToCluster::Response { result: Err(error), .. } => error.kind() == ErrorKind::RequestTimedOut,
+            _ => false,
+        };
+        reports.iter().filter(lost).count()
+    };
+    for (max_timeouts, survived) in [(1, 0), (3, 2), (0, 5)] {
+        let settings = ConnectionSettings { max_timeouts, ..ConnectionSettings::default() };
+        let mut idle = Idle::new(settings);
+        idle.send(ToBroker::Connection(ConnectionMessage::Connect));
+        idle.is_silent = true;
+        for number in 1..=survived {
+            idle.push();
+            let reports = idle.run_until(at(number * 2_000));
+            assert_eq!((failed(&reports), idle.is_connected), (1, true), "{max_timeouts}, request {number}");
+        }
+        if max_timeouts > 0 {
+            idle.push();
+            let reports = idle.run_until(at(20_000));
+            assert_eq!((failed(&reports), idle.is_connected), (1, false), "{max_timeouts}: one too many");
+            continue;
+        }
+        // Late responses are dropped, and the next one belongs to its request.
+        idle.is_silent = false;
+        let kept = std::mem::take(&mut idle.kept);
+        idle.respond(&kept);
+        assert!(idle.settle().iter().all(|report| !matches!(report, ToCluster::Response { .. })));
+        let reports = idle.push();
+        let responded = |report: &ToCluster| matches!(report, ToCluster::Response { result: Ok(_), .. });
+        assert!(reports.iter().any(responded) && idle.is_connected, "{reports:?}");
+    }
 }

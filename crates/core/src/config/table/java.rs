@@ -1,6 +1,6 @@
 //! Properties that only the Java client has. If librdkafka or Ottla has an equivalent property, the row is its alias.
 
-use super::{Conversion, GROUPS, Property};
+use super::{Conversion, Property};
 
 const JAVA_CLASS: &str = "it names a Java class; the application sets credentials and tokens by calls";
 const JAVA_TLS: &str = "it names a part of Java's TLS";
@@ -14,7 +14,7 @@ pub(super) const ROWS: &[Property] = &[
     Property::java("max.block.ms")
         .producer()
         .integer(0, i64::MAX, "60000")
-        .accepted("`send` never waits, and `send_blocking` has a timeout argument")
+        .accepted("`send` never waits, and every call that waits has a timeout argument")
         .doc("How long a call may wait for queue room or metadata."),
     Property::java("fetch.max.wait.ms").consumer().integer(0, 300000, "500").alias_of("fetch.wait.max.ms"),
     Property::java("send.buffer.bytes")
@@ -62,13 +62,17 @@ pub(super) const ROWS: &[Property] = &[
     Property::java("partitioner.adaptive.partitioning.enable")
         .producer()
         .boolean("true")
-        .accepted("the sticky partition changes when its batch is sent, so a slow broker already gets fewer records")
-        .doc("Send fewer of the keyless records to slower brokers."),
+        .doc(
+            "Send fewer of the keyless records to slower brokers: of two random partitions, the one with fewer waiting bytes \
+             is next. If it is not set, the next partition is random (KIP-794).",
+        ),
     Property::java("partitioner.availability.timeout.ms")
         .producer()
         .integer(0, i64::MAX, "0")
-        .accepted("partitions without a leader are avoided at once")
-        .doc("How long a partition may accept no records before it is avoided."),
+        .doc(
+            "How long records may wait in a partition before keyless records avoid it; 0 is no limit. Partitions without a \
+             leader are avoided in any case (KIP-794).",
+        ),
     Property::java("interceptor.classes").string("").refused("it names Java classes").doc("Interceptors."),
     Property::java("metric.reporters")
         .string("")
@@ -93,12 +97,14 @@ pub(super) const ROWS: &[Property] = &[
     Property::java("metadata.max.idle.ms")
         .producer()
         .integer(5000, i64::MAX, "300000")
-        .accepted("a producer keeps the metadata of its topics until it is closed")
+        .accepted("a producer keeps the metadata of its topics until it is closed, because its batches, sequence numbers and statistics belong to them")
         .doc("How long the metadata of an idle topic is kept."),
     Property::java("socket.connection.setup.timeout.max.ms")
         .integer(0, i64::MAX, "30000")
-        .accepted("`socket.connection.setup.timeout.ms` applies to every attempt")
-        .doc("The maximum connection timeout after repeated failures."),
+        .doc(
+            "The maximum of `socket.connection.setup.timeout.ms`, which doubles after each failure in a row (KIP-601). If it is \
+             not set, all attempts have the same timeout.",
+        ),
     Property::java("default.api.timeout.ms")
         .consumer()
         .integer(0, 2147483647, "60000")
@@ -107,8 +113,7 @@ pub(super) const ROWS: &[Property] = &[
     Property::java("exclude.internal.topics")
         .consumer()
         .boolean("true")
-        .accepted(GROUPS)
-        .doc("Exclude internal topics from pattern subscriptions."),
+        .doc("Exclude internal topics from pattern subscriptions (`group.protocol=classic`)."),
     Property::java("bootstrap.controllers")
         .string("")
         .refused("this client connects to brokers only; set `bootstrap.servers`")

@@ -1,6 +1,6 @@
 //! The 199 rows that librdkafka 2.16 documents: names, ranges and defaults are its facts, the texts are ours.
 
-use super::{GROUPS, Property};
+use super::Property;
 
 const KINIT: &str = "kinit -R -t \"%{sasl.kerberos.keytab}\" -k %{sasl.kerberos.principal} \
     || kinit -t \"%{sasl.kerberos.keytab}\" -k %{sasl.kerberos.principal}";
@@ -147,9 +147,9 @@ pub(super) const ROWS: &[Property] = &[
         .doc("Send small requests at once (TCP_NODELAY) instead of waiting for more bytes."),
     Property::global("socket.max.fails")
         .integer(0, 1000000, "1")
-        .accepted("the first request that times out closes its connection")
         .doc(
-            "Close the connection after this many consecutive request timeouts; 0 never closes it for that reason.",
+            "Close the connection after this many consecutive request timeouts; 0 never closes it for that reason. A \
+             request that the broker does not read still closes it.",
         ),
     Property::global("broker.address.ttl")
         .integer(0, 86400000, "1000")
@@ -440,13 +440,12 @@ pub(super) const ROWS: &[Property] = &[
     Property::global("coordinator.query.interval.ms")
         .consumer()
         .integer(1, 3600000, "600000")
-        .accepted(GROUPS)
+        .accepted("the coordinator is looked up when there is a request for it, and again when it has moved")
         .doc("The interval of lookups of the group's coordinator."),
     Property::global("max.poll.interval.ms")
         .consumer()
         .integer(1, 86400000, "300000")
         .high()
-        .accepted(GROUPS)
         .doc("The maximum time between two polls of the application; afterwards its member leaves the group."),
     Property::global("enable.auto.commit")
         .consumer()
@@ -484,8 +483,9 @@ pub(super) const ROWS: &[Property] = &[
         .consumer()
         .integer(0, 300000, "1000")
         .medium()
-        .accepted("fetching continues as soon as the queue has room")
-        .doc("How long a full queue delays the next fetch."),
+        .doc(
+            "How long a full queue delays the next fetch. If it is not set, fetching continues as soon as the queue has room.",
+        ),
     Property::global("fetch.message.max.bytes").consumer().integer(1, 1000000000, "1048576").medium().doc(
         "The maximum number of bytes that a Fetch requests per partition. A single larger batch is still returned, so \
          that the consumer makes progress.",
@@ -625,8 +625,10 @@ pub(super) const ROWS: &[Property] = &[
     Property::global("queue.buffering.backpressure.threshold")
         .producer()
         .integer(1, 1000000, "1")
-        .accepted("batches grow while `max.in.flight` requests are in flight")
-        .doc("The number of unsent requests from which on a broker's next batch is delayed."),
+        .doc(
+            "The number of unsent requests from which on a broker's next request is delayed. If it is not set, two megabytes of \
+             unsent requests delay it.",
+        ),
     Property::global("compression.codec")
         .producer()
         .one_of(&["none", "gzip", "snappy", "lz4", "zstd"], "none")

@@ -28,7 +28,10 @@ use ottla_protocol::{
     vocabulary::{LeaderEpoch, NodeId, TopicPartition},
 };
 
-use self::{pacing::RESPONSE_BYTES, slots::TopicSlots};
+use self::{
+    pacing::RESPONSE_BYTES,
+    slots::{Choice, TopicSlots},
+};
 use super::message::{FetchMessage, FetchReport};
 use super::{
     request::{FIRST_WITH_SESSIONS, FIRST_WITH_TOPIC_IDS, FetchRequestBuilder},
@@ -197,7 +200,11 @@ impl Fetcher {
         {
             return;
         }
-        let Some(requested) = self.choose() else { return };
+        let requested = match self.choose() {
+            Choice::Nothing => return,
+            Choice::Full => return self.delay_while_full(now),
+            Choice::Partitions(requested) => requested,
+        };
         let Some(newest) = connection.versions().pick_any(ApiKey::Fetch) else {
             if !std::mem::replace(&mut self.unsupported_reported, true) {
                 let error = Error::new(ErrorKind::UnsupportedVersion, "").with_api("Fetch");
@@ -207,7 +214,7 @@ impl Fetcher {
         };
         let room = self.shared.queue.room(&self.wake);
         if room == 0 {
-            return;
+            return self.delay_while_full(now);
         }
         // A request names either all topics by ID or all by name.
         let by_id = newest >= FIRST_WITH_TOPIC_IDS && self.topics.values().all(|topic| !topic.id.is_zero());

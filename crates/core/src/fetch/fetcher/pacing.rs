@@ -56,6 +56,14 @@ impl Fetcher {
         }
     }
 
+    /// Delays the next Fetch because the queue is full (`fetch.queue.backoff.ms`). Without the property it is sent as soon as
+    /// there is room.
+    pub(super) fn delay_while_full(&mut self, now: Instant) {
+        if let Some(delay) = self.shared.settings.queue_backoff {
+            self.back_off(now + delay);
+        }
+    }
+
     pub(super) fn back_off(&mut self, until: Instant) {
         self.backoff_until = Some(self.backoff_until.map_or(until, |known| known.max(until)));
     }

@@ -38,6 +38,16 @@ pub(super) struct Slot {
     pub(super) reported: Option<ErrorKind>,
 }
 
+/// The partitions of the next Fetch.
+pub(super) enum Choice {
+    /// There is none to fetch.
+    Nothing,
+    /// A partition has reached its queue limit, and the others wait with it.
+    Full,
+    /// These.
+    Partitions(Vec<TopicPartition>),
+}
+
 impl Fetcher {
     pub(super) fn adopt(&mut self, partition: Box<PartitionConsumer>) {
         let TopicPartition { topic, partition: number } = partition.handle.key().clone();
@@ -81,8 +91,8 @@ impl Fetcher {
         Some(slot)
     }
 
-    /// Returns the partitions to fetch; `None` without partitions, or if one of them has reached its queue limit.
-    pub(super) fn choose(&self) -> Option<Vec<TopicPartition>> {
+    /// Returns the partitions to fetch.
+    pub(super) fn choose(&self) -> Choice {
         let limits = self.shared.queue.limits();
         let mut chosen = Vec::with_capacity(self.partitions);
         for slots in self.topics.values() {
@@ -92,12 +102,12 @@ impl Fetcher {
                     continue;
                 }
                 if !handle.has_room(limits) {
-                    return None;
+                    return Choice::Full;
                 }
                 chosen.push(handle.key().clone());
             }
         }
-        (!chosen.is_empty()).then_some(chosen)
+        if chosen.is_empty() { Choice::Nothing } else { Choice::Partitions(chosen) }
     }
 
     /// Adds to a request the partitions that changed since the last one; all of them if the session is new.

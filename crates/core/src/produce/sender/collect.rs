@@ -5,7 +5,7 @@ use crate::{broker::connection::Connection, machine::Instant};
 
 /// A connection with more unsent bytes than this gets no further ProduceRequest; the waiting records form larger
 /// batches meanwhile.
-pub(super) const ENOUGH_UNSENT_BYTES: usize = 2 << 20;
+const ENOUGH_UNSENT_BYTES: usize = 2 << 20;
 
 impl Sender {
     pub(super) fn take_notifications(&mut self) {
@@ -25,11 +25,17 @@ impl Sender {
         self.notifications = notifications;
     }
 
-    pub(super) fn send_due(&mut self, now: Instant, connection: &mut Connection) {
-        while connection.may_send()
-            && self.requests_in_flight < self.shared.settings.max_in_flight
+    /// Returns true if the connection takes a further ProduceRequest.
+    pub(super) fn may_add_request(&self, connection: &Connection) -> bool {
+        let settings = &self.shared.settings;
+        connection.may_send()
+            && self.requests_in_flight < settings.max_in_flight
             && connection.unsent_bytes() < ENOUGH_UNSENT_BYTES
-        {
+            && settings.max_unsent_requests.is_none_or(|most| connection.unsent_requests() < most)
+    }
+
+    pub(super) fn send_due(&mut self, now: Instant, connection: &mut Connection) {
+        while self.may_add_request(connection) {
             let enough_bytes = self.ready.has_enough_bytes();
             let in_flight = self.requests_in_flight;
             let reason = self.collector.due(now, self.shared.is_flushing(), enough_bytes, in_flight);

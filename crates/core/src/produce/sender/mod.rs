@@ -44,7 +44,6 @@ use std::{
 use ottla_protocol::vocabulary::{NodeId, TopicPartition};
 
 use self::{
-    collect::ENOUGH_UNSENT_BYTES,
     retry::Refusal,
     slots::{Slot, Slots},
     statistics::SenderCounters,
@@ -248,10 +247,8 @@ impl Sender {
     /// Returns when to call [`Sender::handle_timeout`] or [`Sender::pump`].
     pub fn poll_timeout(&self, connection: &Connection) -> Option<Instant> {
         let retry = self.retries.first().map(|(at, _)| *at);
-        let may_send = connection.may_send()
-            && self.requests_in_flight < self.shared.settings.max_in_flight
-            && connection.unsent_bytes() < ENOUGH_UNSENT_BYTES;
-        let linger = may_send.then(|| self.collector.deadline(self.requests_in_flight)).flatten();
+        let may_add = self.may_add_request(connection);
+        let linger = may_add.then(|| self.collector.deadline(self.requests_in_flight)).flatten();
         let expiry = (self.requests_in_flight > 0 || self.wants_connection())
             .then_some(self.shortest_timeout)
             .flatten()
