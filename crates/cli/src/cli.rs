@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::CompleteEnv;
 
 use crate::client_options::ClientOptions;
 use crate::commands::{
@@ -12,6 +13,7 @@ use crate::commands::{
     groups, log_dirs, metadata, offsets, produce, producer_perf_test, properties, quorum, quotas,
     rdkafka_performance, reassign, share_groups, topics, transactions, users,
 };
+use crate::completion;
 
 /// Apache Kafka from the command line: produce, consume, measure, inspect, and run an embedded cluster
 ///
@@ -69,12 +71,14 @@ enum Command {
     Doctor(doctor::DoctorOptions),
     Broker(broker::BrokerOptions),
     Properties(properties::PropertiesOptions),
+    Completion(completion::CompletionOptions),
     #[command(name = "rdkafka_performance")]
     RdkafkaPerformance(rdkafka_performance::RdkafkaPerformanceOptions),
 }
 
 /// Runs the command that the arguments name; the first argument is the name of the program.
 pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
+    CompleteEnv::with_factory(Cli::command).var(completion::VARIABLE).bin("ottla").complete();
     let program = arguments
         .first()
         .and_then(|path| Path::new(path).file_stem()?.to_str())
@@ -117,6 +121,7 @@ pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
         Command::Metadata(options) => metadata::run(&options, &client),
         Command::Doctor(options) => doctor::run(&options, &client),
         Command::Broker(options) => client.refuse("broker").and_then(|()| broker::run(&options)),
+        Command::Completion(options) => client.refuse("completion").and_then(|()| completion::run(&options)),
         Command::Properties(options) => client.refuse("properties").and_then(|()| properties::run(&options)),
         Command::RdkafkaPerformance(options) => match client.refuse(rdkafka_performance::NAME) {
             Ok(()) => return rdkafka_performance::run(options.flags),
@@ -141,7 +146,6 @@ fn tool(program: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn option_definitions_are_consistent() {

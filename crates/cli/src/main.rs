@@ -3,7 +3,7 @@
 //! `cli.rs` lists the subcommands; each is a file in `commands/`. The options of all clients are in
 //! `client_options.rs`, the parts of the performance tools in `perf/`, the output formats of `consume` in
 //! `message_format.rs`. A command returns `Ok` or a [`failure::Failure`], which determines the exit code. `events.rs`
-//! prints the events of the client, `signals.rs` ends a command on SIGINT and SIGTERM. `doctor/` has the examination of
+//! prints the events of the client, `completion.rs` completes command lines in shells, `signals.rs` ends a command on SIGINT and SIGTERM. `doctor/` has the examination of
 //! `ottla doctor`.
 
 #![forbid(unsafe_code)]
@@ -11,6 +11,7 @@
 mod cli;
 mod client_options;
 mod commands;
+mod completion;
 mod doctor;
 mod events;
 mod failure;

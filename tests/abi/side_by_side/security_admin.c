@@ -262,7 +262,7 @@ static void users(rd_kafka_t *rk, const char **names, size_t count) {
 
 BROKER_CASE(scram_users) {
         rd_kafka_t *rk = client();
-        const char *name = topic_name("user"), *other = topic_name("other"), *names[2];
+        const char *name = topic_name("scram-a"), *other = topic_name("scram-b"), *names[2];
         alteration_t *alterations[2];
         names[0] = name;
         names[1] = other;
@@ -307,6 +307,7 @@ BROKER_CASE(wrong_alterations_of_users) {
         alter(rk, &alteration, 1);
         alteration = upsertion("u", RD_KAFKA_SCRAM_MECHANISM_SHA_256, 4096, "");
         alter(rk, &alteration, 1);
+        rd_kafka_UserScramCredentialAlteration_destroy(upsertion("u", RD_KAFKA_SCRAM_MECHANISM_SHA_256, 4096, "secret"));
         users(rk, empty, 2);
         rd_kafka_destroy(rk);
 }

@@ -71,7 +71,11 @@ impl UserDescription {
         });
         Self {
             user: c_text(user),
-            error: error_object(result.as_ref().err()),
+            // The original has no text here without an error, and one in the responses to alterations.
+            error: match result {
+                Ok(_) => ErrorObject::new(code::NO_ERROR, ""),
+                Err(error) => error_object(Some(error)),
+            },
             credentials: credentials.collect(),
         }
     }

@@ -23,11 +23,11 @@ subcommands! {
 #[derive(Args, Debug, Default)]
 struct Resources {
     /// Rules about this topic; can be repeated
-    #[arg(long, value_name = "TOPIC")]
+    #[arg(long, value_name = "TOPIC", add = crate::completion::topics())]
     topic: Vec<String>,
 
     /// Rules about this group; can be repeated
-    #[arg(long, value_name = "GROUP")]
+    #[arg(long, value_name = "GROUP", add = crate::completion::groups())]
     group: Vec<String>,
 
     /// Rules about this transactional ID; can be repeated

@@ -23,7 +23,7 @@ subcommands! {
 #[derive(Args, Debug)]
 struct Resources {
     /// This topic; can be repeated
-    #[arg(long, value_name = "TOPIC")]
+    #[arg(long, value_name = "TOPIC", add = crate::completion::topics())]
     topic: Vec<String>,
 
     /// The broker of this ID; can be repeated
@@ -39,7 +39,7 @@ struct Resources {
     broker_logger: Vec<i32>,
 
     /// This group; can be repeated
-    #[arg(long, value_name = "GROUP")]
+    #[arg(long, value_name = "GROUP", add = crate::completion::groups())]
     group: Vec<String>,
 
     /// This subscription to client metrics; can be repeated

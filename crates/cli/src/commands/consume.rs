@@ -35,7 +35,7 @@ pub struct ConsumeOptions {
     client: ClientOptions,
 
     /// Consume this topic (required). With --group it can be repeated, and ^PATTERN is a regular expression of topic names
-    #[arg(short = 't', long)]
+    #[arg(short = 't', long, add = crate::completion::topics())]
     pub(super) topic: Vec<String>,
 
     /// Consume as a member of this group

@@ -35,7 +35,7 @@ pub struct ProduceOptions {
     client: ClientOptions,
 
     /// Produce to this topic (required)
-    #[arg(short = 't', long)]
+    #[arg(short = 't', long, add = crate::completion::topics())]
     topic: Option<String>,
 
     /// Produce to this partition [default: the partitioner chooses]

@@ -131,7 +131,7 @@ struct AlterOptions {
     common: Common,
 
     /// Names of the topics
-    #[arg(required = true, value_name = "TOPIC")]
+    #[arg(required = true, value_name = "TOPIC", add = crate::completion::topics())]
     topics: Vec<String>,
 
     /// The number of partitions afterwards
@@ -160,7 +160,7 @@ struct DeleteOptions {
     common: Common,
 
     /// Names of the topics
-    #[arg(required = true, value_name = "TOPIC")]
+    #[arg(required = true, value_name = "TOPIC", add = crate::completion::topics())]
     topics: Vec<String>,
 
     /// A topic that does not exist is no error
@@ -199,7 +199,7 @@ struct DescribeOptions {
     common: Common,
 
     /// Names of the topics [default: all topics]
-    #[arg(value_name = "TOPIC")]
+    #[arg(value_name = "TOPIC", add = crate::completion::topics())]
     topics: Vec<String>,
 
     /// Only partitions with a replica that is not in sync

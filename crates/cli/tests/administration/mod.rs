@@ -281,3 +281,33 @@ fn tokens_are_created_renewed_and_expired() {
     tokens(&["expire"], hmac);
     assert!(tokens(&["list"], b"").is_empty());
 }
+
+/// Returns what fish shows for the last word of a line.
+fn completed(words: &[&str]) -> Vec<String> {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_ottla"));
+    let output = command.env("OTTLA_COMPLETE", "fish").arg("--").arg("ottla").args(words).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(|line| line.split('\t').next().unwrap_or_default().to_owned()).collect()
+}
+
+#[test]
+fn shells_complete_commands_topics_and_groups() {
+    let cluster = default();
+    let consumed = ["consume", "-b", &cluster.servers, "-G", "billing", "-t", "orders", "-q", "-e"];
+    assert_eq!(ottla(&consumed).code, 0);
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(cluster_free(&["completion", shell]).contains("OTTLA_COMPLETE"), "{shell}");
+    }
+    assert_eq!(completed(&["elect"]), ["elect-leaders"]);
+    assert_eq!(completed(&["topics", "-b", &cluster.servers, "describe", "or"]), ["orders"]);
+    assert_eq!(completed(&["groups", "-b", &cluster.servers, "describe", "b"]), ["billing"]);
+    let nobody = completed(&["topics", "-b", "127.0.0.1:1", "describe", "or"]);
+    assert!(!nobody.contains(&"orders".to_owned()), "{nobody:?}");
+}
+
+fn cluster_free(arguments: &[&str]) -> String {
+    let output = ottla(arguments);
+    assert_eq!(output.code, 0, "{}", output.err);
+    output.out
+}

@@ -9,7 +9,7 @@ use ottla_core::{
             ConfigChanges, ConfigResource, ConfigResults, change_configs, describe_configs, replace_configs,
         },
         describe::{ClusterDescription, WhichTopics, describe_operations},
-        groups::describe::{GroupDescription, describe_group_or_dead},
+        groups::describe::GroupDescription,
         item_results::ItemResults,
         topics::{NewPartitions, NewTopic, TopicResults, create_partitions, create_topics, delete_topics},
         users::{ScramAlteration, alter_users},
@@ -70,9 +70,7 @@ impl Admin {
         groups: &[&str],
         options: AdminOptions,
     ) -> AdminFuture<GroupResults<GroupDescription>> {
-        self.for_each_group("describe_groups", groups, options, move |group, done| {
-            describe_group_or_dead(group, options.authorized_operations, options.timeout, done)
-        })
+        self.describe_groups_as(groups, options, true)
     }
 
     /// Describes groups like [`Admin::describe_groups_or_dead`], and waits.

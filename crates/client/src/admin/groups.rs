@@ -11,7 +11,8 @@ use ottla_core::{
         AdminCall,
         groups::{
             delete::{MemberToRemove, RemovedMembers, delete_group, remove_members},
-            describe::{GroupDescription, describe_group},
+            describe::{GroupDescription, describe_group, describe_group_or_dead},
+            describe_many::describe_groups,
             list::{GroupFilter, GroupListings, list_groups},
             offsets::{PartitionResults, alter_group_offsets, delete_group_offsets, list_group_offsets},
         },
@@ -75,9 +76,29 @@ impl Admin {
         groups: &[&str],
         options: impl Into<AdminOptions>,
     ) -> AdminFuture<GroupResults<GroupDescription>> {
-        let options = options.into();
-        self.for_each_group("describe_groups", groups, options, move |group, done| {
-            describe_group(group, options.authorized_operations, options.timeout, done)
+        self.describe_groups_as(groups, options.into(), false)
+    }
+
+    /// Describes groups. Many groups take one request per coordinator, unless the options name the broker.
+    pub(super) fn describe_groups_as(
+        &self,
+        groups: &[&str],
+        options: AdminOptions,
+        missing_is_dead: bool,
+    ) -> AdminFuture<GroupResults<GroupDescription>> {
+        const NAME: &str = "describe_groups";
+        let with_operations = options.authorized_operations;
+        if groups.len() > 1 && options.broker.is_none() {
+            let checked = check_groups(groups);
+            let call = checked.map(|()| {
+                let groups: Vec<Arc<str>> = groups.iter().map(|group| Arc::from(*group)).collect();
+                move |done| describe_groups(groups, with_operations, missing_is_dead, options.timeout, done)
+            });
+            return self.start(NAME, options.timeout, call);
+        }
+        self.for_each_group(NAME, groups, options, move |group, done| match missing_is_dead {
+            true => describe_group_or_dead(group, with_operations, options.timeout, done),
+            false => describe_group(group, with_operations, options.timeout, done),
         })
     }
 

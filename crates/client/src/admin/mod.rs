@@ -5,10 +5,10 @@
 //!
 //! | subject | calls |
 //! |---|---|
-//! | topics | [`create_topics`](Admin::create_topics), [`delete_topics`](Admin::delete_topics), [`create_partitions`](Admin::create_partitions), [`list_topics`](Admin::list_topics), [`describe_topics`](Admin::describe_topics), [`list_offsets`](Admin::list_offsets), [`delete_records`](Admin::delete_records) |
+//! | topics | [`create_topics`](Admin::create_topics), [`delete_topics`](Admin::delete_topics), [`create_partitions`](Admin::create_partitions), [`list_topics`](Admin::list_topics), [`describe_topics`](Admin::describe_topics), [`delete_topics_by_id`](Admin::delete_topics_by_id), [`list_offsets`](Admin::list_offsets), [`list_epoch_ends`](Admin::list_epoch_ends), [`delete_records`](Admin::delete_records) |
 //! | configurations | [`describe_configs`](Admin::describe_configs), [`incremental_alter_configs`](Admin::incremental_alter_configs), [`alter_configs`](Admin::alter_configs) |
 //! | groups | [`list_groups`](Admin::list_groups), [`describe_groups`](Admin::describe_groups), [`delete_groups`](Admin::delete_groups), [`remove_members`](Admin::remove_members), [`list_group_offsets`](Admin::list_group_offsets), [`alter_group_offsets`](Admin::alter_group_offsets), [`delete_group_offsets`](Admin::delete_group_offsets) |
-//! | transactions | [`list_transactions`](Admin::list_transactions), [`describe_transactions`](Admin::describe_transactions), [`describe_producers`](Admin::describe_producers), [`abort_transaction`](Admin::abort_transaction) |
+//! | transactions | [`list_transactions`](Admin::list_transactions), [`describe_transactions`](Admin::describe_transactions), [`describe_producers`](Admin::describe_producers), [`fence_producers`](Admin::fence_producers), [`abort_transaction`](Admin::abort_transaction) |
 //! | access | [`create_acls`](Admin::create_acls), [`describe_acls`](Admin::describe_acls), [`delete_acls`](Admin::delete_acls), [`describe_scram_users`](Admin::describe_scram_users), [`alter_scram_users`](Admin::alter_scram_users), [`create_delegation_token`](Admin::create_delegation_token), [`renew_delegation_token`](Admin::renew_delegation_token), [`expire_delegation_token`](Admin::expire_delegation_token), [`describe_delegation_tokens`](Admin::describe_delegation_tokens) |
 //! | limits | [`describe_client_quotas`](Admin::describe_client_quotas), [`alter_client_quotas`](Admin::alter_client_quotas) |
 //! | replicas | [`elect_leaders`](Admin::elect_leaders), [`alter_reassignments`](Admin::alter_reassignments), [`list_reassignments`](Admin::list_reassignments), [`describe_log_dirs`](Admin::describe_log_dirs), [`alter_replica_log_dirs`](Admin::alter_replica_log_dirs) |
@@ -62,10 +62,12 @@ pub use ottla_core::admin::{
     elections::{Election, ElectionResults, ElectionType},
     features::{FeatureUpdate, FeatureUpgrade, Features},
     item_results::ItemResults,
+    leader_epochs::EpochEnd,
     log_dirs::{LogDir, LogDirs, ReplicaInLogDir},
     quorum::{QuorumDescription, QuorumNode, QuorumReplica, Voter, VoterListener},
     quotas::{QuotaChanges, QuotaEntity, QuotaFilter, QuotaMatch, Quotas},
     reassignments::{OngoingReassignment, Reassignments},
+    transactions::fence::FencedProducer,
     users::{ScramAlteration, ScramCredential, ScramMechanism, ScramUsers},
 };
 pub use ottla_protocol::uuid::Uuid;

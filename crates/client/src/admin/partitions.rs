@@ -1,17 +1,22 @@
-//! Calls about leaders, replicas and log directories of partitions.
+//! Calls about leaders, replicas and log directories of partitions, and about topic IDs.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use ottla_core::{
     admin::{
         elections::{ElectionResults, ElectionType, elect_leaders},
         item_results::ItemResults,
+        leader_epochs::{EpochEnd, epoch_end},
         log_dirs::{LogDir, LogDirs, alter_log_dirs, describe_all_log_dirs, describe_log_dirs},
         reassignments::{OngoingReassignment, Reassignments, alter_reassignments, list_reassignments},
+        topic_ids::delete_topics_by_id,
     },
     error::Result,
 };
-use ottla_protocol::vocabulary::TopicPartition;
+use ottla_protocol::{
+    uuid::Uuid,
+    vocabulary::{LeaderEpoch, TopicPartition},
+};
 
 use super::{
     AdminFuture,
@@ -107,6 +112,45 @@ calls! {
         let results: AdminFuture<Vec<Result<Vec<LogDir>>>> =
             AdminFuture::all(NAME, options.timeout, calls.collect());
         results.and_then(|results| Ok(brokers.into_iter().zip(results).collect()))
+    }
+
+    /// Looks up where leader epochs end in the logs of partitions, at their leaders. Each partition has a result, in the order
+    /// of the arguments. Needs Kafka 2.0 or later.
+    fn list_epoch_ends, list_epoch_ends_async(
+        &self,
+        partitions: &[(&str, i32, LeaderEpoch)];
+        options
+    ) -> Vec<Result<EpochEnd>> {
+        const NAME: &str = "list_epoch_ends";
+        if let Err(error) = distinct(partitions.iter().map(|(topic, partition, _)| (*topic, *partition))) {
+            return AdminFuture::failed(NAME, error);
+        }
+        let calls = partitions.iter().map(|(topic, partition, epoch)| {
+            let (topic, partition, epoch) = (Arc::from(*topic), *partition, *epoch);
+            let call = move |done| epoch_end(topic, partition, epoch, options.timeout, done);
+            self.start(NAME, options.timeout, Ok(call))
+        });
+        AdminFuture::all(NAME, options.timeout, calls.collect())
+    }
+
+    /// Deletes topics by ID, so that a topic that was recreated under the same name stays. Each ID has a result. Needs Kafka
+    /// 2.8 or later.
+    fn delete_topics_by_id, delete_topics_by_id_async(&self, ids: &[Uuid]; options) -> ItemResults<Uuid, ()> {
+        let mut sorted = ids.to_vec();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let checked = if ids.is_empty() {
+            Err(invalid("no topic IDs; name at least one"))
+        } else if sorted.len() < ids.len() {
+            Err(invalid("a topic ID is named twice; name each one once per call"))
+        } else if sorted[0].is_zero() {
+            Err(invalid("a topic ID is zero, which stands for no topic"))
+        } else {
+            Ok(ids.to_vec())
+        };
+        self.ask("delete_topics_by_id", options, checked, |ids, done| {
+            delete_topics_by_id(ids, options.timeout, done)
+        })
     }
 
     /// Moves replicas of a broker to other log directories, given by their absolute paths. A success means that the broker

@@ -6,6 +6,7 @@ use ottla_core::{
     admin::transactions::{
         abort::{HangingTransaction, abort_transaction},
         describe::{TransactionDescription, describe_transaction},
+        fence::{FencedProducer, fence_producer},
         list::{TransactionFilter, TransactionListings, list_transactions},
         producers::{ActiveProducer, describe_producers},
     },
@@ -109,6 +110,37 @@ impl Admin {
             move |done| describe_producers(topic, partition, options.timeout, done).done(options.how())
         });
         self.start("describe_producers", options.timeout, call).and_then(|producers| producers)
+    }
+
+    /// Fences the producers of transactional IDs: their epochs rise, their open transactions are aborted, and their next calls
+    /// fail with [`ErrorKind::Fenced`](crate::ErrorKind::Fenced). This is also how to end a transaction whose producer is gone.
+    pub fn fence_producers(
+        &self,
+        transactional_ids: &[&str],
+        options: impl Into<AdminOptions>,
+    ) -> Result<TransactionResults<FencedProducer>> {
+        self.fence_producers_async(transactional_ids, options).wait()
+    }
+
+    /// Fences producers, without blocking. See [`Admin::fence_producers`].
+    pub fn fence_producers_async(
+        &self,
+        transactional_ids: &[&str],
+        options: impl Into<AdminOptions>,
+    ) -> AdminFuture<TransactionResults<FencedProducer>> {
+        const NAME: &str = "fence_producers";
+        let options = options.into();
+        if let Err(error) = check_names("transactional ID", transactional_ids.iter().copied()) {
+            return AdminFuture::failed(NAME, error);
+        }
+        let calls = transactional_ids.iter().map(|id| {
+            let id: Arc<str> = Arc::from(*id);
+            let call = move |done| fence_producer(id, options.timeout, done).done(options.how());
+            self.start(NAME, options.timeout, Ok(call))
+        });
+        let names: Vec<String> = transactional_ids.iter().map(ToString::to_string).collect();
+        let results = AdminFuture::all(NAME, options.timeout, calls.collect());
+        results.and_then(|results| Ok(names.into_iter().zip(results).collect()))
     }
 
     /// Ends a hanging transaction in one partition: writes its abort marker there. Its coordinator does not learn of it, so

@@ -27,6 +27,7 @@ mod every_broker;
 pub mod features;
 pub mod groups;
 pub mod item_results;
+pub mod leader_epochs;
 pub mod log_dirs;
 mod numbered;
 mod one_result;
@@ -34,6 +35,7 @@ pub mod quorum;
 pub mod quotas;
 pub mod reassignments;
 pub mod records;
+pub mod topic_ids;
 pub mod topics;
 pub mod transactions;
 pub mod users;
@@ -52,7 +54,10 @@ use ottla_protocol::{
     vocabulary::{NodeId, TopicPartition},
 };
 
-use self::every_broker::{BrokerOperation, EveryBroker, Timing};
+use self::{
+    every_broker::{BrokerOperation, EveryBroker, Timing},
+    groups::batches::{GroupBatches, GroupsOperation},
+};
 use crate::{
     backoff::Backoff,
     broker::connection::Response,
@@ -78,6 +83,7 @@ pub struct AdminCall(Call);
 enum Call {
     Operation { operation: Box<dyn Operation>, timeout: Duration, how: How },
     EveryBroker { operation: Box<dyn BrokerOperation>, timeout: Duration, how: How },
+    Groups { operation: Box<dyn GroupsOperation>, groups: Vec<Arc<str>>, timeout: Duration },
     ListOffsets(OffsetQuery, Completion<OffsetResults>),
 }
 
@@ -97,6 +103,7 @@ pub struct AdminCalls {
     next_call: u64,
     offsets: OffsetLookups,
     every_broker: EveryBroker,
+    groups: GroupBatches,
     request_timeout: Duration,
     retry_backoff: Duration,
     retry_backoff_max: Duration,
@@ -179,6 +186,14 @@ impl AdminCall {
         Self(Call::EveryBroker { operation: Box::new(operation), timeout, how: How::default() })
     }
 
+    pub(crate) fn of_groups(
+        operation: impl GroupsOperation + 'static,
+        groups: Vec<Arc<str>>,
+        timeout: Duration,
+    ) -> Self {
+        Self(Call::Groups { operation: Box::new(operation), groups, timeout })
+    }
+
     /// Sets the options of the call. Offset queries go to the partitions' leaders in any case.
     #[must_use]
     pub fn done(mut self, requested: How) -> Self {
@@ -202,6 +217,7 @@ impl AdminCalls {
             next_call: 0,
             offsets: OffsetLookups::new(0, request_timeout, backoff.0),
             every_broker: EveryBroker::default(),
+            groups: GroupBatches::default(),
             request_timeout,
             retry_backoff: backoff.0,
             retry_backoff_max: backoff.1,
@@ -227,15 +243,23 @@ impl AdminCalls {
                 self.calls.insert(self.next_call, running);
                 self.next_call += 1;
             }
+            Call::Groups { operation, groups, timeout } => {
+                let timing = self.timing(now, timeout);
+                self.groups.start(operation, groups, timing);
+            }
             Call::EveryBroker { operation, timeout, how } => {
-                let timing = Timing {
-                    deadline: now + timeout,
-                    request_timeout: self.request_timeout,
-                    backoff: (self.retry_backoff, self.retry_backoff_max),
-                };
+                let timing = self.timing(now, timeout);
                 self.every_broker.start(operation, timing, how.broker.and_then(NodeId::from_wire));
             }
             Call::ListOffsets(query, done) => self.offsets.start_query(now, &query, done),
+        }
+    }
+
+    fn timing(&self, now: Instant, timeout: Duration) -> Timing {
+        Timing {
+            deadline: now + timeout,
+            request_timeout: self.request_timeout,
+            backoff: (self.retry_backoff, self.retry_backoff_max),
         }
     }
 
@@ -259,6 +283,9 @@ impl AdminCalls {
         match request {
             AdminRequest::Call(number) => return self.handle_call(now, number, result),
             AdminRequest::Offsets(number) => self.offsets.handle_response(now, number, result),
+            AdminRequest::OfGroups { call, request } => {
+                self.groups.handle_response(now, (call, request), result, &mut self.rng);
+            }
             AdminRequest::OfBroker { call, node } => {
                 self.every_broker.handle_response(now, (call, node), result, &mut self.rng);
             }
@@ -358,6 +385,7 @@ impl Part for AdminCalls {
     fn handle_timeout(&mut self, now: Instant, unreachable: Option<&Error>) {
         self.offsets.handle_timeout(now, unreachable);
         self.every_broker.handle_timeout(now);
+        self.groups.handle_timeout(now);
         let mut late = Vec::new();
         for (number, call) in &mut self.calls {
             if call.deadline <= now {
@@ -377,6 +405,7 @@ impl Part for AdminCalls {
 
     fn poll_timeout(&self) -> Option<Instant> {
         let others = earliest(self.offsets.poll_timeout(), self.every_broker.poll_timeout());
+        let others = earliest(others, self.groups.poll_timeout());
         self.calls.values().fold(others, |deadline, call| {
             let later = match call.state {
                 State::Later(at) => Some(at),
@@ -414,6 +443,8 @@ impl Part for AdminCalls {
         }
         self.every_broker.advance(now);
         self.needs.extend(std::iter::from_fn(|| self.every_broker.poll_need()));
+        self.groups.advance(now);
+        self.needs.extend(std::iter::from_fn(|| self.groups.poll_need()));
         self.offsets.advance(now, metadata);
         while let Some((number, leader, request)) = self.offsets.poll_request() {
             let owner = RequestOwner::Admin(AdminRequest::Offsets(number));
@@ -438,6 +469,7 @@ impl Part for AdminCalls {
         }
         self.offsets.close();
         self.every_broker.close();
+        self.groups.close();
     }
 }
 
@@ -470,6 +502,7 @@ impl fmt::Debug for Call {
         f.write_str(match self {
             Self::Operation { operation, .. } => operation.api().name(),
             Self::EveryBroker { operation, .. } => operation.api().name(),
+            Self::Groups { operation, .. } => operation.apis()[0].name(),
             Self::ListOffsets(..) => "ListOffsets",
         })
     }

@@ -211,6 +211,13 @@ pub(crate) enum AdminRequest {
         /// The broker.
         node: NodeId,
     },
+    /// A call about many groups: one of its requests.
+    OfGroups {
+        /// The call.
+        call: u64,
+        /// The request.
+        request: u64,
+    },
     /// Offsets of partitions, from their leader (ListOffsets).
     Offsets(u64),
 }

@@ -1,6 +1,6 @@
 //! Groups are listed, described, changed and deleted by an administrator.
 
-use std::time::Duration;
+use std::{future::Future, time::Duration};
 
 use ottla::{
     Admin, AdminOptions, Consumer, ErrorCode, ErrorKind, GroupFilter, GroupOffset, GroupState, GroupType,
@@ -16,11 +16,13 @@ ottla_scenarios::run_on_all!(
     empty_group_is_deleted_with_its_offsets,
     static_member_is_removed,
     strange_groups_and_bad_arguments_are_refused,
+    many_groups_are_described_in_one_call,
 );
 
 ottla_scenarios::run_on_embedded!(
     calls_wait_until_the_coordinator_has_loaded,
     groups_of_the_other_brokers_are_listed_when_one_fails,
+    thousand_groups_take_one_request_per_coordinator_and_api,
 );
 
 fn admin(backend: &Backend) -> Admin {
@@ -205,4 +207,65 @@ fn groups_of_the_other_brokers_are_listed_when_one_fails(backend: &Backend) {
     assert_eq!(listed.failed.len(), 1);
     assert_eq!(code::<()>(&Err(listed.failed[0].1.clone())), Some(ErrorCode::CLUSTER_AUTHORIZATION_FAILED));
     assert!((1..20).contains(&listed.groups.len()), "{} groups", listed.groups.len());
+}
+
+/// Creates groups without members, each with a committed offset.
+fn create_groups(admin: &Admin, topic: &str, count: usize) -> Vec<String> {
+    let prefix = unused_topic_name();
+    let names: Vec<String> = (0..count).map(|number| format!("{prefix}-{number:04}")).collect();
+    let offsets = [GroupOffset::new(topic, 0, 1)];
+    let calls: Vec<_> =
+        names.iter().map(|name| admin.alter_group_offsets_async(name, &offsets, TIMEOUT)).collect();
+    for call in calls {
+        let mut result = None;
+        let mut call = Box::pin(call);
+        let polled = || {
+            let context = &mut std::task::Context::from_waker(std::task::Waker::noop());
+            if let std::task::Poll::Ready(done) = call.as_mut().poll(context) {
+                result = Some(done);
+            }
+            result.is_some()
+        };
+        assert!(eventually(polled));
+        assert!(
+            result.expect("it is done").expect("the call succeeds").iter().all(|(_, result)| result.is_ok())
+        );
+    }
+    names
+}
+
+fn many_groups_are_described_in_one_call(backend: &Backend) {
+    let admin = admin(backend);
+    let mut names = create_groups(&admin, &backend.topic(1), 20);
+    names.insert(7, unused_topic_name());
+    let named: Vec<&str> = names.iter().map(String::as_str).collect();
+    let described = admin.describe_groups(&named, TIMEOUT).expect("the call succeeds");
+    assert_eq!(described.iter().map(|(name, _)| name).collect::<Vec<_>>(), names.iter().collect::<Vec<_>>());
+    for (number, (name, result)) in described.iter().enumerate() {
+        if number == 7 {
+            assert_eq!(code(result), Some(ErrorCode::GROUP_ID_NOT_FOUND), "{result:?}");
+            continue;
+        }
+        let group = result.as_ref().unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!((&group.group_id, group.state, group.members.len()), (name, GroupState::Empty, 0));
+        assert!(group.coordinator.as_ref().is_some_and(|broker| broker.port > 0), "{group:?}");
+    }
+}
+
+fn thousand_groups_take_one_request_per_coordinator_and_api(backend: &Backend) {
+    const GROUPS: usize = 1000;
+    let admin = admin(backend);
+    let names = create_groups(&admin, &backend.topic(1), GROUPS);
+    let named: Vec<&str> = names.iter().map(String::as_str).collect();
+    backend.control(|control| control.record_requests());
+    let began = std::time::Instant::now();
+    let described = admin.describe_groups(&named, TIMEOUT).expect("the call succeeds");
+    let elapsed = began.elapsed();
+    let requests = backend.control(|control| control.take_requests());
+    assert!(described.len() == GROUPS && described.iter().all(|(_, result)| result.is_ok()));
+    let count = |api| requests.iter().filter(|request| request.api == api).count();
+    assert_eq!(count(ApiKey::FindCoordinator), 1);
+    assert_eq!((count(ApiKey::ConsumerGroupDescribe), count(ApiKey::DescribeGroups)), (3, 3));
+    assert!(elapsed < Duration::from_secs(1), "1,000 groups took {elapsed:?}");
+    println!("1,000 groups described in {elapsed:?}");
 }

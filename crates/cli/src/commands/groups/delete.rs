@@ -37,7 +37,7 @@ pub struct DeleteOffsetsOptions {
     pub client: ClientOptions,
 
     /// ID of the group
-    #[arg(value_name = "GROUP")]
+    #[arg(value_name = "GROUP", add = crate::completion::groups())]
     group: String,
 
     /// Delete the offsets of this topic; can be repeated

@@ -64,7 +64,7 @@ enum Action {
 #[derive(Args, Debug)]
 struct Selection {
     /// IDs of the groups
-    #[arg(value_name = "GROUP", required_unless_present = "all")]
+    #[arg(value_name = "GROUP", required_unless_present = "all", add = crate::completion::groups())]
     groups: Vec<String>,
 
     /// All consumer groups

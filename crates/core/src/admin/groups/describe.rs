@@ -126,7 +126,7 @@ enum Protocol {
 }
 
 /// The first version of DescribeGroups that reports the permitted operations.
-const FIRST_WITH_OPERATIONS: i16 = 3;
+pub(super) const FIRST_WITH_OPERATIONS: i16 = 3;
 
 struct DescribeGroup {
     group_id: Arc<str>,
@@ -270,7 +270,7 @@ fn refused(code: ErrorCode, message: Option<&str>) -> Result<Verdict, Error> {
     if is_temporary(code) { Ok(Verdict::Again(error)) } else { Err(error) }
 }
 
-fn of_consumer_protocol(group: consumer::Group) -> GroupDescription {
+pub(super) fn of_consumer_protocol(group: consumer::Group) -> GroupDescription {
     GroupDescription {
         group_id: group.group_id,
         group_type: GroupType::Consumer,
@@ -320,7 +320,7 @@ fn flattened(topics: impl Iterator<Item = (String, Vec<i32>)>) -> Vec<TopicParti
     all
 }
 
-fn of_classic_protocol(group: classic::Group) -> GroupDescription {
+pub(super) fn of_classic_protocol(group: classic::Group) -> GroupDescription {
     let is_of_consumers = group.protocol_type == "consumer";
     let member = |member| classic_member(member, is_of_consumers);
     GroupDescription {

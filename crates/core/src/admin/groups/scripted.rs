@@ -93,8 +93,22 @@ impl Script {
         (Self { calls, now: START }, waiting)
     }
 
+    /// Returns the lookup of coordinators and the other request that are due, encoded in these versions.
+    pub(in crate::admin) fn due(&mut self, lookup: i16, version: i16) -> (Sent, Sent) {
+        let in_version = |api| if api == ApiKey::FindCoordinator { lookup } else { version };
+        let mut sent = self.sent_in(in_version);
+        assert_eq!(sent.len(), 2, "two requests are due");
+        sent.sort_by_key(|sent| sent.api != ApiKey::FindCoordinator);
+        let other = sent.remove(1);
+        (sent.remove(0), other)
+    }
+
     /// Returns the requests that are due after the time step, encoded in `version`.
     pub(in crate::admin) fn sent(&mut self, version: i16) -> Vec<Sent> {
+        self.sent_in(|_| version)
+    }
+
+    fn sent_in(&mut self, version: impl Fn(ApiKey) -> i16) -> Vec<Sent> {
         self.now += STEP;
         self.calls.handle_timeout(self.now, None);
         self.calls.advance(self.now, &metadata());
@@ -102,7 +116,7 @@ impl Script {
         while let Some(need) = self.calls.poll_need() {
             let Need::Request { route, request, owner: RequestOwner::Admin(owner) } = need else { continue };
             let mut body = Vec::new();
-            (request.encode)(version, &mut body).expect("it can be encoded");
+            (request.encode)(version(request.api), &mut body).expect("it can be encoded");
             sent.push(Sent { owner, route, api: request.api, versions: request.versions, body });
         }
         sent

@@ -5,6 +5,7 @@
 //! | [`list`] | the transactional IDs of the cluster | every broker |
 //! | [`describe`] | state, producer and partitions of a transactional ID | its coordinator |
 //! | [`producers`] | the producers that write to a partition | the partition's leader |
+//! | [`fence`] | raises the epoch of a transactional ID, which ends its producer | its coordinator |
 //! | [`abort`] | writes the abort marker of a transaction that its coordinator has forgotten | the partition's leader |
 //!
 //! A transaction hangs if a partition's leader has records of it and its coordinator will never end it. Consumers with
@@ -12,6 +13,7 @@
 
 pub mod abort;
 pub mod describe;
+pub mod fence;
 pub mod list;
 pub mod producers;
 #[cfg(test)]
