@@ -381,8 +381,9 @@ impl AcquiredRecords {
     pub(super) fn next_check(&self, now: Instant, all: bool) -> Instant {
         let mut next = match self.warned.load(Ordering::Acquire) {
             _ if all || !self.has_open() => now + self.lock,
-            warned if warned == Warned::No as u8 => self.check_at().max(now),
-            warned if warned == Warned::Expiring as u8 => self.lock_until.max(now),
+            // Events are only for records that the application has: those of queued records are overdue.
+            warned if warned == Warned::No as u8 && self.check_at() > now => self.check_at(),
+            warned if warned != Warned::Expired as u8 && self.lock_until > now => self.lock_until,
             _ => now + self.lock,
         };
         let special = self.special.lock();

@@ -69,9 +69,13 @@ fn queued_records_are_not_renewed() {
     script.poll();
     let _ = script.fetch();
     script.respond_with(vec![acquired(0, batch(0, 2), &[(0, 1, 1)])]);
-    script.now += seconds(25);
-    script.assert_idle();
-    script.now += seconds(10);
+    // Each check is later than the one before.
+    for wait in [25, 10] {
+        script.now += seconds(wait);
+        script.assert_idle();
+        let next = script.fetcher.poll_timeout(&script.connection);
+        assert!(next.is_none_or(|next| next > script.now), "{next:?}");
+    }
     assert!(script.take().is_empty(), "their lock has ended");
 }
 
