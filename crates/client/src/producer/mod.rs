@@ -286,7 +286,7 @@ impl Producer {
     }
 
     /// Returns the ID under which brokers receive the metrics of this client (KIP-714). Blocks until a broker has assigned
-    /// it, which needs a broker that takes client metrics. Error: [`ErrorKind::TimedOut`] if there is none, and
+    /// it. Error: [`ErrorKind::TimedOut`] if no connected broker takes client metrics, and
     /// [`ErrorKind::NotConfigured`] with `enable.metrics.push=false`.
     pub fn client_instance_id(&self, timeout: Duration) -> Result<Uuid> {
         self.inner.client.client_instance_id(timeout)

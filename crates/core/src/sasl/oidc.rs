@@ -372,7 +372,7 @@ impl Endpoint {
         Ok(Self { url: url.to_owned(), shown: url[..end].to_owned(), host: host.to_owned(), is_https })
     }
 
-    /// Returns the URL with this query, or its own if there is none.
+    /// Returns the URL with this query, or with its own one if the query is missing.
     pub fn url(&self, query: Option<&str>) -> String {
         match query {
             Some(query) => format!("{}?{query}", self.shown),
