@@ -35,7 +35,7 @@ pub struct OauthToken {
 /// A function that gets a token of an identity provider. Error: the reason for its absence; after ten seconds it is
 /// called again.
 ///
-/// The client calls it on a thread of its own, at the start and when 80 % of a token's life are over. It may block.
+/// The client calls it on a thread of its own, at the start and when 80 % of a token's lifetime have passed. It may block.
 pub type TokenProvider = dyn Fn() -> Result<OauthToken, String> + Send + Sync;
 
 /// The SASL of a client.

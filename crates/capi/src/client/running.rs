@@ -349,7 +349,7 @@ impl Client {
         self.wait_while(future, until, !wants(self.conf.events, event_type::DR))
     }
 
-    /// Waits for a future, and serves the main queue by callbacks meanwhile. Returns `None` when the time is over.
+    /// Waits for a future, and serves the main queue by callbacks meanwhile. Returns `None` after the timeout.
     pub(crate) fn wait_with_callbacks<T>(
         &self,
         future: impl Future<Output = T>,
@@ -358,7 +358,7 @@ impl Client {
         self.wait_while(future, until, true)
     }
 
-    /// Waits for a future, and calls no callback meanwhile. Returns `None` when the time is over.
+    /// Waits for a future, and calls no callback meanwhile. Returns `None` after the timeout.
     pub(crate) fn wait_quietly<T>(
         &self,
         future: impl Future<Output = T>,

@@ -46,11 +46,11 @@ impl Entered<'_> {
         let _ = self.share.client.wait_with_callbacks(waiting, until);
         let outcome = ticket.outcome();
         let list = List::with_capacity(outcome.len());
-        // SAFETY: NULL for want of memory, or a list that has no other owner yet.
+        // SAFETY: NULL if memory ran out, or a list that has no other owner yet.
         if let Some(list) = unsafe { list.as_mut() } {
             for (partition, result) in &outcome {
                 let element = list.add(partition.topic.as_bytes(), partition.partition);
-                // SAFETY: NULL for want of memory, or the list's element.
+                // SAFETY: NULL if memory ran out, or the list's element.
                 if let Some(element) = unsafe { element.as_mut() } {
                     element.err = result.as_ref().map_or(code::REQUEST_TIMED_OUT, outcome_code);
                 }

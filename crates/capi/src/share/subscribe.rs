@@ -80,7 +80,7 @@ export!(
         let Some(topics) = topics.get() else { return code::_INVALID_ARG };
         let subscription = entered.share.subscription.lock().clone();
         *topics = List::with_capacity(subscription.len());
-        // SAFETY: NULL for want of memory, or a list that has no other owner yet.
+        // SAFETY: NULL if memory ran out, or a list that has no other owner yet.
         if let Some(list) = unsafe { topics.as_mut() } {
             for (name, partition) in subscription {
                 list.add(name.as_bytes(), partition);

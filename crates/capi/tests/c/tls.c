@@ -107,7 +107,7 @@ static rd_kafka_conf_t *with_buffers(const char *brokers, rd_kafka_cert_enc_t en
 static void produces(rd_kafka_conf_t *conf) {
         rd_kafka_t *rk = start(RD_KAFKA_PRODUCER, conf);
         CHECK(!rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("tls"), RD_KAFKA_V_VALUE("x", 1), RD_KAFKA_V_END));
-        CHECK(rd_kafka_flush(rk, PATIENCE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         rd_kafka_destroy(rk);
 }
 

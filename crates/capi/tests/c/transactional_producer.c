@@ -179,7 +179,7 @@ static void *call_anything(void *opaque) {
                 }
                 crowd->bad += error && !is_documented(rd_kafka_error_code(error));
                 code_of(error);
-                CHECK(millis() - began < WITHIN(5000));
+                CHECK(millis() - began < SCALED_MS(5000));
         }
         rd_kafka_topic_partition_list_destroy(list);
         rd_kafka_consumer_group_metadata_destroy(group);
@@ -207,14 +207,14 @@ static void threads_may_call_anything(void) {
         }
         /* What is unfinished ends: whichever call fits. */
         for (tries = 0; tries < 20 && code != RD_KAFKA_RESP_ERR_NO_ERROR; tries++) {
-                code_of(rd_kafka_commit_transaction(rk, PATIENCE));
-                code_of(rd_kafka_abort_transaction(rk, PATIENCE));
+                code_of(rd_kafka_commit_transaction(rk, TIMEOUT_MS));
+                code_of(rd_kafka_abort_transaction(rk, TIMEOUT_MS));
                 code = code_of(rd_kafka_begin_transaction(rk));
         }
         CHECK(code == 0);
-        CHECK(code_of(rd_kafka_abort_transaction(rk, PATIENCE)) == 0);
+        CHECK(code_of(rd_kafka_abort_transaction(rk, TIMEOUT_MS)) == 0);
         begin_with_message(rk);
-        CHECK(code_of(rd_kafka_commit_transaction(rk, PATIENCE)) == 0);
+        CHECK(code_of(rd_kafka_commit_transaction(rk, TIMEOUT_MS)) == 0);
         CHECK(reports == sent + 1);
         rd_kafka_destroy(rk);
 }

@@ -1,4 +1,4 @@
-//! What a port speaks, if it does not speak what the client speaks.
+//! The protocol that a port speaks, if it is not the protocol of the client.
 
 use std::net::SocketAddr;
 

@@ -174,7 +174,7 @@ impl Consumer {
     }
 }
 
-/// Blocks until a call that has a timeout of its own is over.
+/// Blocks until a call that has its own timeout has ended.
 pub(super) fn blocking<T>(
     call: &str,
     future: impl Future<Output = Result<T>>,

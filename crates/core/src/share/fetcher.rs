@@ -242,7 +242,7 @@ impl ShareFetcher {
             SlotState::RefusedUntil(until) => Some(until),
             SlotState::Fetched | SlotState::Unassigned => None,
         });
-        // Nothing is sent before the backoff is over.
+        // Nothing is sent before the back-off has passed.
         let upkeep = self.upkeep.next().map(|at| self.backoff_until.map_or(at, |until| until.max(at)));
         earliest(earliest(self.backoff_until, refused.min()), upkeep)
     }

@@ -105,7 +105,7 @@ struct Session {
 pub enum ShareEvent {
     /// An error. The consumer goes on.
     Error(Error),
-    /// The locks on records that the application has are about to end: two thirds of their time are over. Records that are
+    /// The locks on records that the application has are about to end: two thirds of their time have passed. Records that are
     /// acknowledged too late are delivered twice.
     LockExpiring(LockedRecords),
     /// The locks on records that the application has have ended: the records go to other members.

@@ -1,5 +1,5 @@
 //! The upkeep of acquisition locks: records that the application has are renewed if it asked for that, held records are
-//! released when their delay is over, and the application learns of locks that end.
+//! released when their delay has passed, and the application learns of locks that end.
 //!
 //! ```text
 //!   acquired          ⅔ of the lock          end of the lock

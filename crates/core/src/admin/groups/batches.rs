@@ -179,7 +179,7 @@ impl GroupBatches {
         }
     }
 
-    /// Repeats requests whose back-off is over, and ends the calls that are late.
+    /// Repeats requests whose back-off has passed, and ends the calls that are late.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         let mut late = Vec::new();
         for (number, call) in &mut self.calls {
