@@ -231,7 +231,7 @@ fn wrong_flags_exit_with_code_1_and_a_reason() {
         (&["-P", "-t", "x", "-A", "/tmp/x"], "% -A: requires -l"),
         (&["-P", "-t", "x", "-l", "-N"], "% -l: latency is measured with delivery reports"),
         (&["-C", "-t", "x", "-o", "middle"], "% -o middle: expected a number"),
-        (&["-C", "-t", "x", "-S", "group"], "% -S: share groups are unimplemented"),
+        (&["-C", "-t", "x", "-S", "group"], "% -S: it is a mode of its own"),
         (&["-P", "-t", "x", "more"], "% unexpected argument: more"),
     ] {
         let said = performance(arguments);
