@@ -289,12 +289,13 @@ fn age_of_metadata_limits_refresh_interval() {
 
 #[test]
 fn properties_without_effect_cause_warnings() {
-    let settings = producer(&[("fetch.min.bytes", "2"), ("socket.max.fails", "2"), ("key.serializer", "x")]);
+    let settings = producer(&[("fetch.min.bytes", "2"), ("metadata.max.idle.ms", "6000"), ("key.serializer", "x")]);
     assert_eq!(
         settings.warnings,
         [
             "`fetch.min.bytes` belongs to a consumer and has no effect on a producer",
-            "`socket.max.fails` has no effect: the first request that times out closes its connection",
+            "`metadata.max.idle.ms` has no effect: a producer keeps the metadata of its topics until it is closed, because \
+             its batches, sequence numbers and statistics belong to them",
         ]
     );
     let settings = consumer(&[("acks", "1"), ("group.id", "g")]);
