@@ -289,7 +289,8 @@ fn age_of_metadata_limits_refresh_interval() {
 
 #[test]
 fn properties_without_effect_cause_warnings() {
-    let settings = producer(&[("fetch.min.bytes", "2"), ("metadata.max.idle.ms", "6000"), ("key.serializer", "x")]);
+    let settings =
+        producer(&[("fetch.min.bytes", "2"), ("metadata.max.idle.ms", "6000"), ("key.serializer", "x")]);
     assert_eq!(
         settings.warnings,
         [
