@@ -84,6 +84,9 @@ int main(int argc, char **argv) {
         CHECK(rd_kafka_purge(rk, 64) == RD_KAFKA_RESP_ERR__INVALID_ARG);
         CHECK(rd_kafka_assign(rk, NULL) != RD_KAFKA_RESP_ERR_NO_ERROR);
         CHECK(rd_kafka_unsubscribe(rk) == RD_KAFKA_RESP_ERR__UNKNOWN_GROUP);
+        error = rd_kafka_share_poll(NULL, 0, NULL);
+        CHECK(rd_kafka_error_code(error) == RD_KAFKA_RESP_ERR__STATE);
+        rd_kafka_error_destroy(error);
         error = rd_kafka_error_new(RD_KAFKA_RESP_ERR__STATE, "%s %d", "seven is", 7);
         CHECK(!strcmp(rd_kafka_error_string(error), "seven is 7"));
         CHECK(!strcmp(rd_kafka_error_name(error), "_STATE"));

@@ -12,10 +12,10 @@
 //!
 //! | form | operations |
 //! |---|---|
-//! | [`one_result`]: one request, one result | describe ACLs, users, quotas, quorum, features; unregister a broker; tokens |
+//! | `one_result`: one request, one result | describe ACLs, users, quotas, quorum, features; unregister a broker; tokens |
 //! | [`item_results`]: a result for each item; some are requested again | ACLs, users, quotas, elections, reassignments |
-//! | [`every_broker`]: one request per broker | groups, transactions, log directories |
-//! | [`Operation`]: everything else | topics, configurations, records, groups |
+//! | `every_broker`: one request per broker | groups, transactions, log directories |
+//! | `Operation`: everything else | topics, configurations, records, groups |
 
 pub mod acls;
 pub mod config_resources;

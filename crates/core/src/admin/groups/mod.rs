@@ -5,7 +5,7 @@
 //! | [`list`] | the groups of the cluster | every broker |
 //! | [`describe`] | state, assignor, members and assignments | each group's coordinator |
 //! | [`delete`] | groups, and members of a group | each group's coordinator |
-//! | [`describe_many`] | the same for many groups | one request per coordinator ([`batches`]) |
+//! | [`describe_many`] | the same for many groups | one request per coordinator (`batches`) |
 //! | [`offsets`] | list, alter and delete the committed offsets of a group | the group's coordinator |
 //! | [`share_groups`] | describe share groups, and list, alter and delete their start offsets | the group's coordinator |
 //!
