@@ -56,39 +56,53 @@ pub struct DeleteOffsetsOptions {
 /// Runs `delete`.
 pub fn run(options: &DeleteOptions, admin: &Admin) -> Outcome {
     let groups = options.selection.resolve(admin)?;
-    let mut table = Table::new(&[("GROUP", "group", 15), ("STATUS", "status", 0)]);
-    let mut failures = Vec::new();
     if options.dry_run {
-        let (found, errors) = described(admin, &groups)?;
-        failures = errors;
-        for group in found {
-            let status = match group.members.len() {
-                0 => "would be deleted".to_owned(),
-                members => format!("has {members} members and can't be deleted"),
-            };
-            table.add([group.group_id.into(), status.into()]);
-        }
-        table.print(options.json)?;
+        let (found, failures) = described(admin, &groups)?;
+        print_dry_run(found.into_iter().map(|group| (group.group_id, group.members.len())), options.json)?;
         return finish(failures);
     }
-    if groups.is_empty() {
-        return table.print(options.json);
-    }
     let names: Vec<&str> = groups.iter().map(String::as_str).collect();
-    for (group, result) in admin.delete_groups(&names, TIMEOUT)? {
+    finish(delete_and_print(admin, &names, "group", options.json)?)
+}
+
+fn results() -> Table {
+    Table::new(&[("GROUP", "group", 15), ("STATUS", "status", 0)])
+}
+
+/// Prints which of these groups, with their numbers of members, would be deleted.
+pub fn print_dry_run(groups: impl Iterator<Item = (String, usize)>, json: bool) -> Outcome {
+    let mut table = results();
+    for (group, members) in groups {
+        let status = match members {
+            0 => "would be deleted".to_owned(),
+            members => format!("has {members} members and can't be deleted"),
+        };
+        table.add([group.into(), status.into()]);
+    }
+    table.print(json)
+}
+
+/// Deletes groups, if there are any, and prints those that are deleted. Returns the errors of the others.
+pub fn delete_and_print(admin: &Admin, names: &[&str], what: &str, json: bool) -> Outcome<Vec<String>> {
+    let (mut table, mut failures) = (results(), Vec::new());
+    if names.is_empty() {
+        table.print(json)?;
+        return Ok(failures);
+    }
+    for (group, result) in admin.delete_groups(names, TIMEOUT)? {
         match result {
-            Ok(()) if options.json => table.add([group.into(), Value::from("deleted")]),
-            Ok(()) => writeln!(io::stdout(), "deleted group {group}")?,
+            Ok(()) if json => table.add([group.into(), Value::from("deleted")]),
+            Ok(()) => writeln!(io::stdout(), "deleted {what} {group}")?,
             Err(error) => {
                 table.add([group.as_str().into(), error.to_string().into()]);
                 failures.push(format!("group \"{group}\": {error}"));
             }
         }
     }
-    if options.json {
+    if json {
         table.print(true)?;
     }
-    finish(failures)
+    Ok(failures)
 }
 
 /// Runs `delete-offsets`.

@@ -1,7 +1,7 @@
 //! `ottla groups describe` and `ottla groups members`.
 
 use clap::Args;
-use ottla::{Admin, GroupDescription, TopicPartition};
+use ottla::{Admin, BrokerDescription, GroupDescription, TopicPartition};
 use serde_json::Value;
 
 use super::{TableOptions, finish};
@@ -22,18 +22,31 @@ pub struct MembersOptions {
 
 /// Describes groups, and returns the errors of those that can't be described.
 pub fn described(admin: &Admin, groups: &[String]) -> Outcome<(Vec<GroupDescription>, Vec<String>)> {
+    describe_with(groups, |names| admin.describe_groups(names, TIMEOUT))
+}
+
+/// Describes groups with `call`, unless there are none. Returns the descriptions, and the errors of the other groups.
+pub fn describe_with<D, C: IntoIterator<Item = (String, ottla::Result<D>)>>(
+    groups: &[String],
+    call: impl FnOnce(&[&str]) -> ottla::Result<C>,
+) -> Outcome<(Vec<D>, Vec<String>)> {
     let (mut found, mut failures) = (Vec::new(), Vec::new());
     if groups.is_empty() {
         return Ok((found, failures));
     }
     let names: Vec<&str> = groups.iter().map(String::as_str).collect();
-    for (group, result) in admin.describe_groups(&names, TIMEOUT)? {
+    for (group, result) in call(&names)? {
         match result {
             Ok(description) => found.push(description),
             Err(error) => failures.push(format!("group \"{group}\": {error}")),
         }
     }
     Ok((found, failures))
+}
+
+/// Returns the address and ID of a coordinator, as Kafka's tools print them.
+pub fn coordinator_text(coordinator: Option<&BrokerDescription>) -> Option<String> {
+    coordinator.map(|node| format!("{}:{} ({})", node.host, node.port, node.id))
 }
 
 /// Runs `describe`.
@@ -47,8 +60,7 @@ pub fn run(options: &TableOptions, admin: &Admin) -> Outcome {
         ("#MEMBERS", "members", 0),
     ]);
     for group in groups {
-        let coordinator = group.coordinator.as_ref();
-        let coordinator = coordinator.map(|node| format!("{}:{} ({})", node.host, node.port, node.id));
+        let coordinator = coordinator_text(group.coordinator.as_ref());
         table.add([
             group.group_id.into(),
             coordinator.into(),

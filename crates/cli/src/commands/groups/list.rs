@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use clap::Args;
 use ottla::{Admin, GroupFilter, GroupState, GroupType};
 
-use super::finish;
+use super::{finish, listing_failures};
 use crate::client_options::ClientOptions;
 use crate::commands::table::Table;
 use crate::commands::topics::TIMEOUT;
@@ -82,8 +82,5 @@ pub fn run(options: &ListOptions, admin: &Admin) -> Outcome {
             writeln!(out, "{}", group.group_id)?;
         }
     }
-    let failures = listings.failed.iter();
-    finish(
-        failures.map(|(broker, error)| format!("broker {broker} did not list its groups: {error}")).collect(),
-    )
+    finish(listing_failures(&listings))
 }

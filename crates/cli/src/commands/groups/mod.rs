@@ -15,16 +15,21 @@ mod list;
 mod reset;
 mod target;
 
-use std::io;
+use std::{collections::BTreeSet, io};
 
 use clap::{Args, Subcommand};
-use ottla::{Admin, GroupFilter};
+use ottla::{Admin, GroupFilter, GroupListing, GroupListings};
 
 use self::{
     delete::{DeleteOffsetsOptions, DeleteOptions},
     reset::ResetOptions,
 };
-pub(super) use self::{describe::assignment, reset::parse_scope, target::parse_datetime};
+pub(super) use self::{
+    delete::{delete_and_print, print_dry_run},
+    describe::{assignment, coordinator_text, describe_with},
+    reset::scoped_partitions,
+    target::parse_datetime,
+};
 use crate::client_options::ClientOptions;
 use crate::commands::topics::TIMEOUT;
 use crate::events::EventWatch;
@@ -89,19 +94,34 @@ pub struct TableOptions {
 impl Selection {
     /// Returns the IDs of the groups, each once.
     fn resolve(&self, admin: &Admin) -> Outcome<Vec<String>> {
-        if !self.all {
-            let mut groups = self.groups.clone();
-            groups.sort();
-            groups.dedup();
-            return Ok(groups);
-        }
-        let listings = admin.list_groups(&GroupFilter::default(), TIMEOUT)?;
-        if let Some((broker, error)) = listings.failed.first() {
-            return Err(Failure::Failed(format!("broker {broker} did not list its groups: {error}")));
-        }
-        let groups = listings.groups.into_iter().filter(|group| group.is_of_consumers());
-        Ok(groups.map(|group| group.group_id).collect())
+        let named = (!self.all).then_some(&*self.groups);
+        let list = || Ok(admin.list_groups(&GroupFilter::default(), TIMEOUT)?);
+        resolve(named, list, GroupListing::is_of_consumers)
     }
+}
+
+/// Returns the named groups, each once, or without names those of a list that `is_meant`. Error: a broker did not list its
+/// groups.
+pub(super) fn resolve(
+    named: Option<&[String]>,
+    list: impl FnOnce() -> Outcome<GroupListings>,
+    is_meant: impl Fn(&GroupListing) -> bool,
+) -> Outcome<Vec<String>> {
+    if let Some(named) = named {
+        return Ok(named.iter().cloned().collect::<BTreeSet<_>>().into_iter().collect());
+    }
+    let listings = list()?;
+    if let Some(failure) = listing_failures(&listings).into_iter().next() {
+        return Err(Failure::Failed(failure));
+    }
+    let groups = listings.groups.into_iter().filter(is_meant);
+    Ok(groups.map(|group| group.group_id).collect())
+}
+
+/// Returns an error text for each broker that did not list its groups.
+pub(super) fn listing_failures(listings: &GroupListings) -> Vec<String> {
+    let failures = listings.failed.iter();
+    failures.map(|(broker, error)| format!("broker {broker} did not list its groups: {error}")).collect()
 }
 
 impl Action {

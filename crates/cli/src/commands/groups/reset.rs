@@ -138,19 +138,24 @@ impl ResetOptions {
         if self.all_topics {
             return Ok(committed.keys().cloned().collect());
         }
-        let mut partitions = BTreeSet::new();
-        for scope in &self.topic {
-            let (topic, numbers) = parse_scope(scope)?;
-            let count = partition_count(admin, topic)?;
-            if let Some(missing) = numbers.iter().flatten().find(|number| **number >= count) {
-                let text = format!("--topic {scope}: topic \"{topic}\" has no partition {missing}");
-                return Err(Failure::Failed(text));
-            }
-            let numbers = numbers.unwrap_or_else(|| (0..count).collect());
-            partitions.extend(numbers.into_iter().map(|number| TopicPartition::new(topic, number)));
-        }
-        Ok(partitions)
+        scoped_partitions(admin, &self.topic)
     }
+}
+
+/// Returns the partitions of topics that are named with or without partitions. Error: a topic or partition does not exist.
+pub fn scoped_partitions(admin: &Admin, scopes: &[String]) -> Outcome<BTreeSet<TopicPartition>> {
+    let mut partitions = BTreeSet::new();
+    for scope in scopes {
+        let (topic, numbers) = parse_scope(scope)?;
+        let count = partition_count(admin, topic)?;
+        if let Some(missing) = numbers.iter().flatten().find(|number| **number >= count) {
+            let text = format!("--topic {scope}: topic \"{topic}\" has no partition {missing}");
+            return Err(Failure::Failed(text));
+        }
+        let numbers = numbers.unwrap_or_else(|| (0..count).collect());
+        partitions.extend(numbers.into_iter().map(|number| TopicPartition::new(topic, number)));
+    }
+    Ok(partitions)
 }
 
 /// Parses a topic with optional partitions.

@@ -13,12 +13,15 @@ use clap::{Args, Subcommand};
 use ottla::{Admin, GroupFilter, GroupType, ShareGroupDescription};
 use serde_json::Value;
 
-use super::groups::{assignment, finish};
+use super::groups::{
+    assignment, coordinator_text, delete_and_print, describe_with, finish, listing_failures, print_dry_run,
+    resolve,
+};
 use crate::client_options::ClientOptions;
 use crate::commands::table::Table;
 use crate::commands::topics::TIMEOUT;
 use crate::events::EventWatch;
-use crate::failure::{EXIT_CODES, Failure, Outcome};
+use crate::failure::{EXIT_CODES, Outcome};
 
 /// List, describe, reset and delete share groups
 #[derive(Args, Debug)]
@@ -107,7 +110,7 @@ struct DeleteOptions {
 #[derive(Args, Debug)]
 struct Selection {
     /// IDs of the groups
-    #[arg(value_name = "GROUP", required_unless_present = "all")]
+    #[arg(value_name = "GROUP", required_unless_present = "all", add = crate::completion::groups())]
     groups: Vec<String>,
 
     /// All share groups
@@ -118,17 +121,8 @@ struct Selection {
 impl Selection {
     /// Returns the IDs of the groups, each once.
     fn resolve(&self, admin: &Admin) -> Outcome<Vec<String>> {
-        if !self.all {
-            let mut groups = self.groups.clone();
-            groups.sort();
-            groups.dedup();
-            return Ok(groups);
-        }
-        let listings = share_groups(admin)?;
-        if let Some((broker, error)) = listings.failed.first() {
-            return Err(Failure::Failed(format!("broker {broker} did not list its groups: {error}")));
-        }
-        Ok(listings.groups.into_iter().map(|group| group.group_id).collect())
+        let named = (!self.all).then_some(&*self.groups);
+        resolve(named, || share_groups(admin), |_| true)
     }
 }
 
@@ -139,18 +133,7 @@ fn share_groups(admin: &Admin) -> Outcome<ottla::GroupListings> {
 
 /// Describes groups, and returns the errors of those that can't be described.
 fn described(admin: &Admin, groups: &[String]) -> Outcome<(Vec<ShareGroupDescription>, Vec<String>)> {
-    let (mut found, mut failures) = (Vec::new(), Vec::new());
-    if groups.is_empty() {
-        return Ok((found, failures));
-    }
-    let names: Vec<&str> = groups.iter().map(String::as_str).collect();
-    for (group, result) in admin.describe_share_groups(&names, TIMEOUT)? {
-        match result {
-            Ok(description) => found.push(description),
-            Err(error) => failures.push(format!("group \"{group}\": {error}")),
-        }
-    }
-    Ok((found, failures))
+    describe_with(groups, |names| admin.describe_share_groups(names, TIMEOUT))
 }
 
 impl Action {
@@ -203,9 +186,7 @@ fn list(options: &ListOptions, admin: &Admin) -> Outcome {
             writeln!(out, "{}", group.group_id)?;
         }
     }
-    let failure =
-        |(broker, error): &(i32, ottla::Error)| format!("broker {broker} did not list its groups: {error}");
-    finish(listings.failed.iter().map(failure).collect())
+    finish(listing_failures(&listings))
 }
 
 fn describe(options: &DescribeOptions, admin: &Admin) -> Outcome {
@@ -217,8 +198,7 @@ fn describe(options: &DescribeOptions, admin: &Admin) -> Outcome {
         ("#MEMBERS", "members", 0),
     ]);
     for group in groups {
-        let coordinator = group.coordinator.as_ref();
-        let coordinator = coordinator.map(|node| format!("{}:{} ({})", node.host, node.port, node.id));
+        let coordinator = coordinator_text(group.coordinator.as_ref());
         table.add([
             group.group_id.into(),
             coordinator.into(),
@@ -296,36 +276,12 @@ fn offsets(options: &DescribeOptions, admin: &Admin) -> Outcome {
 fn delete(options: &DeleteOptions, admin: &Admin) -> Outcome {
     let groups = options.selection.resolve(admin)?;
     let (found, mut failures) = described(admin, &groups)?;
-    let mut table = Table::new(&[("GROUP", "group", 15), ("STATUS", "status", 0)]);
     if options.dry_run {
-        for group in found {
-            let status = match group.members.len() {
-                0 => "would be deleted".to_owned(),
-                members => format!("has {members} members and can't be deleted"),
-            };
-            table.add([group.group_id.into(), status.into()]);
-        }
-        table.print(options.json)?;
+        print_dry_run(found.into_iter().map(|group| (group.group_id, group.members.len())), options.json)?;
         return finish(failures);
     }
     // A group of another type is not deleted by this command.
     let names: Vec<&str> = found.iter().map(|group| group.group_id.as_str()).collect();
-    if names.is_empty() {
-        table.print(options.json)?;
-        return finish(failures);
-    }
-    for (group, result) in admin.delete_groups(&names, TIMEOUT)? {
-        match result {
-            Ok(()) if options.json => table.add([group.into(), Value::from("deleted")]),
-            Ok(()) => writeln!(io::stdout(), "deleted share group {group}")?,
-            Err(error) => {
-                table.add([group.as_str().into(), error.to_string().into()]);
-                failures.push(format!("group \"{group}\": {error}"));
-            }
-        }
-    }
-    if options.json {
-        table.print(true)?;
-    }
+    failures.extend(delete_and_print(admin, &names, "share group", options.json)?);
     finish(failures)
 }

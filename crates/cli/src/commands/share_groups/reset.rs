@@ -6,10 +6,10 @@ use clap::{ArgGroup, Args};
 use ottla::{Admin, OffsetSpec, TopicPartition};
 
 use crate::client_options::ClientOptions;
-use crate::commands::groups::{finish, parse_datetime, parse_scope};
+use crate::commands::groups::{finish, parse_datetime, scoped_partitions};
 use crate::commands::table::Table;
-use crate::commands::topics::{TIMEOUT, partition_count};
-use crate::failure::{Failure, Outcome};
+use crate::commands::topics::TIMEOUT;
+use crate::failure::Outcome;
 
 /// Print where a share group would start, and set it with --execute
 ///
@@ -25,7 +25,7 @@ pub struct ResetOptions {
     pub client: ClientOptions,
 
     /// ID of the group
-    #[arg(value_name = "GROUP")]
+    #[arg(value_name = "GROUP", add = crate::completion::groups())]
     group: String,
 
     /// Reset this topic, or with TOPIC:0,1 only these partitions; can be repeated
@@ -72,7 +72,7 @@ pub struct DeleteOffsetsOptions {
     pub client: ClientOptions,
 
     /// ID of the group
-    #[arg(value_name = "GROUP")]
+    #[arg(value_name = "GROUP", add = crate::completion::groups())]
     group: String,
 
     /// Delete the state of this topic; can be repeated
@@ -117,18 +117,7 @@ impl ResetOptions {
             let listed = admin.list_share_group_offsets(&self.group, None, TIMEOUT)?;
             return Ok(listed.into_iter().map(|(key, _)| key).collect());
         }
-        let mut partitions = BTreeSet::new();
-        for scope in &self.topic {
-            let (topic, numbers) = parse_scope(scope)?;
-            let count = partition_count(admin, topic)?;
-            if let Some(missing) = numbers.iter().flatten().find(|number| **number >= count) {
-                let text = format!("--topic {scope}: topic \"{topic}\" has no partition {missing}");
-                return Err(Failure::Failed(text));
-            }
-            let numbers = numbers.unwrap_or_else(|| (0..count).collect());
-            partitions.extend(numbers.into_iter().map(|number| TopicPartition::new(topic, number)));
-        }
-        Ok(partitions)
+        scoped_partitions(admin, &self.topic)
     }
 }
 
