@@ -184,6 +184,51 @@ fn offsets_and_groups_are_deleted_unless_it_is_a_dry_run() {
     assert_eq!(groups(&servers, &["list"]).out, "");
 }
 
+fn share_groups(servers: &str, arguments: &[&str]) -> Output {
+    ottla(&[&["share-groups", "-b", servers], arguments].concat())
+}
+
+#[test]
+fn share_group_is_consumed_described_reset_and_deleted() {
+    let (_cluster, servers) = started();
+    let consumed = || {
+        let member = ["consume", "-b", &servers, "--share-group", "jobs", "-t", "orders", "-o", "beginning"];
+        let consumed = ottla(&[&member[..], &["-q", "-c", "10"]].concat());
+        (consumed.code, consumed.out.lines().count())
+    };
+    let started_at = || {
+        let rows = json(&share_groups(&servers, &["describe", "--offsets", "jobs", "--json"]));
+        let rows = rows.as_array().unwrap().iter();
+        rows.map(|row| (row["start_offset"].as_i64().unwrap(), row["lag"].as_i64().unwrap()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(consumed(), (0, 10));
+    assert_eq!(started_at(), [(5, 0), (5, 0)]);
+    assert_eq!(share_groups(&servers, &["list"]).out, "jobs\n");
+    let described = json(&share_groups(&servers, &["describe", "jobs", "--json"]));
+    assert_eq!((&described[0]["state"], &described[0]["members"]), (&"Empty".into(), &0.into()));
+
+    let reset = ["reset-offsets", "jobs", "--topic", "orders:1", "--to-offset", "3"];
+    assert_eq!(share_groups(&servers, &reset).code, 0);
+    assert_eq!(started_at(), [(5, 0), (5, 0)], "it was only shown");
+    assert_eq!(share_groups(&servers, &[&reset[..], &["--execute"]].concat()).code, 0);
+    assert_eq!(started_at(), [(5, 0), (3, 2)]);
+    assert_eq!(
+        share_groups(&servers, &["reset-offsets", "jobs", "--topic", "orders:7", "--to-latest"]).code,
+        1
+    );
+
+    let deleted = share_groups(&servers, &["delete-offsets", "jobs", "--topic", "orders", "--dry-run"]);
+    assert!(deleted.out.contains("would be deleted"), "{}", deleted.out);
+    assert_eq!(share_groups(&servers, &["delete-offsets", "jobs", "--topic", "orders"]).code, 0);
+    assert_eq!(started_at(), []);
+    assert!(share_groups(&servers, &["delete", "--all", "--dry-run"]).out.contains("would be deleted"));
+    // A group of consumers is not deleted by this command.
+    let deleted = share_groups(&servers, &["delete", "jobs", "billing"]);
+    assert_eq!((deleted.code, deleted.out.as_str()), (1, "deleted share group jobs\n"), "{}", deleted.err);
+    assert_eq!(groups(&servers, &["list"]).out, "billing\n");
+}
+
 #[test]
 fn group_consumes_the_topics_that_match_a_pattern() {
     let (cluster, servers) = started();

@@ -13,6 +13,10 @@ use crate::{
         },
         elections::{ElectionType, elect_leaders},
         features::{FeatureUpdate, FeatureUpgrade, describe_features, update_features},
+        groups::share_groups::{
+            alter_share_group_offsets, delete_share_group_offsets, describe_share_group,
+            list_share_group_offsets,
+        },
         log_dirs::{alter_log_dirs, describe_all_log_dirs, describe_log_dirs},
         quorum::{Voter, VoterListener, add_voter, describe_quorum, remove_voter, unregister_broker},
         quotas::{QuotaFilter, QuotaMatch, alter_quotas, describe_quotas},
@@ -83,6 +87,17 @@ pub(super) fn cases(api: ApiKey) -> Vec<Case> {
         }
         ApiKey::RemoveRaftVoter => admin("", remove_voter(Some("c".into()), voter(), TIMEOUT, done())),
         ApiKey::ApiVersions => admin("features", describe_features(TIMEOUT, done())),
+        ApiKey::ShareGroupDescribe => admin("a group", describe_share_group("g", true, TIMEOUT, done())),
+        ApiKey::DescribeShareGroupOffsets => [None, Some(vec![key()])]
+            .into_iter()
+            .flat_map(|keys| admin("offsets", list_share_group_offsets("g", keys, TIMEOUT, done())))
+            .collect(),
+        ApiKey::AlterShareGroupOffsets => {
+            admin("an offset", alter_share_group_offsets("g", vec![(key(), 7)], TIMEOUT, done()))
+        }
+        ApiKey::DeleteShareGroupOffsets => {
+            admin("a topic", delete_share_group_offsets("g", vec!["t".into()], TIMEOUT, done()))
+        }
         _ => replica_cases(api),
     }
 }
