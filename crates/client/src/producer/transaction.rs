@@ -57,8 +57,10 @@ impl Producer {
         Ok(Transaction { producer: self, calls, is_over: false })
     }
 
-    /// Continues a commit or an abort that timed out. Does nothing otherwise. The outcome of a commit whose request was
-    /// sent is open until this succeeds.
+    /// Continues a commit or an abort that returned [`TransactionError::Retriable`]: it timed out, or another call was in
+    /// progress. Does nothing otherwise. The outcome of a commit whose request was sent is open until this succeeds.
+    ///
+    /// After a [`Producer::begin`] that timed out, this aborts the transaction that may have begun.
     ///
     /// Errors: as those of the call that timed out. After [`TransactionError::Abort`] the transaction was aborted.
     pub fn resume_transaction(&self, timeout: Duration) -> TransactionResult {
@@ -205,13 +207,13 @@ impl<'a> Transaction<'a> {
     /// processed again. [`TransactionError::Retriable`] if it is not done after `timeout`: its outcome is open, and
     /// [`Producer::resume_transaction`] continues.
     pub fn commit(mut self, timeout: Duration) -> TransactionResult {
-        self.is_over = true;
+        self.give_up(TransactionApi::Commit);
         self.producer.commit_or_abort(timeout)
     }
 
     /// Does what [`Transaction::commit`] does, without blocking. If the future is dropped, [`Producer::resume_transaction`] continues.
     pub async fn commit_async(mut self) -> TransactionResult {
-        self.is_over = true;
+        self.give_up(TransactionApi::Commit);
         let result = self.calls.commit().await;
         if matches!(result, Err(TransactionError::Abort(_))) {
             self.calls.abort().await?;
@@ -223,14 +225,20 @@ impl<'a> Transaction<'a> {
     ///
     /// Error: [`TransactionError::Retriable`] if it is not done after `timeout`; [`Producer::resume_transaction`] continues.
     pub fn abort(mut self, timeout: Duration) -> TransactionResult {
-        self.is_over = true;
+        self.give_up(TransactionApi::Abort);
         self.producer.run(TransactionApi::Abort, timeout)
     }
 
     /// Does what [`Transaction::abort`] does, without blocking. If the future is dropped, [`Producer::resume_transaction`] continues.
     pub async fn abort_async(mut self) -> TransactionResult {
-        self.is_over = true;
+        self.give_up(TransactionApi::Abort);
         self.calls.abort().await
+    }
+
+    /// The producer ends the transaction, even if that can't start now.
+    fn give_up(&mut self, end: TransactionApi) {
+        self.is_over = true;
+        self.calls.owe(end);
     }
 
     async fn send_for(
@@ -266,6 +274,7 @@ impl Drop for Transaction<'_> {
         let may_wait = !std::thread::panicking() && !is_io_thread() && inner.client.is_of_this_process();
         let timeout = if may_wait { inner.drop_timeout } else { Duration::ZERO };
         // Without time, the abort begins all the same: no more records are accepted.
+        self.calls.owe(TransactionApi::Abort);
         let _ = self.producer.run(TransactionApi::Abort, timeout);
     }
 }

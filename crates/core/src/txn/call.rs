@@ -54,10 +54,16 @@ impl TransactionCalls {
         self.producer.settings.transaction_timeout
     }
 
-    /// Returns the call that timed out and must be called again.
+    /// Returns the call that timed out and must be called again, or the end that is owed.
     pub fn unfinished(&self) -> Option<TransactionApi> {
         let current = self.shared.call.lock();
-        current.api.filter(|_| !current.is_running)
+        current.owed.or(current.api.filter(|_| !current.is_running))
+    }
+
+    /// The owner of the open transaction commits or aborts it, and does not call again if another call is in progress:
+    /// [`TransactionCalls::unfinished`] returns the end until it has started.
+    pub fn owe(&self, end: TransactionApi) {
+        self.shared.call.lock().owed = Some(end);
     }
 
     /// Makes the open transaction abortable, because the application found a reason.
@@ -77,7 +83,10 @@ impl TransactionCalls {
         }
         let mut current = self.shared.call.lock();
         let refuse = |kind, detail| Err(TransactionError::Retriable(Error::new(kind, detail)));
+        let is_owed = current.owed == Some(api);
         match current.api {
+            // The brokers have answered it, because a transaction is open.
+            Some(TransactionApi::Init) if is_owed && !current.is_running => {}
             Some(running) if running != api => {
                 let detail = if current.is_running {
                     format!("{} is in progress; call {} after it", running.name(), api.name())
@@ -93,7 +102,8 @@ impl TransactionCalls {
             Some(_) => {}
             None => self.shared.forget_refusals(),
         }
-        *current = CurrentCall { api: Some(api), is_running: true };
+        let owed = current.owed.filter(|_| !is_owed);
+        *current = CurrentCall { api: Some(api), is_running: true, owed };
         self.shared.set_wake(self.commands.wake_handle());
         // Before the state changes, so that all messages leave at once then. An abort purges them instead.
         let flushing = (api == TransactionApi::Commit).then(|| Flushing::start(&self.producer));
@@ -196,6 +206,9 @@ impl Call<'_> {
         self.is_over = true;
         let may_continue = matches!(&result, Err(error) if error.is_retriable()) && self.api.is_resumable();
         self.release(may_continue);
+        if self.api == TransactionApi::Begin && result.is_ok() {
+            self.calls.shared.call.lock().owed = None;
+        }
         if result.is_ok() {
             // The next call needs that, or the next statistics.
             self.calls.commands.push_quietly(Command::Transaction(TransactionCommand::Acknowledge));
@@ -224,6 +237,10 @@ impl Call<'_> {
 impl Drop for Call<'_> {
     fn drop(&mut self) {
         if !self.is_over {
+            if self.api == TransactionApi::Begin {
+                // It may still begin, and nobody would end it.
+                self.calls.owe(TransactionApi::Abort);
+            }
             self.release(self.api.is_resumable());
         }
     }
@@ -282,7 +299,7 @@ mod tests {
 
     #[test]
     fn one_call_runs_at_a_time_and_one_that_timed_out_must_be_continued() {
-        use TransactionApi::{Abort, Begin, Commit, SendOffsets};
+        use TransactionApi::{Abort, Commit, SendOffsets};
         let calls = calls();
         let commit = calls.start(Commit).expect("nothing else runs");
         assert_eq!(refusal(&calls, Commit), (ErrorKind::PreviousInProgress, true));
@@ -294,14 +311,33 @@ mod tests {
         let commit = calls.start(Commit).expect("it continues");
         assert_eq!(commit.end(Ok(())), Ok(()));
         assert!(matches!(command(&calls), TransactionCommand::Acknowledge));
-        for api in [Begin, SendOffsets] {
-            drop(calls.start(api).expect("nothing is left over"));
-            assert_eq!(calls.unfinished(), None, "{api:?} leaves nothing to continue");
-        }
+        drop(calls.start(SendOffsets).expect("nothing is left over"));
+        assert_eq!(calls.unfinished(), None, "its attempts continue, not the call");
         let failed = TransactionError::Abort(Error::new(ErrorKind::Inconsistent, ""));
         let commit = calls.start(Commit).expect("nothing is left over");
         assert_eq!(commit.end(Err(failed.clone())), Err(failed));
         assert!(calls.start(Abort).is_ok());
+    }
+
+    #[test]
+    fn end_that_could_not_start_is_owed_until_it_has_started() {
+        use TransactionApi::{Abort, Begin, Commit, Init};
+        let calls = calls();
+        drop(calls.start(Begin).expect("nothing else runs"));
+        assert_eq!(calls.unfinished(), Some(Abort), "the transaction may begin, and has no owner");
+        assert_eq!(calls.start(Begin).expect("nothing else runs").end(Ok(())), Ok(()));
+        assert_eq!(calls.unfinished(), None, "the transaction has an owner");
+
+        let init = calls.start(Init).expect("nothing else runs");
+        calls.owe(Commit);
+        assert_eq!(refusal(&calls, Commit), (ErrorKind::Conflict, true));
+        assert_eq!(calls.unfinished(), Some(Commit));
+        drop(init);
+        assert_eq!(refusal(&calls, Abort), (ErrorKind::Conflict, true));
+        let commit = calls.start(Commit).expect("an open transaction has been initialised");
+        assert_eq!(calls.unfinished(), None, "it runs");
+        drop(commit);
+        assert_eq!(calls.unfinished(), Some(Commit));
     }
 
     #[test]
