@@ -60,26 +60,30 @@ pushed measured 'org.apache.kafka.producer.connection.creation.total AGGREGATION
 pushed measured 'org.apache.kafka.producer.node.request.latency.avg GAUGE .* node_id=node-1'
 pushed measured 'org.apache.kafka.producer.produce.throttle.time.max GAUGE 0.0'
 pushed measured 'scope ottla'
-subscribe --name producers --metrics org.apache.kafka.producer.batch. --interval 200 --match client_id=measured
+subscribe --name producers --metrics org.apache.kafka.producer.batch.,org.apache.kafka.producer.record.send.total --interval 200 --match client_id=measured
 sleep 1
 before=$(grep -c 'METRICS measured push' "$work/kafka.log")
 pushed measured 'org.apache.kafka.producer.batch.size.avg GAUGE'
 for try in $(seq 100); do [ "$(grep -c 'METRICS measured push' "$work/kafka.log")" -gt $((before + 1)) ] && break; sleep 0.1; done
 since=$(awk -v skip="$before" '/METRICS measured push/ { n++ } n > skip && / org.apache/ { print $3 }' "$work/kafka.log" | sort -u | tr '\n' ' ')
-equal "metrics of the changed subscription" "org.apache.kafka.producer.batch.size.avg " "$since"
+equal "metrics of the changed subscription" \
+  "org.apache.kafka.producer.batch.size.avg org.apache.kafka.producer.record.send.total " "$since"
 touch "$work/changed"
 wait "$producer" || fail "$(cat "$work/produce")"
 pushed measured 'push .* terminating=true'
 
 subscribe --name consumers --metrics org.apache.kafka.consumer. --interval 200 --match client_id=reader
-"$OTTLA" consume -t metrics -b "$OTTLA_BOOTSTRAP" -G readers -o beginning -e -X client.id=reader \
-  > "$work/read" 2> "$work/errors" || fail "$(cat "$work/errors")"
-contains '^line$' < "$work/read" || fail "the consumer did not read"
+"$OTTLA" consume -t metrics -b "$OTTLA_BOOTSTRAP" -G readers -o beginning -X client.id=reader > "$work/read" 2> "$work/errors" &
+reader=$!
+started+=($reader)
 pushed reader 'org.apache.kafka.consumer.fetch.manager.fetch.latency.avg GAUGE'
 pushed reader 'org.apache.kafka.consumer.coordinator.assigned.partitions GAUGE 2'
 pushed reader 'org.apache.kafka.consumer.poll.idle.ratio.avg GAUGE'
 pushed reader 'label group_id=readers'
 pushed reader 'label group_member_id='
+kill -INT "$reader"
+wait "$reader" || equal "exit code after SIGINT" 130 $?
+contains '^line$' < "$work/read" || fail "the consumer did not read: $(cat "$work/errors")"
 pushed reader 'push .* terminating=true'
 
 ! contains 'METRICS other\|ERROR\|at a wrong time' < <(grep -e '^METRICS' "$work/kafka.log") ||

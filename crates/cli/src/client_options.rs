@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use ottla::Config;
 
+use crate::debug_lines;
 use crate::failure::{Failure, Outcome};
 
 /// The properties that bound how long a connection may take until the broker has responded.
@@ -63,6 +64,7 @@ impl ClientOptions {
             config.set("bootstrap.servers", servers)?;
         }
         require_servers(&config)?;
+        debug_lines::print_if_requested(&config);
         bound_connection_setup(&mut config, self.timeout())?;
         Ok(config)
     }

@@ -12,6 +12,7 @@ mod cli;
 mod client_options;
 mod commands;
 mod completion;
+mod debug_lines;
 mod doctor;
 mod events;
 mod failure;

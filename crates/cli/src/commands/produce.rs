@@ -20,6 +20,9 @@ use crate::perf::payload::unescape;
 use crate::sending::{flush_interruptibly, require_topic, send_interruptibly};
 use crate::signals::Interrupt;
 
+/// The time for the last push of metrics.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
 /// Produce messages: one per line of standard input, or one per file
 #[derive(Args, Debug)]
 #[command(after_help = format!("Examples:\n  \
@@ -153,7 +156,9 @@ pub fn run(options: &ProduceOptions, outer: &ClientOptions) -> Outcome {
         Some(transactions) => transactions.abort(),
         None => Ok(()),
     };
-    let flushed = flush_interruptibly(&producer, &interrupt);
+    // Nothing is left to deliver when it closes, which pushes the last metrics to a broker that subscribed to them.
+    let flushed =
+        flush_interruptibly(&producer, &interrupt).and_then(|()| Ok(producer.close(CLOSE_TIMEOUT)?));
     drop(watch);
     let delivered = deliveries.delivered.load(Ordering::Relaxed);
     if options.verbose || interrupt.is_requested() {
