@@ -238,7 +238,7 @@ impl<'a> Transaction<'a> {
     /// The producer ends the transaction, even if that can't start now.
     fn give_up(&mut self, end: TransactionApi) {
         self.is_over = true;
-        self.calls.owe(end);
+        self.calls.request_end(end);
     }
 
     async fn send_for(
@@ -274,7 +274,7 @@ impl Drop for Transaction<'_> {
         let may_wait = !std::thread::panicking() && !is_io_thread() && inner.client.is_of_this_process();
         let timeout = if may_wait { inner.drop_timeout } else { Duration::ZERO };
         // Without time, the abort begins all the same: no more records are accepted.
-        self.calls.owe(TransactionApi::Abort);
+        self.calls.request_end(TransactionApi::Abort);
         let _ = self.producer.run(TransactionApi::Abort, timeout);
     }
 }

@@ -54,16 +54,16 @@ impl TransactionCalls {
         self.producer.settings.transaction_timeout
     }
 
-    /// Returns the call that timed out and must be called again, or the end that is owed.
+    /// Returns the call that timed out and must be called again, or the requested end of a transaction that has not started.
     pub fn unfinished(&self) -> Option<TransactionApi> {
         let current = self.shared.call.lock();
-        current.owed.or(current.api.filter(|_| !current.is_running))
+        current.requested_end.or(current.api.filter(|_| !current.is_running))
     }
 
     /// The owner of the open transaction commits or aborts it, and does not call again if another call is in progress:
     /// [`TransactionCalls::unfinished`] returns the end until it has started.
-    pub fn owe(&self, end: TransactionApi) {
-        self.shared.call.lock().owed = Some(end);
+    pub fn request_end(&self, end: TransactionApi) {
+        self.shared.call.lock().requested_end = Some(end);
     }
 
     /// Makes the open transaction abortable, because the application found a reason.
@@ -83,10 +83,10 @@ impl TransactionCalls {
         }
         let mut current = self.shared.call.lock();
         let refuse = |kind, detail| Err(TransactionError::Retriable(Error::new(kind, detail)));
-        let is_owed = current.owed == Some(api);
+        let is_requested = current.requested_end == Some(api);
         match current.api {
             // The brokers have answered it, because a transaction is open.
-            Some(TransactionApi::Init) if is_owed && !current.is_running => {}
+            Some(TransactionApi::Init) if is_requested && !current.is_running => {}
             Some(running) if running != api => {
                 let detail = if current.is_running {
                     format!("{} is in progress; call {} after it", running.name(), api.name())
@@ -102,8 +102,8 @@ impl TransactionCalls {
             Some(_) => {}
             None => self.shared.forget_refusals(),
         }
-        let owed = current.owed.filter(|_| !is_owed);
-        *current = CurrentCall { api: Some(api), is_running: true, owed };
+        let requested_end = current.requested_end.filter(|_| !is_requested);
+        *current = CurrentCall { api: Some(api), is_running: true, requested_end };
         self.shared.set_wake(self.commands.wake_handle());
         // Before the state changes, so that all messages leave at once then. An abort purges them instead.
         let flushing = (api == TransactionApi::Commit).then(|| Flushing::start(&self.producer));
@@ -207,7 +207,7 @@ impl Call<'_> {
         let may_continue = matches!(&result, Err(error) if error.is_retriable()) && self.api.is_resumable();
         self.release(may_continue);
         if self.api == TransactionApi::Begin && result.is_ok() {
-            self.calls.shared.call.lock().owed = None;
+            self.calls.shared.call.lock().requested_end = None;
         }
         if result.is_ok() {
             // The next call needs that, or the next statistics.
@@ -239,7 +239,7 @@ impl Drop for Call<'_> {
         if !self.is_over {
             if self.api == TransactionApi::Begin {
                 // It may still begin, and nobody would end it.
-                self.calls.owe(TransactionApi::Abort);
+                self.calls.request_end(TransactionApi::Abort);
             }
             self.release(self.api.is_resumable());
         }
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn end_that_could_not_start_is_owed_until_it_has_started() {
+    fn end_that_could_not_start_is_requested_until_it_has_started() {
         use TransactionApi::{Abort, Begin, Commit, Init};
         let calls = calls();
         drop(calls.start(Begin).expect("nothing else runs"));
@@ -329,7 +329,7 @@ mod tests {
         assert_eq!(calls.unfinished(), None, "the transaction has an owner");
 
         let init = calls.start(Init).expect("nothing else runs");
-        calls.owe(Commit);
+        calls.request_end(Commit);
         assert_eq!(refusal(&calls, Commit), (ErrorKind::Conflict, true));
         assert_eq!(calls.unfinished(), Some(Commit));
         drop(init);

@@ -88,5 +88,5 @@ pub(super) struct CurrentCall {
     pub(super) is_running: bool,
     /// The end of a transaction without an owner: one that could not start beside another call, or the abort of a transaction
     /// whose `begin` timed out.
-    pub(super) owed: Option<TransactionApi>,
+    pub(super) requested_end: Option<TransactionApi>,
 }
