@@ -10,7 +10,7 @@ use ottla_core::{
     fetch::{committed::GroupOffset, deliver::Records},
     produce::record::{Record, SendError},
     txn::{
-        call::TransactionCalls,
+        call::{Call, TransactionCalls},
         command::{ConsumerGroupMetadata, TransactionApi, TransactionOffsets},
         error::{TransactionError, TransactionResult},
     },
@@ -30,7 +30,8 @@ impl Producer {
     /// Errors: [`TransactionError::Retriable`] if it is not done after `timeout`; a further call continues.
     /// [`TransactionError::Refused`] with [`ErrorKind::NotConfigured`] without `transactional.id`.
     pub fn init_transactions(&self, timeout: Duration) -> TransactionResult {
-        self.run(TransactionApi::Init, timeout)
+        check_may_wait(TransactionApi::Init.name()).map_err(TransactionError::Refused)?;
+        finish(self.transaction_calls()?.start(TransactionApi::Init)?, timeout)
     }
 
     /// Does what [`Producer::init_transactions`] does, without blocking. A further call continues if the future is dropped.
@@ -41,7 +42,8 @@ impl Producer {
     /// Begins a transaction. It sends no request, and waits for an I/O thread only. A producer has one transaction at a time.
     ///
     /// Errors: [`TransactionError::Refused`] in the wrong state. [`TransactionError::Retriable`] with
-    /// [`ErrorKind::Conflict`] if the end of the last transaction timed out: see [`Producer::resume_transaction`].
+    /// [`ErrorKind::Conflict`] if the end of the last transaction timed out: see [`Producer::resume_transaction`]; with
+    /// [`ErrorKind::TimedOut`] if no I/O thread has responded: a further call continues.
     pub fn begin(&self) -> TransactionResult<Transaction<'_>> {
         check_may_wait("begin").map_err(TransactionError::Refused)?;
         let calls = self.transaction_calls()?;
@@ -58,16 +60,17 @@ impl Producer {
     }
 
     /// Continues a commit or an abort that returned [`TransactionError::Retriable`]: it timed out, or another call was in
-    /// progress. Does nothing otherwise. The outcome of a commit whose request was sent is open until this succeeds.
+    /// progress. Does nothing otherwise. The outcome of a commit is open until this succeeds or returns another error.
     ///
     /// After a [`Producer::begin`] that timed out, this aborts the transaction that may have begun.
     ///
-    /// Errors: as those of the call that timed out. After [`TransactionError::Abort`] the transaction was aborted.
+    /// Errors: as those of the call that timed out. [`TransactionError::Retriable`] with [`ErrorKind::PreviousInProgress`] while
+    /// another thread continues it. After [`TransactionError::Abort`] the transaction was aborted; until the next one begins,
+    /// further calls return this error, too.
     pub fn resume_transaction(&self, timeout: Duration) -> TransactionResult {
-        let calls = self.transaction_calls()?;
-        match calls.unfinished() {
-            Some(TransactionApi::Commit) => self.commit_or_abort(timeout),
-            Some(api) => self.run(api, timeout),
+        check_may_wait("resume_transaction").map_err(TransactionError::Refused)?;
+        match self.transaction_calls()?.resume()? {
+            Some(call) => finish(call, timeout),
             None => Ok(()),
         }
     }
@@ -75,32 +78,29 @@ impl Producer {
     fn transaction_calls(&self) -> TransactionResult<TransactionCalls> {
         TransactionCalls::new(&self.inner.shared, self.inner.client.commands())
     }
+}
 
-    /// Commits; if that is impossible, aborts.
-    fn commit_or_abort(&self, timeout: Duration) -> TransactionResult {
-        let start = Instant::now();
-        let result = self.run(TransactionApi::Commit, timeout);
-        if matches!(result, Err(TransactionError::Abort(_))) {
-            let left = timeout.saturating_sub(start.elapsed()).max(LEAST_ABORT_TIMEOUT);
-            self.run(TransactionApi::Abort, left)?;
-        }
-        result
+/// Runs a call until its timeout. A commit that is impossible becomes an abort.
+fn finish(mut call: Call<'_>, timeout: Duration) -> TransactionResult {
+    let start = Instant::now();
+    let mut result = wait_for(call.run(), timeout);
+    if result.as_ref().is_some_and(|result| call.abort_instead(result)) {
+        let left = timeout.saturating_sub(start.elapsed()).max(LEAST_ABORT_TIMEOUT);
+        result = wait_for(call.run(), left);
     }
+    match result {
+        Some(result) => call.end(result),
+        None => Err(call.time_out()),
+    }
+}
 
-    /// Runs a call that may time out and be called again.
-    fn run(&self, api: TransactionApi, timeout: Duration) -> TransactionResult {
-        check_may_wait(api.name()).map_err(TransactionError::Refused)?;
-        let calls = self.transaction_calls()?;
-        let late = || Err(calls.timed_out(api));
-        if api == TransactionApi::Init {
-            return wait_for(calls.init(), timeout).unwrap_or_else(late);
-        }
-        let call = calls.start(api)?;
-        match wait_for(call.run(), timeout) {
-            Some(result) => call.end(result),
-            None => late(),
-        }
+/// Does what [`finish`] does, without blocking.
+async fn finish_async(mut call: Call<'_>) -> TransactionResult {
+    let mut result = call.run().await;
+    if call.abort_instead(&result) {
+        result = call.run().await;
     }
+    call.end(result)
 }
 
 /// `begin` only waits for an I/O thread, which another client's callback may block.
@@ -206,39 +206,35 @@ impl<'a> Transaction<'a> {
     /// Errors: [`TransactionError::Abort`] if the transaction can't be committed: it was aborted, and its input can be
     /// processed again. [`TransactionError::Retriable`] if it is not done after `timeout`: its outcome is open, and
     /// [`Producer::resume_transaction`] continues.
-    pub fn commit(mut self, timeout: Duration) -> TransactionResult {
-        self.give_up(TransactionApi::Commit);
-        self.producer.commit_or_abort(timeout)
+    pub fn commit(self, timeout: Duration) -> TransactionResult {
+        self.end(TransactionApi::Commit, timeout)
     }
 
     /// Does what [`Transaction::commit`] does, without blocking. If the future is dropped, [`Producer::resume_transaction`] continues.
     pub async fn commit_async(mut self) -> TransactionResult {
-        self.give_up(TransactionApi::Commit);
-        let result = self.calls.commit().await;
-        if matches!(result, Err(TransactionError::Abort(_))) {
-            self.calls.abort().await?;
-        }
-        result
+        self.is_over = true;
+        finish_async(self.calls.give_up(TransactionApi::Commit)?).await
     }
 
     /// Removes the records of the transaction from the queue, waits for those in flight, and aborts.
     ///
     /// Error: [`TransactionError::Retriable`] if it is not done after `timeout`; [`Producer::resume_transaction`] continues.
-    pub fn abort(mut self, timeout: Duration) -> TransactionResult {
-        self.give_up(TransactionApi::Abort);
-        self.producer.run(TransactionApi::Abort, timeout)
+    pub fn abort(self, timeout: Duration) -> TransactionResult {
+        self.end(TransactionApi::Abort, timeout)
     }
 
     /// Does what [`Transaction::abort`] does, without blocking. If the future is dropped, [`Producer::resume_transaction`] continues.
     pub async fn abort_async(mut self) -> TransactionResult {
-        self.give_up(TransactionApi::Abort);
-        self.calls.abort().await
+        self.is_over = true;
+        finish_async(self.calls.give_up(TransactionApi::Abort)?).await
     }
 
-    /// The producer ends the transaction, even if that can't start now.
-    fn give_up(&mut self, end: TransactionApi) {
+    /// Ends the transaction. If that can't start now, or not in a callback, it stays requested.
+    fn end(mut self, end: TransactionApi, timeout: Duration) -> TransactionResult {
         self.is_over = true;
-        self.calls.request_end(end);
+        let call = self.calls.give_up(end)?;
+        check_may_wait(end.name()).map_err(TransactionError::Refused)?;
+        finish(call, timeout)
     }
 
     async fn send_for(
@@ -271,11 +267,15 @@ impl Drop for Transaction<'_> {
             return;
         }
         let inner = &self.producer.inner;
-        let may_wait = !std::thread::panicking() && !is_io_thread() && inner.client.is_of_this_process();
+        if !inner.client.is_of_this_process() {
+            return;
+        }
+        let may_wait = !std::thread::panicking() && !is_io_thread() && check_may_wait("drop").is_ok();
         let timeout = if may_wait { inner.drop_timeout } else { Duration::ZERO };
         // Without time, the abort begins all the same: no more records are accepted.
-        self.calls.request_end(TransactionApi::Abort);
-        let _ = self.producer.run(TransactionApi::Abort, timeout);
+        if let Ok(call) = self.calls.give_up(TransactionApi::Abort) {
+            let _ = finish(call, timeout);
+        }
     }
 }
 

@@ -7,14 +7,14 @@
 //! A call is a command to the cluster actor and a future of its result. The deadline is the caller's: it drops the
 //! future and returns [`TransactionCalls::timed_out`]. The cluster actor continues meanwhile, and the same call
 //! continues at the same step. Until then other calls are refused, because they could contradict a step whose outcome
-//! is open.
+//! is open. `current` has the rules.
 
 use std::{fmt, future::Future, pin::pin, sync::Arc, time::Duration};
 
 use ottla_protocol::error_code::ErrorCode;
 
 use super::{
-    command::{CurrentCall, TransactionApi, TransactionCommand, TransactionOffsets},
+    command::{TransactionApi, TransactionCommand, TransactionOffsets},
     error::{TransactionError, TransactionResult},
     shared::TransactionShared,
     state::TransactionState,
@@ -54,18 +54,6 @@ impl TransactionCalls {
         self.producer.settings.transaction_timeout
     }
 
-    /// Returns the call that timed out and must be called again, or the requested end of a transaction that has not started.
-    pub fn unfinished(&self) -> Option<TransactionApi> {
-        let current = self.shared.call.lock();
-        current.requested_end.or(current.api.filter(|_| !current.is_running))
-    }
-
-    /// The owner of the open transaction commits or aborts it, and does not call again if another call is in progress:
-    /// [`TransactionCalls::unfinished`] returns the end until it has started.
-    pub fn request_end(&self, end: TransactionApi) {
-        self.shared.call.lock().requested_end = Some(end);
-    }
-
     /// Makes the open transaction abortable, because the application found a reason.
     pub fn fail(&self, error: Error) {
         self.shared.note_failure(TransactionError::Abort(error));
@@ -75,39 +63,49 @@ impl TransactionCalls {
 
     /// Starts a call. Error: another one runs, or must be continued first.
     pub fn start(&self, api: TransactionApi) -> TransactionResult<Call<'_>> {
-        if let Err(error) = self.producer.check_not_closed() {
-            return Err(match error {
-                SendError::Fatal(error) => TransactionError::Fatal(error),
-                _ => TransactionError::closed(),
-            });
-        }
+        self.check_not_closed()?;
         let mut current = self.shared.call.lock();
-        let refuse = |kind, detail| Err(TransactionError::Retriable(Error::new(kind, detail)));
-        let is_requested = current.requested_end == Some(api);
-        match current.api {
-            // The brokers have answered it, because a transaction is open.
-            Some(TransactionApi::Init) if is_requested && !current.is_running => {}
-            Some(running) if running != api => {
-                let detail = if current.is_running {
-                    format!("{} is in progress; call {} after it", running.name(), api.name())
-                } else {
-                    format!("{0} timed out and is not finished; call {0} again first", running.name())
-                };
-                return refuse(ErrorKind::Conflict, detail);
-            }
-            Some(_) if current.is_running => {
-                let detail = format!("{} is in progress in another thread", api.name());
-                return refuse(ErrorKind::PreviousInProgress, detail);
-            }
-            Some(_) => {}
-            None => self.shared.forget_refusals(),
+        let is_new = current.is_free();
+        current.start(api)?;
+        Ok(self.started(api, is_new, false))
+    }
+
+    /// Commits or aborts the open transaction for an owner who does not call again. Error: as those of
+    /// [`TransactionCalls::start`]; the end stays requested, and [`TransactionCalls::resume`] starts it.
+    pub fn give_up(&self, end: TransactionApi) -> TransactionResult<Call<'_>> {
+        self.check_not_closed()?;
+        let mut current = self.shared.call.lock();
+        let is_new = current.is_free();
+        current.give_up(end)?;
+        Ok(self.started(end, is_new, false))
+    }
+
+    /// Starts the call that timed out, or the end that is requested. Returns `None` if there is none. Error: as those of
+    /// [`TransactionCalls::start`], or the reason for which a resumed commit failed, until the next transaction begins.
+    pub fn resume(&self) -> TransactionResult<Option<Call<'_>>> {
+        self.check_not_closed()?;
+        let mut current = self.shared.call.lock();
+        let is_new = current.is_free();
+        let resumed = current.resume()?;
+        Ok(resumed.map(|api| self.started(api, is_new, true)))
+    }
+
+    fn check_not_closed(&self) -> TransactionResult {
+        self.producer.check_not_closed().map_err(|error| match error {
+            SendError::Fatal(error) => TransactionError::Fatal(error),
+            _ => TransactionError::closed(),
+        })
+    }
+
+    /// Returns the call that has started, while the lock of the current call is held.
+    fn started(&self, api: TransactionApi, is_new: bool, is_resumed: bool) -> Call<'_> {
+        if is_new {
+            self.shared.forget_refusals();
         }
-        let requested_end = current.requested_end.filter(|_| !is_requested);
-        *current = CurrentCall { api: Some(api), is_running: true, requested_end };
         self.shared.set_wake(self.commands.wake_handle());
         // Before the state changes, so that all messages leave at once then. An abort purges them instead.
         let flushing = (api == TransactionApi::Commit).then(|| Flushing::start(&self.producer));
-        Ok(Call { calls: self, api, is_over: false, _flushing: flushing })
+        Call { calls: self, api, is_over: false, is_resumed, flushing }
     }
 
     /// Obtains the producer ID, and ends what an earlier producer of this `transactional.id` left. Resumable.
@@ -117,10 +115,13 @@ impl TransactionCalls {
         call.end(result)
     }
 
-    /// Begins a transaction. Sends no request.
+    /// Begins a transaction. Sends no request. Resumable.
     pub async fn begin(&self) -> TransactionResult {
         let call = self.start(TransactionApi::Begin)?;
-        let result = call.ask(TransactionCommand::Begin).await;
+        // Nobody changes that while this call runs.
+        let is_again = self.shared.call.lock().is_unseen();
+        let command = if is_again { TransactionCommand::ContinueBegin } else { TransactionCommand::Begin };
+        let result = call.ask(command).await;
         call.end(result)
     }
 
@@ -175,14 +176,22 @@ pub struct Call<'a> {
     calls: &'a TransactionCalls,
     api: TransactionApi,
     is_over: bool,
-    _flushing: Option<Flushing>,
+    /// True if the application waits for the result of an earlier call.
+    is_resumed: bool,
+    flushing: Option<Flushing>,
 }
 
 impl Call<'_> {
-    /// Commits or aborts. An application whose reports are served by its own thread must serve them meanwhile, and poll the
-    /// future again after each.
+    /// Returns the function.
+    pub const fn api(&self) -> TransactionApi {
+        self.api
+    }
+
+    /// Commits, aborts or initialises. An application whose reports are served by its own thread must serve them meanwhile, and
+    /// poll the future again after each.
     pub async fn run(&self) -> TransactionResult {
         let mut ended = pin!(self.ask(match self.api {
+            TransactionApi::Init => TransactionCommand::Init,
             TransactionApi::Abort => TransactionCommand::Abort,
             _ => TransactionCommand::Commit,
         }));
@@ -201,19 +210,33 @@ impl Call<'_> {
         .await
     }
 
-    /// Ends the call with its result. After a retriable error it must be called again, unless it left nothing behind.
+    /// Makes an abort of a commit with this result, if that requires one. The abort returns the commit's error when it
+    /// succeeds. Returns false otherwise.
+    pub fn abort_instead(&mut self, result: &TransactionResult) -> bool {
+        let Err(failure @ TransactionError::Abort(_)) = result else { return false };
+        if self.api != TransactionApi::Commit {
+            return false;
+        }
+        self.calls.shared.call.lock().abort_instead(failure.clone());
+        self.calls.shared.forget_refusals();
+        (self.api, self.flushing) = (TransactionApi::Abort, None);
+        true
+    }
+
+    /// Ends the call because its timeout has passed, and returns the error. It must be called again.
+    pub fn time_out(self) -> TransactionError {
+        self.calls.timed_out(self.api)
+    }
+
+    /// Ends the call with its result, and returns that. After a retriable error it must be called again, unless it left nothing
+    /// behind.
     pub fn end(mut self, result: TransactionResult) -> TransactionResult {
         self.is_over = true;
-        let may_continue = matches!(&result, Err(error) if error.is_retriable()) && self.api.is_resumable();
-        self.release(may_continue);
-        if self.api == TransactionApi::Begin && result.is_ok() {
-            self.calls.shared.call.lock().requested_end = None;
-        }
         if result.is_ok() {
-            // The next call needs that, or the next statistics.
+            // The next call needs that, or the next statistics. It may start as soon as this one has ended.
             self.calls.commands.push_quietly(Command::Transaction(TransactionCommand::Acknowledge));
         }
-        result
+        self.calls.shared.call.lock().end(result, self.is_resumed)
     }
 
     fn ask<C>(&self, command: C) -> impl Future<Output = TransactionResult> + Send + use<C>
@@ -224,24 +247,12 @@ impl Call<'_> {
         self.calls.commands.push(Command::Transaction(command(done)));
         async move { waiting.await.unwrap_or_else(|| Err(TransactionError::closed())) }
     }
-
-    fn release(&self, may_continue: bool) {
-        let mut current = self.calls.shared.call.lock();
-        current.is_running = false;
-        if !may_continue {
-            current.api = None;
-        }
-    }
 }
 
 impl Drop for Call<'_> {
     fn drop(&mut self) {
         if !self.is_over {
-            if self.api == TransactionApi::Begin {
-                // It may still begin, and nobody would end it.
-                self.calls.request_end(TransactionApi::Abort);
-            }
-            self.release(self.api.is_resumable());
+            self.calls.shared.call.lock().abandon();
         }
     }
 }
@@ -272,6 +283,8 @@ impl Drop for Flushing {
 mod tests {
     use std::task::{Context, Waker};
 
+    use TransactionApi::{Abort, Begin, Commit, Init, SendOffsets};
+
     use super::*;
     use crate::{
         produce::{report::NoReports, settings::ProducerSettings},
@@ -299,45 +312,146 @@ mod tests {
 
     #[test]
     fn one_call_runs_at_a_time_and_one_that_timed_out_must_be_continued() {
-        use TransactionApi::{Abort, Commit, SendOffsets};
         let calls = calls();
         let commit = calls.start(Commit).expect("nothing else runs");
         assert_eq!(refusal(&calls, Commit), (ErrorKind::PreviousInProgress, true));
         assert_eq!(refusal(&calls, Abort), (ErrorKind::Conflict, true));
-        assert_eq!(calls.unfinished(), None, "it still runs");
+        assert_eq!(resumed(&calls), None, "it still runs");
         drop(commit);
-        assert_eq!(calls.unfinished(), Some(Commit));
+        assert_eq!(resumed(&calls), Some(Commit));
         assert_eq!(refusal(&calls, Abort), (ErrorKind::Conflict, true));
         let commit = calls.start(Commit).expect("it continues");
         assert_eq!(commit.end(Ok(())), Ok(()));
         assert!(matches!(command(&calls), TransactionCommand::Acknowledge));
         drop(calls.start(SendOffsets).expect("nothing is left over"));
-        assert_eq!(calls.unfinished(), None, "its attempts continue, not the call");
-        let failed = TransactionError::Abort(Error::new(ErrorKind::Inconsistent, ""));
+        assert!(calls.resume().unwrap().is_none(), "its attempts continue, not the call");
         let commit = calls.start(Commit).expect("nothing is left over");
-        assert_eq!(commit.end(Err(failed.clone())), Err(failed));
+        assert_eq!(commit.end(Err(failed())), Err(failed()));
         assert!(calls.start(Abort).is_ok());
     }
 
+    fn failed() -> TransactionError {
+        TransactionError::Abort(Error::new(ErrorKind::Inconsistent, ""))
+    }
+
+    /// Starts a call and ends it with a result. Returns the result for the application.
+    fn made(calls: &TransactionCalls, api: TransactionApi, result: TransactionResult) -> TransactionResult {
+        calls.start(api).expect("nothing else runs").end(result)
+    }
+
+    /// Returns the call that is resumed, without running it.
+    fn resumed(calls: &TransactionCalls) -> Option<TransactionApi> {
+        calls.resume().expect("nothing else runs").map(|call| call.api())
+    }
+
+    fn refused_end(calls: &TransactionCalls, end: TransactionApi) -> ErrorKind {
+        calls.give_up(end).map(drop).expect_err("another call is in progress").kind()
+    }
+
+    fn state_error() -> TransactionError {
+        TransactionError::state("")
+    }
+
     #[test]
-    fn end_that_could_not_start_is_requested_until_it_has_started() {
-        use TransactionApi::{Abort, Begin, Commit, Init};
+    fn end_that_could_not_start_is_requested_until_it_is_done() {
+        for between in [Init, Begin] {
+            let calls = calls();
+            assert_eq!(made(&calls, Begin, Ok(())), Ok(()));
+            assert_eq!(resumed(&calls), None, "the transaction has an owner");
+            let other = calls.start(between).expect("nothing else runs");
+            assert_eq!(refused_end(&calls, Commit), ErrorKind::Conflict);
+            let refused = calls.resume().map(drop).expect_err("another call is in progress");
+            assert_eq!(
+                refused.kind(),
+                ErrorKind::Conflict,
+                "resuming does not report an end that has not begun"
+            );
+            drop(other);
+            for api in [Begin, Abort, SendOffsets] {
+                assert_eq!(refusal(&calls, api), (ErrorKind::Conflict, true), "{api:?} after {between:?}");
+            }
+            assert_eq!(resumed(&calls), Some(Commit), "after {between:?}");
+            let commit = calls.resume().unwrap().expect("it timed out");
+            let refused = calls.resume().map(drop).expect_err("it runs in another thread");
+            assert_eq!((refused.kind(), refused.is_retriable()), (ErrorKind::PreviousInProgress, true));
+            assert_eq!(commit.end(Ok(())), Ok(()));
+            assert_eq!(resumed(&calls), None);
+        }
+    }
+
+    #[test]
+    fn begin_that_timed_out_is_continued_or_aborted() {
         let calls = calls();
         drop(calls.start(Begin).expect("nothing else runs"));
-        assert_eq!(calls.unfinished(), Some(Abort), "the transaction may begin, and has no owner");
-        assert_eq!(calls.start(Begin).expect("nothing else runs").end(Ok(())), Ok(()));
-        assert_eq!(calls.unfinished(), None, "the transaction has an owner");
+        assert_eq!(resumed(&calls), Some(Abort), "a transaction may be open, and has no owner");
+        assert_eq!(made(&calls, Abort, Ok(())), Ok(()));
+        assert_eq!(resumed(&calls), None);
+        drop(calls.start(Begin).expect("nothing else runs"));
+        let mut begin = pin!(calls.begin());
+        assert!(begin.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        while let Some(Command::Transaction(command)) = calls.commands.pop() {
+            if let TransactionCommand::ContinueBegin(done) = command {
+                done.complete(Ok(()));
+            }
+        }
+        assert!(begin.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready());
+        assert_eq!(resumed(&calls), None, "the transaction has an owner");
+        let call = calls.give_up(Abort).expect("nothing else runs");
+        assert_eq!(call.end(Ok(())), Ok(()));
+        drop(calls.start(Begin).expect("nothing else runs"));
+        assert_eq!(made(&calls, Abort, Err(state_error())), Err(state_error()));
+        assert_eq!(resumed(&calls), None, "the begin was refused");
+    }
 
-        let init = calls.start(Init).expect("nothing else runs");
-        calls.request_end(Commit);
-        assert_eq!(refusal(&calls, Commit), (ErrorKind::Conflict, true));
-        assert_eq!(calls.unfinished(), Some(Commit));
-        drop(init);
-        assert_eq!(refusal(&calls, Abort), (ErrorKind::Conflict, true));
-        let commit = calls.start(Commit).expect("an open transaction has been initialised");
-        assert_eq!(calls.unfinished(), None, "it runs");
+    #[test]
+    fn begin_beside_an_open_transaction_does_not_endanger_it() {
+        let calls = calls();
+        assert_eq!(made(&calls, Begin, Ok(())), Ok(()));
+        drop(calls.start(Begin).expect("nothing else runs"));
+        assert_eq!(resumed(&calls), None, "it is refused, and the other thread's transaction is not aborted");
+        drop(calls.start(Init).expect("nothing else runs"));
+        assert!(calls.start(SendOffsets).is_ok(), "an open transaction has been initialised");
+    }
+
+    #[test]
+    fn abort_after_a_failed_commit_returns_the_failure() {
+        let calls = calls();
+        assert_eq!(made(&calls, Begin, Ok(())), Ok(()));
+        let mut commit = calls.give_up(Commit).expect("nothing else runs");
+        assert!(!commit.abort_instead(&Ok(())));
+        assert!(commit.abort_instead(&Err(failed())));
+        assert_eq!(refusal(&calls, Begin), (ErrorKind::Conflict, true), "no other call comes in between");
         drop(commit);
-        assert_eq!(calls.unfinished(), Some(Commit));
+        let abort = calls.resume().unwrap().expect("it timed out");
+        assert_eq!(abort.api(), Abort);
+        assert_eq!(abort.end(Ok(())), Err(failed()), "the commit did not succeed");
+        let again = calls.resume().map(drop).expect_err("another thread waits for the commit");
+        assert_eq!(again, failed());
+        assert_eq!(made(&calls, Begin, Ok(())), Ok(()));
+        assert_eq!(resumed(&calls), None);
+        let mut commit = calls.give_up(Commit).expect("nothing else runs");
+        assert!(commit.abort_instead(&Err(failed())));
+        assert_eq!(commit.end(Ok(())), Err(failed()));
+        assert_eq!(resumed(&calls), None, "the owner knows it");
+    }
+
+    #[test]
+    fn next_call_is_handled_after_the_acknowledgement_of_the_last() {
+        let calls = calls();
+        assert_eq!(made(&calls, Commit, Ok(())), Ok(()));
+        let begin = calls.start(Begin).expect("nothing else runs");
+        drop(begin.ask(TransactionCommand::Begin));
+        assert!(matches!(command(&calls), TransactionCommand::Acknowledge));
+        assert!(matches!(command(&calls), TransactionCommand::Begin(_)));
+    }
+
+    #[test]
+    fn failed_producer_reports_its_error_to_all_who_resume() {
+        let calls = calls();
+        calls.producer.close(Some(Error::new(ErrorKind::Fenced, "")));
+        for _ in 0..2 {
+            assert!(calls.resume().map(drop).expect_err("it failed").is_fatal());
+        }
     }
 
     #[test]

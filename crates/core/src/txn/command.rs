@@ -14,6 +14,8 @@ pub enum TransactionCommand {
     Init(Completion<TransactionResult>),
     /// Begin a transaction.
     Begin(Completion<TransactionResult>),
+    /// Begin a transaction, unless the begin that timed out has done that.
+    ContinueBegin(Completion<TransactionResult>),
     /// Add offsets to the transaction.
     SendOffsets(TransactionOffsets, Completion<TransactionResult>),
     /// Accept no more messages, and commit when all have been reported.
@@ -79,14 +81,4 @@ impl TransactionApi {
     pub(super) const fn is_resumable(self) -> bool {
         matches!(self, Self::Init | Self::Commit | Self::Abort)
     }
-}
-
-/// The call that runs, or that timed out and must be called again.
-#[derive(Debug, Default)]
-pub(super) struct CurrentCall {
-    pub(super) api: Option<TransactionApi>,
-    pub(super) is_running: bool,
-    /// The end of a transaction without an owner: one that could not start beside another call, or the abort of a transaction
-    /// whose `begin` timed out.
-    pub(super) requested_end: Option<TransactionApi>,
 }

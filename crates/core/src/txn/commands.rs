@@ -31,6 +31,11 @@ impl Transactions {
                 let result = self.begin(now);
                 done.complete(result);
             }
+            TransactionCommand::ContinueBegin(done) => {
+                // Nobody else can have begun it: the calls know of no owner.
+                let result = if self.state == InTransaction { Ok(()) } else { self.begin(now) };
+                done.complete(result);
+            }
             TransactionCommand::SendOffsets(offsets, done) => {
                 match self.check(TransactionApi::SendOffsets, |state| state == InTransaction) {
                     Ok(()) => self.queue_offsets(now, offsets, done),

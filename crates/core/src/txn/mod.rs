@@ -9,6 +9,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | [`call`] | the calls of the application, which may time out and continue: start here |
+//! | `current` | the call that runs, and the owner of the open transaction |
 //! | [`state`] | the states and their transitions |
 //! | [`shared`] | what application, senders and this part share |
 //! | [`error`] | the classes of errors; what each error code demands |
@@ -18,8 +19,8 @@
 //! | `markers` | the questions about the markers of the last transaction |
 //! | `requests`, `attempt`, `clock` | encoding; repetition; the countdown of `transaction.timeout.ms` |
 //!
-//! A caller of another language uses [`call::TransactionCalls`] through `Producer::run_with` of `ottla`, which takes the call, the
-//! timeout, and a function that serves delivery reports while messages are awaited. `begin` and `send_offsets` are futures.
+//! `ottla` and the C library use [`call::TransactionCalls`] and have the deadlines. A commit or an abort is one command to the cluster
+//! actor, which ends the transaction when the last message is reported; no thread of the application has to wake up for that.
 //!
 //! There are two protocols. In the older one a partition is registered with AddPartitionsToTxn, and a group with
 //! AddOffsetsToTxn, before anything is sent to them. In the newer one (KIP-890) the brokers do that, and EndTxn raises the
@@ -60,6 +61,7 @@ pub mod call;
 mod clock;
 pub mod command;
 mod commands;
+mod current;
 mod ending;
 pub mod error;
 mod markers;

@@ -11,7 +11,7 @@ use std::{
 
 use ottla_protocol::vocabulary::TopicPartition;
 
-use super::{command::CurrentCall, error::TransactionError, state::TransactionState};
+use super::{current::CurrentCall, error::TransactionError, state::TransactionState};
 use crate::{
     error::{Error, ErrorKind},
     sync::{

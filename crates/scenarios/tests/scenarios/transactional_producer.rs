@@ -2,10 +2,13 @@
 
 use std::{
     collections::BTreeSet,
+    future::Future,
+    pin::Pin,
     sync::{
         Barrier,
         atomic::{AtomicBool, Ordering},
     },
+    task::{Context, Waker},
     time::Duration,
 };
 
@@ -29,6 +32,7 @@ ottla_scenarios::run_on_all!(
     records_are_refused_outside_of_transactions,
     records_of_many_threads_belong_to_one_transaction_each,
     calls_that_time_out_are_continued,
+    calls_beside_others_neither_lose_nor_end_transactions,
     async_calls_commit_and_abort,
     longest_ids_work_and_too_long_timeouts_are_fatal,
     offsets_of_others_are_taken_and_of_unknown_topics_not,
@@ -394,6 +398,48 @@ fn calls_that_time_out_are_continued(backend: &Backend) {
     producer.resume_transaction(TIMEOUT).unwrap();
     producer.begin().unwrap().commit(TIMEOUT).unwrap();
     assert_committed(backend, &topic, &[["one"]]);
+}
+
+/// Starts an asynchronous call that is in progress when this returns. Each one may be over at once.
+fn in_progress<F: Future>(call: impl Fn() -> F) -> Pin<Box<F>> {
+    loop {
+        let mut future = Box::pin(call());
+        if future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
+            return future;
+        }
+    }
+}
+
+fn calls_beside_others_neither_lose_nor_end_transactions(backend: &Backend) {
+    let topic = backend.topic(1);
+    let producer = producer(backend, &topic, &[]);
+    let conflict = |result: Result<(), TransactionError>| {
+        let error = result.unwrap_err();
+        assert_eq!((error.is_retriable(), error.kind()), (true, ErrorKind::Conflict), "{error}");
+    };
+    for (value, commits) in [("one", true), ("two", false), ("three", true)] {
+        let transaction = producer.begin().unwrap();
+        send(&producer, &topic, 0, value);
+        let other = in_progress(|| producer.init_transactions_async());
+        conflict(if commits { transaction.commit(TIMEOUT) } else { transaction.abort(TIMEOUT) });
+        conflict(producer.resume_transaction(TIMEOUT));
+        drop(other);
+        conflict(producer.begin().map(drop));
+        producer.resume_transaction(TIMEOUT).unwrap();
+    }
+    let transaction = producer.begin().unwrap();
+    send(&producer, &topic, 0, "four");
+    drop(in_progress(|| producer.begin_async()));
+    producer.resume_transaction(TIMEOUT).unwrap();
+    transaction.commit(TIMEOUT).unwrap();
+    drop(in_progress(|| producer.begin_async()));
+    let transaction = producer.begin().expect("the call continues");
+    send(&producer, &topic, 0, "five");
+    transaction.commit(TIMEOUT).unwrap();
+    drop(in_progress(|| producer.begin_async()));
+    producer.resume_transaction(TIMEOUT).unwrap();
+    producer.begin().unwrap().commit(TIMEOUT).unwrap();
+    assert_committed(backend, &topic, &[["one", "three", "four", "five"]]);
 }
 
 fn longest_ids_work_and_too_long_timeouts_are_fatal(backend: &Backend) {

@@ -109,3 +109,19 @@ fn each_call_is_refused_in_a_wrong_state_with_the_next_step() {
         }
     }
 }
+
+#[test]
+fn begin_that_timed_out_continues_whether_it_has_begun_or_not() {
+    for state in TransactionState::ALL {
+        let mut script = in_state(state);
+        let result = taken(script.command(TransactionCommand::ContinueBegin));
+        let expected = if state == Ready { InTransaction } else { state };
+        assert_eq!(script.state(), expected);
+        match (state, result) {
+            (Ready | InTransaction, result) => assert_eq!(result, Ok(())),
+            (AbortableError, Err(error)) => assert!(error.requires_abort(), "{error}"),
+            (FatalError, Err(error)) => assert!(error.is_fatal(), "{error}"),
+            (_, result) => assert!(result.is_err_and(|error| error.kind() == ErrorKind::State), "{state:?}"),
+        }
+    }
+}
