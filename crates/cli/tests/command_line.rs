@@ -281,6 +281,20 @@ fn produce_reads_messages_from_standard_input() {
 }
 
 #[test]
+fn debug_lines_go_to_standard_error() {
+    let cluster = cluster();
+    let servers = cluster.bootstrap_servers();
+    let produce = ["produce", "-b", &servers, "-t", "debugged", "-X", "debug=broker,eos"];
+    let output = ottla_with_input(&produce, b"one\n");
+    assert_eq!((output.code, output.out.as_str()), (0, ""), "{}", output.err);
+    for text in [" broker: ", "connection state UP", " eos: ", "InitProducerId"] {
+        assert!(output.err.contains(text), "{text}: {}", output.err);
+    }
+    let output = ottla_with_input(&produce[..5], b"two\n");
+    assert_eq!(output.err, "", "without the property there is none");
+}
+
+#[test]
 fn broker_runs_until_it_is_stopped() {
     let child = Command::new(env!("CARGO_BIN_EXE_ottla"))
         .args(["broker", "--brokers", "2", "--port", "0", "--topic", "demo:3"])
