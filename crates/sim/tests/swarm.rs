@@ -3,25 +3,25 @@
 use ottla_sim::{Knobs, deadlines::Deadlines, run};
 
 #[test]
-fn two_hundred_seeds_keep_all_guarantees() {
+fn sixty_seeds_keep_all_guarantees() {
     let mut records = 0;
-    for seed in 1..=200 {
+    for seed in 1..=60 {
         let outcome = run(&Knobs::from_seed(seed), false);
         assert_eq!(outcome.broken, None, "seed {seed}: cargo xtask sim {seed}");
         records += outcome.acknowledged;
     }
-    assert!(records > 10_000, "hardly anything was acknowledged: {records}");
+    assert!(records > 3_000, "hardly anything was acknowledged: {records}");
 }
 
 #[test]
 fn topics_with_own_settings_keep_all_guarantees() {
     let mut records = 0;
-    for seed in 1..=25 {
+    for seed in 1..=12 {
         let outcome = run(&Knobs::with_differing_topics(seed), false);
         assert_eq!(outcome.broken, None, "seed {seed}");
         records += outcome.acknowledged;
     }
-    assert!(records > 1_000, "hardly anything was acknowledged: {records}");
+    assert!(records > 500, "hardly anything was acknowledged: {records}");
 }
 
 #[test]
@@ -279,14 +279,14 @@ mod found {
 #[test]
 fn clients_that_authenticate_keep_all_guarantees() {
     let (mut records, mut reauthentications) = (0, 0);
-    for seed in 1..=60 {
+    for seed in 1..=25 {
         let outcome = run(&Knobs::with_sasl(seed), false);
         assert_eq!(outcome.broken, None, "seed {seed}: ottla-sim --sasl {seed}");
         records += outcome.acknowledged;
         reauthentications += outcome.reauthentications;
     }
-    assert!(records > 2_000, "hardly anything was acknowledged: {records}");
-    assert!(reauthentications > 200, "hardly any session was renewed: {reauthentications}");
+    assert!(records > 800, "hardly anything was acknowledged: {records}");
+    assert!(reauthentications > 80, "hardly any session was renewed: {reauthentications}");
 }
 
 #[test]

@@ -13,6 +13,8 @@
 //!
 //! - An application that takes records of a batch one by one polls the queue once per batch. The positions of its
 //!   partitions show that it still polls (`application_that_takes_single_records_counts_as_polling`).
+//! - A poll hands out records, too. If the host was suspended afterwards, they don't show that the application still polls
+//!   (`records_of_a_known_poll_do_not_prolong_the_interval`).
 //! - The position of a partition also changes when its first offset is found or when it is given up, which is no poll
 //!   (`changes_of_the_assignment_are_no_polls`).
 
@@ -42,6 +44,8 @@ struct Watching {
     since: Instant,
     /// [`ConsumerShared::progress`](crate::fetch::shared::ConsumerShared::progress) at that time.
     progress: i64,
+    /// When that was read.
+    observed: Instant,
     /// The number of warnings since then, each after one of [`WARNINGS`].
     warnings: usize,
 }
@@ -61,7 +65,7 @@ pub(super) enum Overdue {
 impl PollWatch {
     /// Starts the watch, or restarts it: the application subscribed or polled.
     pub(super) const fn start(&mut self, now: Instant, progress: i64) {
-        self.state = State::Watching(Watching { since: now, progress, warnings: 0 });
+        self.state = State::Watching(Watching { since: now, progress, observed: now, warnings: 0 });
     }
 
     /// Stops watching.
@@ -91,8 +95,10 @@ impl PollWatch {
     /// records were handed out.
     pub(super) fn observe(&mut self, now: Instant, last_poll: Instant, progress: i64) {
         let State::Watching(watching) = &mut self.state else { return };
-        let since = if progress > watching.progress { now } else { last_poll.min(now) };
-        watching.progress = progress;
+        // A poll since the last observation explains why records were handed out.
+        let takes_singly = progress > watching.progress && last_poll <= watching.observed;
+        let since = if takes_singly { now } else { last_poll.min(now) };
+        (watching.progress, watching.observed) = (progress, now);
         if since > watching.since {
             watching.since = since;
             watching.warnings = 0;
@@ -187,6 +193,16 @@ mod tests {
         assert_eq!(watch.poll_timeout(LIMIT), Some(at(105)), "the partition was given up");
         watch.observe(at(104), at(0), 1);
         assert_eq!(watch.poll_timeout(LIMIT), Some(at(109)), "another one is read");
+    }
+
+    #[test]
+    fn records_of_a_known_poll_do_not_prolong_the_interval() {
+        let mut watch = PollWatch::default();
+        watch.start(at(100), 0);
+        watch.observe(at(113), at(104), 5);
+        assert_eq!(watch.check(at(113), LIMIT), Some(Overdue::Soon(Duration::from_secs(9))));
+        watch.observe(at(114), at(104), 5);
+        assert_eq!(watch.check(at(114), LIMIT), Some(Overdue::Exceeded));
     }
 
     #[test]

@@ -70,12 +70,14 @@ impl Control<'_> {
         self.cluster.transactions.loading.insert(id.to_owned(), until);
     }
 
-    /// Sets the epoch of a transactional ID's producer, to test what happens when epochs are used up. Returns false if
-    /// there is an open transaction, or no producer.
+    /// Raises the epoch of a transactional ID's producer, to test what happens when epochs are used up. Returns false if
+    /// there is an open transaction, no producer, or if the epoch would not rise: no two producers may have the same one.
     pub fn set_producer_epoch(&mut self, id: &str, epoch: i16) -> bool {
         match self.cluster.transactions.ids.get_mut(id) {
             Some(transaction)
-                if transaction.state != TransactionState::Ongoing && !transaction.state.is_ending() =>
+                if transaction.state != TransactionState::Ongoing
+                    && !transaction.state.is_ending()
+                    && transaction.epoch < epoch =>
             {
                 transaction.epoch = epoch;
                 true

@@ -179,8 +179,9 @@ impl Application {
     pub(super) fn overdue(&self, now: Instant) -> Option<TransactionApi> {
         const LATE: Duration = Duration::from_millis(50);
         let running = self.running.as_ref()?;
-        // The application ends the others.
-        (running.api == TransactionApi::SendOffsets && running.deadline + LATE < now).then_some(running.api)
+        // A process that was frozen beyond the deadline has to run first. The application ends the other calls.
+        let due = running.deadline.max(self.frozen_until);
+        (running.api == TransactionApi::SendOffsets && due + LATE < now).then_some(running.api)
     }
 
     /// Drops the call in progress: the process has ended.
