@@ -3,7 +3,13 @@
 //! The application's threads mark records, and a commit collects the marks. Both are atomic per record: a mark that is
 //! collected can't be changed any more, so that each record is acknowledged at most once.
 
-use std::{collections::BTreeMap, fmt, ops::RangeInclusive, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    ops::RangeInclusive,
+    sync::Arc,
+    time::Duration,
+};
 
 use ottla_protocol::{uuid::Uuid, vocabulary::TopicPartition};
 
@@ -81,6 +87,8 @@ struct Special {
     renewed: BTreeMap<i64, Instant>,
     /// The times at which records are released.
     delayed: BTreeMap<i64, Instant>,
+    /// Records that this member has acquired again since. Verdicts on them would count for the later acquisition.
+    superseded: BTreeSet<i64>,
 }
 
 /// The state of an acquired record.
@@ -355,6 +363,18 @@ impl AcquiredRecords {
         ranges
     }
 
+    /// Takes all records that are to be released later.
+    pub(super) fn collect_all_delayed(&self) -> Vec<AcknowledgedRange> {
+        let delayed = std::mem::take(&mut self.special.lock().delayed);
+        let mut ranges = Vec::new();
+        for offset in delayed.into_keys() {
+            if self.change(offset, Mark::Delayed, Mark::Sent) {
+                append(&mut ranges, offset, Verdict::Of(AcknowledgeType::Release));
+            }
+        }
+        ranges
+    }
+
     /// Takes the records whose lock is to be renewed: delayed ones, and with `all` those without a verdict.
     pub(super) fn collect_renewals(&self, now: Instant, all: bool) -> Vec<AcknowledgedRange> {
         let mut ranges = Vec::new();
@@ -474,9 +494,15 @@ impl AcquiredRecords {
         ranges
     }
 
-    /// Handles the outcome of a renewal: a record whose lock could not be renewed needs no verdict any more.
-    pub(crate) fn handle_renewed(&self, range: &AcknowledgedRange, renewal: Renewal) {
+    /// Handles the outcome of a renewal: a record whose lock could not be renewed needs no verdict any more. Returns the
+    /// releases with a delay that this ends.
+    pub(crate) fn handle_renewed(
+        &self,
+        range: &AcknowledgedRange,
+        renewal: Renewal,
+    ) -> Vec<AcknowledgedRange> {
         let mut special = self.special.lock();
+        let mut ended = Vec::new();
         for offset in range.first..=range.last {
             let kept = if special.delayed.contains_key(&offset) { Mark::Delayed } else { Mark::Open };
             match renewal {
@@ -488,11 +514,59 @@ impl AcquiredRecords {
                     self.change(offset, Mark::Renewing, kept);
                 }
                 Renewal::Lost => {
-                    special.delayed.remove(&offset);
-                    self.change(offset, Mark::Renewing, Mark::Sent);
+                    let was_delayed = special.delayed.remove(&offset).is_some();
+                    if self.change(offset, Mark::Renewing, Mark::Sent) && was_delayed {
+                        append(&mut ended, offset, Verdict::Of(AcknowledgeType::Release));
+                    }
                 }
             }
         }
+        ended
+    }
+
+    /// The member has acquired `newer` records of the same session: locks of these ones have ended.
+    pub(super) fn supersede(&self, newer: &Self) {
+        let is_same = self.origin.topic_id == newer.origin.topic_id
+            && self.partition().partition == newer.partition().partition;
+        let (Some((first, last)), Some((newer_first, newer_last))) = (self.bounds(), newer.bounds()) else {
+            return;
+        };
+        if !is_same || newer_first > last || newer_last < first {
+            return;
+        }
+        let again = newer.runs.iter().flat_map(|run| run.offsets.clone());
+        let again: Vec<i64> = again.filter(|offset| self.find(*offset).is_some()).collect();
+        self.special.lock().superseded.extend(again);
+    }
+
+    /// Returns the first and the last offset.
+    fn bounds(&self) -> Option<(i64, i64)> {
+        Some((*self.runs.first()?.offsets.start(), *self.runs.last()?.offsets.end()))
+    }
+
+    /// Removes the offsets from `ranges` that were acquired again, and returns them.
+    pub(super) fn split_superseded(&self, ranges: &mut Vec<AcknowledgedRange>) -> Vec<AcknowledgedRange> {
+        let special = self.special.lock();
+        let mut removed = Vec::new();
+        if special.superseded.is_empty() {
+            return removed;
+        }
+        let mut kept = Vec::new();
+        for range in ranges.drain(..) {
+            let mut next = range.first;
+            for offset in special.superseded.range(range.first..=range.last) {
+                if next < *offset {
+                    kept.push(AcknowledgedRange { first: next, last: offset - 1, ..range });
+                }
+                append(&mut removed, *offset, range.verdict);
+                next = offset + 1;
+            }
+            if next <= range.last {
+                kept.push(AcknowledgedRange { first: next, ..range });
+            }
+        }
+        *ranges = kept;
+        removed
     }
 
     /// Returns the run of an offset, and the index of its mark.

@@ -18,7 +18,10 @@
 //!   session are reported as lost at once and never sent
 //!   (`acknowledgements_of_an_ended_session_are_reported_as_lost`).
 //! - Records that were acquired before the leader moved are not acquired any more, even if it has come back
-//!   (`records_from_before_a_leader_move_are_not_acknowledged`).
+//!   (`records_from_before_a_leader_move_are_not_acknowledged`). They are not handed out either
+//!   (`queued_records_end_with_their_session_or_leader`).
+//! - A record whose lock has ended may come to the same member again. The broker would take an acknowledgement of the
+//!   earlier delivery for one of the later (`acknowledgement_of_an_earlier_delivery_is_not_sent`).
 
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -183,7 +186,9 @@ impl ShareFetcher {
 
     fn remove(&mut self, key: &TopicPartition) {
         let removed = self.ids.remove(key).and_then(|id| self.partitions.remove(&id));
-        if removed.is_some() && self.partitions.is_empty() {
+        let Some(removed) = removed else { return };
+        self.void_stay(removed.stay);
+        if self.partitions.is_empty() {
             self.shared.fetchers.fetch_sub(1, Ordering::Relaxed);
         }
     }
@@ -192,8 +197,15 @@ impl ShareFetcher {
     pub(super) fn begin_stay(&mut self, id: PartitionId) {
         if let Some(slot) = self.partitions.get_mut(&id) {
             self.last_stay += 1;
-            slot.stay = self.last_stay;
+            let stay = std::mem::replace(&mut slot.stay, self.last_stay);
+            self.void_stay(stay);
         }
+    }
+
+    /// Drops queued records of a stay that has ended.
+    fn void_stay(&self, stay: u64) {
+        let Some(session) = self.session.id() else { return };
+        self.shared.drop_queued(|records| records.origin.session == session && records.origin.stay == stay);
     }
 
     /// Handles the loss of the request in flight with its connection.
@@ -214,11 +226,12 @@ impl ShareFetcher {
     /// Ends the session. Its acknowledgements that were not sent get this error.
     pub(super) fn end_session(&mut self, error: &Error) {
         let Some(id) = self.session.end() else { return };
-        self.upkeep.clear();
         let unsent = std::mem::take(&mut self.pending);
         for submission in unsent.into_iter().chain(self.shared.end_session(id)) {
             self.shared.settle(submission, Err(error.clone()), None);
         }
+        // A release that misses this finds no session.
+        self.upkeep.end(&self.shared, error);
     }
 
     /// Handles the timers that are due.
@@ -305,6 +318,7 @@ impl ShareFetcher {
         };
         let void: Vec<_> = self.pending.extract_if(.., is_void).collect();
         void.into_iter().for_each(|submission| self.shared.settle(submission, Err(leader_moved()), None));
+        self.fail_superseded();
     }
 
     fn fetch(

@@ -24,7 +24,7 @@ use super::{
     decode::decode_share,
     fetcher::{InFlightShare, ShareFetcher, ShareRequestKind, SlotState, partition_id},
     session::PartitionId,
-    shared::{Reply, Submission},
+    shared::{Reply, Submission, lock_lost},
 };
 use crate::{
     broker::{connection::Response, half::HalfOutput},
@@ -112,6 +112,9 @@ impl ShareFetcher {
         }
         self.backoff.reset();
         self.settle_all(submissions, &outcomes, now + lock, peer);
+        for (parts, _) in &acquired {
+            self.supersede(parts);
+        }
         let mut records = Vec::new();
         for (parts, unusable) in acquired {
             if !unusable.is_empty()
@@ -131,6 +134,31 @@ impl ShareFetcher {
             self.shared.push(records);
         }
         Ok(())
+    }
+
+    /// Ends the locks on earlier deliveries of records that were acquired again. Their delivery count may be the same: a
+    /// leader that is elected again counts the lost delivery no longer.
+    fn supersede(&mut self, newer: &[Arc<AcquiredRecords>]) {
+        if let Some(id) = self.session.id() {
+            self.pending.extend(self.shared.take_submissions(id));
+        }
+        self.upkeep.supersede(newer, &self.pending);
+        self.fail_superseded();
+    }
+
+    /// Acknowledgements of an earlier delivery fail: the broker would take them for the later one.
+    pub(super) fn fail_superseded(&mut self) {
+        for mut submission in std::mem::take(&mut self.pending) {
+            let removed = submission.records.split_superseded(&mut submission.ranges);
+            if submission.ranges.is_empty() {
+                self.shared.settle(Submission { ranges: removed, ..submission }, Err(lock_lost()), None);
+                continue;
+            }
+            if !removed.is_empty() {
+                self.shared.settle_part(&submission, removed, lock_lost());
+            }
+            self.pending.push(submission);
+        }
     }
 
     /// Decodes the records of a partition. Returns them with what the client acknowledges by itself.

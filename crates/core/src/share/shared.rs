@@ -236,7 +236,7 @@ impl ShareShared {
     pub fn take(&self, now: Instant, enough: usize, into: &mut Vec<Arc<AcquiredRecords>>) {
         let is_strict = self.settings.is_strict;
         let mut state = self.state.lock();
-        let mut count = 0;
+        let (mut count, mut has_dropped) = (0, false);
         while count < enough
             && let Some(next) = state.queue.front()
         {
@@ -250,6 +250,7 @@ impl ShareShared {
             let Some(records) = state.queue.pop_front() else { break };
             state.queued_bytes -= records.bytes();
             if is_expired && !records.is_empty() {
+                has_dropped = true;
                 continue;
             }
             count += records.len().max(1);
@@ -260,17 +261,39 @@ impl ShareShared {
                 break;
             }
         }
+        drop(state);
+        // Brokers that were not asked because of these records may fetch now.
+        if has_dropped {
+            self.wake_idle(None);
+        }
     }
 
     /// Releases a record at this time; the broker actor holds its lock until then.
-    pub fn release_at(&self, records: &AcquiredRecords, offset: i64, at: Instant) -> Result<(), Error> {
+    pub fn release_at(&self, records: &Arc<AcquiredRecords>, offset: i64, at: Instant) -> Result<(), Error> {
         records.release_at(offset, at)?;
         self.attentions.fetch_add(1, Ordering::SeqCst);
-        let state = self.state.lock();
-        if let Some(session) = state.sessions.get(&records.origin.session) {
-            session.wake.wake();
+        let wake =
+            self.state.lock().sessions.get(&records.origin.session).map(|session| session.wake.clone());
+        match wake {
+            Some(wake) => wake.wake(),
+            None => self.fail_releases(records, records.collect_all_delayed(), &session_lost()),
         }
         Ok(())
+    }
+
+    /// Delivers the outcome of releases with a delay that can't take place.
+    pub(crate) fn fail_releases(
+        &self,
+        records: &Arc<AcquiredRecords>,
+        ranges: Vec<AcknowledgedRange>,
+        error: &Error,
+    ) {
+        if ranges.is_empty() {
+            return;
+        }
+        self.note_submitted();
+        let submission = Submission { records: Arc::clone(records), ranges, reply: Reply::Queue };
+        self.settle(submission, Err(error.clone()), None);
     }
 
     /// Takes the oldest event.
@@ -360,9 +383,40 @@ impl ShareShared {
         id
     }
 
-    /// Ends a session. Returns the acknowledgements that the broker actor has not taken.
+    /// Ends a session, and drops its queued records, which the broker delivers again. Returns the acknowledgements that the
+    /// broker actor has not taken.
     pub(crate) fn end_session(&self, id: SessionId) -> Vec<Submission> {
-        self.state.lock().sessions.remove(&id).map(|session| session.inbox).unwrap_or_default()
+        let session = self.state.lock().sessions.remove(&id);
+        self.drop_queued(|records| records.origin.session == id);
+        session.map(|session| session.inbox).unwrap_or_default()
+    }
+
+    /// Drops queued records that are not acquired any more. Those that only report damage stay.
+    pub(crate) fn drop_queued(&self, is_void: impl Fn(&AcquiredRecords) -> bool) {
+        let dropped: VecDeque<_> = {
+            let mut state = self.state.lock();
+            let queue = std::mem::take(&mut state.queue);
+            let (dropped, kept): (VecDeque<_>, VecDeque<_>) =
+                queue.into_iter().partition(|records| !records.is_empty() && is_void(records));
+            state.queue = kept;
+            state.queued_bytes -= dropped.iter().map(|records| records.bytes()).sum::<usize>();
+            dropped
+        };
+        // A poll that waits for more records than the dropped ones fetches again.
+        if !dropped.is_empty() {
+            self.wake_idle(None);
+        }
+    }
+
+    /// Delivers an outcome of a part of a submission, whose rest gets another one.
+    pub(crate) fn settle_part(&self, of: &Submission, ranges: Vec<AcknowledgedRange>, error: Error) {
+        if let Reply::Ticket(ticket) | Reply::Both(ticket) = &of.reply {
+            ticket.add(of.records.partition());
+        }
+        if !matches!(of.reply, Reply::Unreported) {
+            self.note_submitted();
+        }
+        self.settle(Submission { ranges, ..of.clone() }, Err(error), None);
     }
 
     /// Takes the acknowledgements of a session.
@@ -377,7 +431,9 @@ impl ShareShared {
         let polls = self.polls.load(Ordering::SeqCst);
         // Records in the queue end the polls that wait: what is fetched beyond them would hold up acknowledgements.
         let is_waiting = self.blocked.load(Ordering::SeqCst) > 0 && state.queue.is_empty();
-        let is_asked = is_waiting || demand.served != polls;
+        // Records that are handed out alone come one by one: the locks of more of them would end in the queue.
+        let has_single = state.queue.back().is_some_and(|records| records.is_single());
+        let is_asked = (is_waiting || demand.served != polls) && !has_single;
         let budget = usize::try_from(self.settings.fetch_max_bytes).unwrap_or(0);
         let room = budget.saturating_sub(state.queued_bytes);
         if !is_asked || room == 0 || state.is_closed {
@@ -455,9 +511,13 @@ impl ShareShared {
             (Err(error), _) if error.kind() == ErrorKind::UnsupportedVersion => Renewal::Unchanged,
             _ => Renewal::Lost,
         };
+        let mut ended = Vec::new();
         for range in ranges.iter().filter(|range| range.verdict == renews) {
-            records.handle_renewed(range, renewal);
+            ended.extend(records.handle_renewed(range, renewal));
             self.attentions.fetch_add(1, Ordering::SeqCst);
+        }
+        if let Err(error) = &result {
+            self.fail_releases(&records, ended, error);
         }
         let is_reported = !matches!(reply, Reply::Unreported);
         if matches!(reply, Reply::Queue | Reply::Both(_)) {
@@ -529,6 +589,12 @@ pub(crate) fn session_lost() -> Error {
     let detail =
         "the share session in which the records were acquired has ended; the broker delivers them again";
     Error::broker(ErrorCode::SHARE_SESSION_NOT_FOUND, Some(detail))
+}
+
+/// Returns the outcome of acknowledgements of an earlier delivery of records.
+pub(crate) fn lock_lost() -> Error {
+    let detail = "the lock on the record has ended, and the broker has delivered it again";
+    Error::broker(ErrorCode::INVALID_RECORD_STATE, Some(detail))
 }
 
 /// Returns the outcome of acknowledgements of records whose partition has another leader now.

@@ -12,6 +12,8 @@
 //!
 //! - Records that the application has not taken are not renewed: a process that no longer polls must lose them
 //!   (`queued_records_are_not_renewed`).
+//! - A release with a delay has an outcome even if its session or lock is lost before its time
+//!   (`delayed_release_fails_with_its_session`, `delayed_release_fails_with_its_renewal`).
 //! - A renewal is no acknowledgement: a held record is renewed until its delay ends, and released then
 //!   (`held_record_is_renewed_until_its_delay_is_over`).
 
@@ -22,7 +24,10 @@ use super::{
     acquired::AcquiredRecords,
     shared::{Reply, ShareEvent, ShareShared, Submission},
 };
-use crate::machine::{Instant, earliest};
+use crate::{
+    error::Error,
+    machine::{Instant, earliest},
+};
 
 /// The acquired records of one session whose locks matter.
 #[derive(Debug, Default)]
@@ -50,9 +55,11 @@ impl Upkeep {
         self.next = earliest(self.next, Some(records.check_at()));
     }
 
-    /// Forgets all records, because their session has ended.
-    pub(super) fn clear(&mut self) {
-        *self = Self::default();
+    /// Forgets all records, because their session has ended. The releases that wait for their time fail with this error.
+    pub(super) fn end(&mut self, shared: &ShareShared, error: &Error) {
+        for records in std::mem::take(self).watched.iter().filter_map(Weak::upgrade) {
+            shared.fail_releases(&records, records.collect_all_delayed(), error);
+        }
     }
 
     /// Returns the next time at which [`Upkeep::run`] has something to do.
@@ -87,9 +94,19 @@ impl Upkeep {
                     .map(|(ranges, reply)| Submission { records: Arc::clone(&records), ranges, reply }),
             );
             self.next = earliest(self.next, at);
-            at.is_some()
+            // Verdicts that were collected may not be sent yet.
+            true
         });
         due
+    }
+
+    /// The session has acquired `newer` records: they end the locks on earlier deliveries of them.
+    pub(super) fn supersede(&self, newer: &[Arc<AcquiredRecords>], pending: &[Submission]) {
+        let watched = self.watched.iter().filter_map(Weak::upgrade);
+        let pending = pending.iter().map(|submission| Arc::clone(&submission.records));
+        for records in watched.chain(pending) {
+            newer.iter().for_each(|newer| records.supersede(newer));
+        }
     }
 }
 

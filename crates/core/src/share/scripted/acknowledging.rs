@@ -163,6 +163,39 @@ fn records_from_before_a_leader_move_are_not_acknowledged() {
 }
 
 #[test]
+fn acknowledgement_of_an_earlier_delivery_is_not_sent() {
+    let mut script = Script::new(settings());
+    let earlier = script.deliver(2);
+    script.poll();
+    let _ = script.fetch();
+    earlier.acknowledge(0, AcknowledgeType::Accept).expect("it is open");
+    script.held.commit(&script.shared);
+    script.respond_with(vec![acquired(0, batch(0, 2), &[(0, 0, 2)])]);
+    let lost = Some(ErrorKind::Broker(ErrorCode::INVALID_RECORD_STATE));
+    assert_eq!(script.outcomes(), [(0, vec![(0, 0)], lost)]);
+    assert_eq!(script.take().iter().flat_map(offsets).collect::<Vec<_>>(), [(0, 2)]);
+    // Offset 0 is acquired by the later delivery, and offset 1 by the earlier one.
+    script.accept();
+    assert_eq!(in_acknowledge(&script.acknowledge()), [(0, 0, vec![1]), (1, 1, vec![1])]);
+}
+
+#[test]
+fn queued_records_end_with_their_session_or_leader() {
+    let mut script = Script::new(settings());
+    for number in 0..2 {
+        script.adopt(0);
+        script.poll();
+        let _ = script.fetch();
+        script.respond_with(vec![acquired(0, batch(0, 2), &[(0, 1, 1)])]);
+        match number {
+            0 => script.fetcher.handle_message(ShareMessage::LeaderMoved(TopicPartition::new("t", 0))),
+            _ => script.fetcher.handle_disconnected(),
+        }
+        assert_eq!(script.take().len(), 0, "case {number}");
+    }
+}
+
+#[test]
 fn refused_partition_is_forgotten_and_fetched_later() {
     let mut script = Script::new(settings());
     script.adopt(0);

@@ -146,6 +146,32 @@ fn verdict_replaces_a_delay() {
 }
 
 #[test]
+fn delayed_release_fails_with_its_session() {
+    let mut script = Script::new(settings());
+    let records = script.deliver(2);
+    script.shared.release_at(&records, 0, script.now + seconds(5)).expect("it is open");
+    script.fetcher.handle_disconnected();
+    let lost = Some(ErrorKind::Broker(ErrorCode::SHARE_SESSION_NOT_FOUND));
+    assert_eq!(script.outcomes(), [(0, vec![(0, 0)], lost)]);
+    script.shared.release_at(&records, 1, script.now + seconds(5)).expect("it is open");
+    assert_eq!(script.outcomes(), [(0, vec![(1, 1)], lost)]);
+}
+
+#[test]
+fn delayed_release_fails_with_its_renewal() {
+    let mut script = Script::new(settings());
+    let records = script.deliver(1);
+    script.shared.release_at(&records, 0, script.now + seconds(50)).expect("it is open");
+    script.assert_idle();
+    script.now = script.fetcher.poll_timeout(&script.connection).expect("the lock ends");
+    assert_eq!(in_acknowledge(&script.acknowledge()), [(0, 0, vec![4])]);
+    script.respond_acknowledged(ErrorCode::INVALID_RECORD_STATE);
+    let lost = Some(ErrorKind::Broker(ErrorCode::INVALID_RECORD_STATE));
+    assert_eq!(script.outcomes(), [(0, vec![(0, 0)], lost)]);
+    script.assert_idle();
+}
+
+#[test]
 fn closing_releases_held_records() {
     let mut script = Script::new(settings());
     let records = script.deliver(1);
@@ -175,6 +201,21 @@ fn record_before_its_last_delivery_is_handed_out_alone() {
         assert_eq!(alone.len(), 1);
         assert_eq!(offsets(&alone[0]), [(offset, count)]);
     }
+}
+
+#[test]
+fn record_that_comes_alone_stops_fetching_while_it_is_queued() {
+    let mut script = Script::new(settings());
+    script.adopt(0);
+    script.poll();
+    let _ = script.fetch();
+    script.respond_with(vec![acquired(0, batch(0, 2), &[(0, 1, 4)])]);
+    for _ in 0..2 {
+        script.poll();
+        script.assert_idle();
+        assert_eq!(script.take().len(), 1);
+    }
+    let _ = script.fetch();
 }
 
 #[test]
