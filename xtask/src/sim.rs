@@ -15,6 +15,7 @@ cargo xtask sim --crowd SEED
 cargo xtask sim --sasl | --sasl-outage | --sasl-week SEED
 cargo xtask sim --telemetry SEED
 cargo xtask sim --transaction SEED
+cargo xtask sim --share SEED
 
 Replays one seed of the simulator: its knobs, its trace line by line, and the first broken guarantee, if any. SEED is
 decimal or 0x-hexadecimal.
@@ -27,10 +28,11 @@ decimal or 0x-hexadecimal.
   --sasl-week SEED    the same for a week, with sessions of an hour
   --telemetry SEED    one seed whose clients push metrics
   --transaction SEED  the world of transactions of one seed
+  --share SEED     the world of a share group of one seed
 ";
 
 /// The flags of `cargo xtask sim` with a value.
-const FLAGS: [&str; 8] = [
+const FLAGS: [&str; 9] = [
     "--group",
     "--schedule",
     "--crowd",
@@ -39,14 +41,16 @@ const FLAGS: [&str; 8] = [
     "--sasl-outage",
     "--sasl-week",
     "--transaction",
+    "--share",
 ];
 
 const SWARM_HELP: &str = "\
-cargo xtask swarm [--groups | --transactions] [--seeds COUNT] [--first SEED] [--minutes N]
+cargo xtask swarm [--groups | --transactions | --shares] [--seeds COUNT] [--first SEED] [--minutes N]
 
 Runs the simulator with many seeds: COUNT (default 10,000) from SEED (default 1) on, or fresh ones for N minutes.
-With --groups, each seed is a world of a consumer group, with --transactions one of transactional producers. Without them,
-every fourth seed has transactions besides its own world, and with --minutes every second one a group.
+With --groups, each seed is a world of a consumer group, with --transactions one of transactional producers, with --shares one
+of a share group. Without them, every fourth seed has transactions besides its own world, and with --minutes every second one a
+group.
 Prints each broken promise with the seed that shows it; `cargo xtask sim SEED` replays it.
 ";
 
@@ -71,6 +75,7 @@ pub fn swarm(args: &[String]) -> Result<ExitCode> {
         match flag.as_str() {
             "--groups" => kind = "--groups",
             "--transactions" => kind = "--transactions",
+            "--shares" => kind = "--shares",
             "--seeds" => count = value()?,
             "--first" => first = value()?,
             "--minutes" => minutes = Some(value()?),

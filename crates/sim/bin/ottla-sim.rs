@@ -5,7 +5,8 @@
 //! consumer groups, `--hunt-sasl` like `--hunt` with worlds in which clients authenticate; `--sasl SEED` replays one, `--sasl-outage
 //! SEED` one whose identity provider is down for an hour, `--sasl-week SEED` one of a week. `--telemetry SEED` replays a world in
 //! which clients push metrics, and `--hunt-telemetry` is like `--hunt` with these. `--transaction SEED`,
-//! `--transactions` and `--hunt-transactions` run the worlds of transactions. `--minutes N` runs fresh seeds, every second one
+//! `--transactions` and `--hunt-transactions` run the worlds of transactions, `--share SEED`, `--shares` and `--hunt-shares`
+//! those of share groups. `--minutes N` runs fresh seeds, every second one
 //! with its group.
 
 use std::{
@@ -15,8 +16,8 @@ use std::{
 
 use ottla_sim::{
     Broken, Knobs, Outcome, groups,
-    hunt::{Hunt, hunt, hunt_groups, hunt_sasl, hunt_telemetry, hunt_transactions},
-    run, transactions,
+    hunt::{Hunt, hunt, hunt_groups, hunt_sasl, hunt_shares, hunt_telemetry, hunt_transactions},
+    run, shares, transactions,
 };
 
 fn main() -> ExitCode {
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
             }
             _ => usage(),
         },
+        Some("--share" | "--shares" | "--hunt-shares") => of_shares(&arguments),
         Some("--transaction") => match number(1) {
             Some(seed) => one_of_transactions(seed),
             None => usage(),
@@ -264,8 +266,13 @@ fn scheduled(name: &str) -> ExitCode {
     if let Some((result, trace)) = transactions::schedules::run(name, true) {
         return print_transactions(name, result, &trace);
     }
+    if let Some(replayed) = shares::schedules::run(name, true) {
+        return one_share_group(name, replayed);
+    }
     let Some((result, trace)) = groups::schedules::run(name, true) else {
-        let names = [&groups::schedules::NAMES[..], &transactions::schedules::NAMES].concat();
+        let names =
+            [&groups::schedules::NAMES[..], &transactions::schedules::NAMES, &shares::schedules::NAMES]
+                .concat();
         eprintln!("there is no schedule {name}; the schedules are {}", names.join(", "));
         return ExitCode::from(2);
     };
@@ -280,6 +287,39 @@ fn scheduled(name: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// Runs worlds of share groups.
+fn of_shares(arguments: &[String]) -> ExitCode {
+    let number = |index: usize| arguments.get(index).and_then(|text| parse(text));
+    match (&*arguments[0], number(1), number(2), arguments.get(3)) {
+        ("--share", Some(seed), ..) => one_share_group(&format!("seed {seed}"), shares::replay(seed, true)),
+        ("--hunt-shares", Some(first), Some(count), Some(checker)) => {
+            notice(&hunt_shares(first, count, checker), checker, count)
+        }
+        ("--shares", ..) => match Seeds::parse(&arguments[1..]) {
+            Some(seeds) => {
+                swarm_of("share groups", &seeds, |seed| shares::run(seed).map(|summary| summary.virtual_time))
+            }
+            None => usage(),
+        },
+        _ => usage(),
+    }
+}
+
+/// Prints the trace and the result of a share group.
+fn one_share_group(name: &str, (result, trace): (Result<shares::Summary, Broken>, Vec<String>)) -> ExitCode {
+    trace.iter().for_each(|line| println!("{line}"));
+    match result {
+        Ok(summary) => {
+            println!("{name}: all guarantees kept, {summary:?}");
+            ExitCode::SUCCESS
+        }
+        Err(broken) => {
+            println!("{name}: {broken}");
+            ExitCode::from(1)
+        }
+    }
+}
+
 /// Runs every schedule.
 fn all_schedules() -> ExitCode {
     let mut failed = 0;
@@ -291,7 +331,11 @@ fn all_schedules() -> ExitCode {
         let result = transactions::schedules::run(name, false);
         (name, result.map(|(result, _)| result.map(|summary| summary.virtual_time)))
     });
-    for (name, result) in of_groups.chain(of_transactions) {
+    let of_shares = shares::schedules::NAMES.iter().map(|name| {
+        let result = shares::schedules::run(name, false);
+        (name, result.map(|(result, _)| result.map(|summary| summary.virtual_time)))
+    });
+    for (name, result) in of_groups.chain(of_transactions).chain(of_shares) {
         match result {
             Some(Ok(time)) => {
                 println!("{name}: all guarantees kept, {:.0} virtual seconds", time.as_secs_f64());
@@ -364,7 +408,7 @@ fn parse(text: &str) -> Option<u64> {
 
 fn usage() -> ExitCode {
     eprintln!(
-        "usage: ottla-sim SEED | --swarm SEEDS | --groups SEEDS | --minutes N | --hunt FIRST COUNT CHECKER | --group SEED | --schedule NAME | --crowd SEED | --hunt-groups FIRST COUNT CHECKER | --sasl SEED | --sasl-outage SEED | --sasl-week SEED | --hunt-sasl FIRST COUNT CHECKER | --telemetry SEED | --hunt-telemetry FIRST COUNT CHECKER | --transaction SEED | --transactions SEEDS | --hunt-transactions FIRST COUNT CHECKER\nSEEDS: FIRST COUNT | --minutes N"
+        "usage: ottla-sim SEED | --swarm SEEDS | --groups SEEDS | --minutes N | --hunt FIRST COUNT CHECKER | --group SEED | --schedule NAME | --crowd SEED | --hunt-groups FIRST COUNT CHECKER | --sasl SEED | --sasl-outage SEED | --sasl-week SEED | --hunt-sasl FIRST COUNT CHECKER | --telemetry SEED | --hunt-telemetry FIRST COUNT CHECKER | --transaction SEED | --transactions SEEDS | --hunt-transactions FIRST COUNT CHECKER | --share SEED | --shares SEEDS | --hunt-shares FIRST COUNT CHECKER\nSEEDS: FIRST COUNT | --minutes N"
     );
     ExitCode::from(2)
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Broken, Knobs, groups, run, transactions};
+use crate::{Broken, Knobs, groups, run, shares, transactions};
 
 /// The name of the check that the same seed gives the same trace. It needs a second run of the seed.
 pub const DETERMINISM: &str = "determinism";
@@ -39,6 +39,15 @@ pub fn hunt_groups(first: u64, count: u64, checker: &str) -> Hunt {
 /// Like [`hunt`], in the worlds of transactions.
 pub fn hunt_transactions(first: u64, count: u64, checker: &str) -> Hunt {
     search(first, count, checker, |seed| transactions::run(seed).err())
+}
+
+/// Like [`hunt`], in the worlds of share groups: the named schedules, then seeds.
+pub fn hunt_shares(first: u64, count: u64, checker: &str) -> Hunt {
+    let names = shares::schedules::NAMES;
+    search(first, count + names.len() as u64, checker, |seed| match names.get((seed - first) as usize) {
+        Some(name) => shares::schedules::run(name, false).and_then(|(result, _)| result.err()),
+        None => shares::run(seed - names.len() as u64).err(),
+    })
 }
 
 fn search(first: u64, count: u64, checker: &str, broken_by: impl Fn(u64) -> Option<Broken>) -> Hunt {

@@ -98,7 +98,11 @@ impl Rates {
         let most = match api {
             ApiKey::InitProducerId => IDENTITIES,
             // Batches and fetches have their own limits, and there are as many ApiVersions requests as connections.
-            ApiKey::Produce | ApiKey::Fetch | ApiKey::ApiVersions => return Ok(()),
+            ApiKey::Produce
+            | ApiKey::Fetch
+            | ApiKey::ApiVersions
+            | ApiKey::ShareFetch
+            | ApiKey::ShareAcknowledge => return Ok(()),
             ApiKey::ListOffsets | ApiKey::OffsetForLeaderEpoch => LOOKUPS,
             _ => QUESTIONS,
         };

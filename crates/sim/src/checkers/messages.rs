@@ -5,13 +5,14 @@ use ottla_protocol::{
     generated::{
         api_versions, describe_groups, describe_transactions, fetch, find_coordinator, leave_group,
         list_offsets, metadata, offset_commit, offset_fetch, offset_for_leader_epoch, produce,
-        sasl_authenticate, sasl_handshake,
+        sasl_authenticate, sasl_handshake, share_acknowledge, share_fetch, share_group_heartbeat,
     },
     primitive::{DecodeError, Reader},
 };
 
 use super::{
     group_messages::{GroupRequest, GroupResponse},
+    share_sessions::ShareRequest,
     telemetry::{TelemetryRequest, TelemetryResponse},
     transaction_messages::{TransactionRequest, TransactionResponse},
 };
@@ -25,6 +26,7 @@ pub(super) enum Request {
     Group(Box<GroupRequest>),
     Transaction(Box<TransactionRequest>),
     Telemetry(TelemetryRequest),
+    Share(ShareRequest),
     Other,
 }
 
@@ -59,6 +61,9 @@ impl Request {
         }
         if let Some(telemetry) = TelemetryRequest::decode(api, version, reader) {
             return telemetry.map(Self::Telemetry);
+        }
+        if let Some(share) = ShareRequest::decode(api, version, reader) {
+            return share.map(Self::Share);
         }
         match api {
             ApiKey::Produce => produce::ProduceRequest::decode(reader, version).map(Self::Produce),
@@ -102,6 +107,7 @@ impl Request {
             Self::Group(request) => request.details(),
             Self::Transaction(request) => request.details(),
             Self::Telemetry(request) => request.details(),
+            Self::Share(request) => request.details(),
             Self::Other => String::new(),
         }
     }
@@ -165,6 +171,9 @@ impl Response {
                     OffsetCommit offset_commit OffsetCommitResponse,
                     OffsetFetch offset_fetch OffsetFetchResponse,
                     LeaveGroup leave_group LeaveGroupResponse,
+                    ShareGroupHeartbeat share_group_heartbeat ShareGroupHeartbeatResponse,
+                    ShareFetch share_fetch ShareFetchResponse,
+                    ShareAcknowledge share_acknowledge ShareAcknowledgeResponse,
                 ),
             },
         }

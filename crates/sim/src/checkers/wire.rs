@@ -26,6 +26,7 @@ use super::{
     group_messages::GroupResponse,
     membership::Membership,
     messages::{Request, Response},
+    share_sessions::ShareSessions,
     telemetry::TelemetryTraffic,
     transactions::TransactionTraffic,
 };
@@ -56,6 +57,8 @@ pub struct Wire {
     rates: Rates,
     /// The members of groups.
     pub membership: Membership,
+    /// The sessions of share consumers.
+    shares: ShareSessions,
     /// The transactional producers.
     pub transactions: TransactionTraffic,
     /// Client telemetry.
@@ -192,6 +195,7 @@ impl Wire {
             self.transactions.closed(talk.client, link);
         }
         self.membership.close(link);
+        self.shares.close(link);
     }
 
     /// Checks bytes that the client wrote; `tell` gets a line per request.
@@ -272,6 +276,9 @@ impl Wire {
                     self.transactions.sent(client, (link, correlation_id), api, request)?;
                 }
                 Request::Telemetry(request) => self.telemetry.sent(now, client, request)?,
+                Request::Share(request) => {
+                    self.shares.sent(now, client, link, request, talk.open.iter().map(|it| it.api))?;
+                }
                 Request::Group(request) => {
                     self.membership.sent(now, client, (link, correlation_id), request)?;
                 }

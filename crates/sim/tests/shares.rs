@@ -1,0 +1,35 @@
+//! Runs fixed seeds of the simulator's share groups.
+
+use ottla_sim::shares::{Summary, run, schedules};
+
+#[test]
+fn share_groups_keep_all_guarantees() {
+    let mut sum = Summary::default();
+    for seed in 1..=8 {
+        let summary = run(seed).unwrap_or_else(|broken| panic!("cargo xtask sim --share {seed}: {broken}"));
+        sum.records += summary.records;
+        sum.deliveries += summary.deliveries;
+        sum.failed += summary.failed;
+        sum.expired += summary.expired;
+        sum.members += summary.members;
+        sum.killed += summary.killed;
+    }
+    println!("{sum:?}");
+    assert!(sum.records > 1_000 && sum.deliveries > sum.records, "hardly anything was delivered: {sum:?}");
+    assert!(sum.failed > 10, "hardly any acknowledgement failed: {sum:?}");
+    assert!(sum.members > 15 && sum.killed > 2, "hardly any member came or died: {sum:?}");
+}
+
+#[test]
+fn same_seed_gives_the_same_run() {
+    assert_eq!(run(2), run(2));
+}
+
+#[test]
+fn every_schedule_passes() {
+    for name in schedules::NAMES {
+        let (result, _) = schedules::run(name, false).expect("it has a name");
+        let summary = result.unwrap_or_else(|broken| panic!("cargo xtask sim --schedule {name}: {broken}"));
+        assert!(summary.records > 100 && summary.deliveries >= summary.records / 2, "{name}: {summary:?}");
+    }
+}
