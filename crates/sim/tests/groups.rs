@@ -31,6 +31,11 @@ fn member_is_late_from_its_last_poll_on_although_its_host_was_suspended() {
 }
 
 #[test]
+fn static_member_that_missed_a_generation_keeps_no_partitions() {
+    run(1_795_734_477_602_267_091).unwrap_or_else(|broken| panic!("{broken}"));
+}
+
+#[test]
 fn same_seed_gives_the_same_run() {
     for seed in [2, 5] {
         assert_eq!(run(seed), run(seed), "seed {seed}");

@@ -33,6 +33,9 @@
 //!   ILLEGAL_GENERATION once the next generation began; both show that the member is known
 //!   (`heartbeats_go_on_while_a_join_waits`). The response to a heartbeat that was in flight when the member joined is
 //!   of an earlier term, so the next one must not wait for it (`heartbeat_in_flight_at_a_join_is_followed_by_others`).
+//! - A static member that joins too late for a generation stays a member, and its JoinGroup waits for the generation after that.
+//!   Others may have its partitions meanwhile: it must not keep them until then, as a cooperative member does otherwise
+//!   (`static_member_that_missed_a_generation_loses_its_partitions`).
 //! - A returning static leader does not compute the assignment (KIP-814), so partitions that were added before it returned
 //!   may be unassigned (`returning_leader_joins_again_if_a_partition_is_unassigned`).
 //! - The coordinator of a group with members of both protocols admits a member again whose session has ended, under the same
@@ -174,6 +177,8 @@ struct Heartbeat {
     session_ends: Option<Instant>,
     /// The last time at which a heartbeat was brought forward.
     checked: Option<Instant>,
+    /// A heartbeat was refused with ILLEGAL_GENERATION since the last JoinGroup.
+    was_refused: bool,
 }
 
 /// An action that the member needs from the rest of the group part.

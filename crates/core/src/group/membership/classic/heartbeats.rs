@@ -39,9 +39,15 @@ impl ClassicMember {
                     self.begin_rebalance(now, "the group is rebalancing");
                 }
             }
-            // The join in progress begins the generation that the member belongs to next.
+            // The join in progress has begun the member's next generation, or the member has missed one. In the first case
+            // the response to JoinGroup comes before that to another heartbeat.
             ErrorCode::ILLEGAL_GENERATION if matches!(self.state, State::Joining) => {
-                self.extend_session(sent);
+                let was_refused = std::mem::replace(&mut self.heartbeat.was_refused, true);
+                if was_refused && self.is_assigned {
+                    self.lose(now, "the group began a generation without the member");
+                } else {
+                    self.extend_session(sent);
+                }
             }
             ErrorCode::UNKNOWN_MEMBER_ID => {
                 self.member_id.clear();
@@ -94,6 +100,7 @@ impl ClassicMember {
             next: Some(now + self.settings.heartbeat_interval),
             session_ends: Some(now + self.settings.session_timeout),
             checked: None,
+            was_refused: false,
         };
     }
 

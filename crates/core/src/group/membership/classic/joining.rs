@@ -61,6 +61,7 @@ impl ClassicMember {
         let timeout = self.rebalance_timeout();
         let timeout = if is_first { timeout.min(self.settings.session_timeout) } else { timeout };
         self.unanswered = Some(Unanswered { term: self.term, before, until: None });
+        self.heartbeat.was_refused = false;
         self.send(MemberRequest::Join(request), timeout);
     }
 

@@ -54,10 +54,6 @@ fn silent_coordinator_delays_the_next_join_for_a_short_time() {
 fn cooperative_member_that_was_unknown_at_its_join_loses_its_partitions() {
     let mut script =
         Script::with(GroupSettings { assignors: vec![Assignor::CooperativeSticky.into()], ..defaults() });
-    let cooperative = |id: &str, generation| {
-        let protocol_name = Some("cooperative-sticky".into());
-        Ok(JoinGroupResponse { protocol_name, ..joined(id, generation, "other", &[]) })
-    };
     script.join(cooperative("m", 1));
     script.sync(Ok(assignment(&[0])));
     script.take_steps();
@@ -75,6 +71,34 @@ fn cooperative_member_that_was_unknown_at_its_join_loses_its_partitions() {
     script.member.handle_join(script.now, join, cooperative("m", 2));
     script.settle();
     assert_eq!(script.take_join().1.member_id, "m", "it is admitted under this ID");
+}
+
+#[test]
+fn static_member_that_missed_a_generation_loses_its_partitions() {
+    let mut script = Script::with(GroupSettings {
+        assignors: vec![Assignor::CooperativeSticky.into()],
+        instance_id: Some("i".into()),
+        ..defaults()
+    });
+    script.join(cooperative("m", 1));
+    script.sync(Ok(assignment(&[0])));
+    script.take_steps();
+    script.member.rejoin(script.now, "the group is rebalancing");
+    script.settle();
+    let (join, _) = script.take_join();
+    script.beat_after_interval(ErrorCode::ILLEGAL_GENERATION);
+    assert!(script.take_steps().is_empty(), "the response to JoinGroup may be on its way");
+    script.beat_after_interval(ErrorCode::ILLEGAL_GENERATION);
+    assert_eq!(script.take_steps(), ["lost"]);
+    script.revoked();
+    script.member.handle_join(script.now, join, cooperative("m", 3));
+    script.settle();
+    assert_eq!(script.take_join().1.member_id, "m", "it is still a member");
+}
+
+fn cooperative(id: &str, generation: i32) -> Result<JoinGroupResponse, Error> {
+    let protocol_name = Some("cooperative-sticky".into());
+    Ok(JoinGroupResponse { protocol_name, ..joined(id, generation, "other", &[]) })
 }
 
 fn defaults() -> GroupSettings {
