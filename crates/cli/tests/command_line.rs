@@ -291,7 +291,7 @@ fn debug_lines_go_to_standard_error() {
         assert!(output.err.contains(text), "{text}: {}", output.err);
     }
     let output = ottla_with_input(&produce[..5], b"two\n");
-    assert_eq!(output.err, "", "without the property there is none");
+    assert_eq!(output.err, "", "no property, no line");
 }
 
 #[test]

@@ -98,7 +98,7 @@ fn refuse_session(run: &mut Run, number: u64) {
         ErrorCode::INVALID_SHARE_SESSION_EPOCH,
         ErrorCode::SHARE_SESSION_LIMIT_REACHED,
     ];
-    let api = if number % 2 == 0 { ApiKey::ShareFetch } else { ApiKey::ShareAcknowledge };
+    let api = if number.is_multiple_of(2) { ApiKey::ShareFetch } else { ApiKey::ShareAcknowledge };
     let step = ScriptStep::error(errors[number as usize % errors.len()]);
     run.world.cluster.control().script(ScriptScope::Cluster, api as i16, [step]);
 }

@@ -36,7 +36,7 @@ fn response_that_can_not_be_decoded_is_asked_for_again() {
     script.wait();
     script.respond_end(ErrorCode::NONE, None);
     assert_eq!(taken(commit), Ok(()));
-    assert_eq!(script.asked_identity(), FIRST, "nobody knows what the first requests did");
+    assert_eq!(script.asked_identity(), FIRST, "the outcome of the first requests is unknown");
 }
 
 #[test]

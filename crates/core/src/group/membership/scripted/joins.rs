@@ -87,7 +87,7 @@ fn static_member_that_missed_a_generation_loses_its_partitions() {
     script.settle();
     let (join, _) = script.take_join();
     script.beat_after_interval(ErrorCode::ILLEGAL_GENERATION);
-    assert!(script.take_steps().is_empty(), "the response to JoinGroup may be on its way");
+    assert!(script.take_steps().is_empty(), "the response to JoinGroup may arrive soon");
     script.beat_after_interval(ErrorCode::ILLEGAL_GENERATION);
     assert_eq!(script.take_steps(), ["lost"]);
     script.revoked();
