@@ -311,6 +311,18 @@ mod tests {
     }
 
     #[test]
+    fn fatal_end_leaves_nothing_to_end_and_is_the_result_of_others() {
+        let calls = calls();
+        let begin = calls.start(Begin).expect("nothing else runs");
+        begin.end(Ok(())).expect("it began");
+        let fatal = TransactionError::Fatal(Error::new(ErrorKind::Fenced, ""));
+        let commit = calls.give_up(Commit).expect("nothing else runs");
+        assert_eq!(commit.end(Err(fatal.clone())), Err(fatal.clone()));
+        assert_eq!(calls.resume().map(|_| ()), Err(fatal));
+        assert!(calls.start(Begin).is_ok(), "the cluster actor returns the error");
+    }
+
+    #[test]
     fn one_call_runs_at_a_time_and_one_that_timed_out_must_be_continued() {
         let calls = calls();
         let commit = calls.start(Commit).expect("nothing else runs");

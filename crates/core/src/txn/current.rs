@@ -132,6 +132,10 @@ impl CurrentCall {
                     return Err(failure);
                 }
             }
+            // No end helps any more. The producer is closed a moment later, with the same error.
+            (_, Err(fatal @ TransactionError::Fatal(_))) => {
+                (self.owner, self.failure) = (Owner::Nobody, Some(fatal.clone()));
+            }
             // Nothing is open: the begin that timed out was refused, too.
             (TransactionApi::Abort, Err(TransactionError::Refused(error)))
                 if self.is_unseen() && error.kind() == ErrorKind::State =>
