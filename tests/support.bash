@@ -58,6 +58,15 @@ everywhere() {
   "$what_to_check"
 }
 
+# listening PORT...: waits until a process listens at each of the ports.
+listening() {
+  local port
+  for port; do
+    for _ in $(seq 100); do (: < "/dev/tcp/127.0.0.1/$port") 2> /dev/null && continue 2; sleep 0.1; done
+    fail "no process listens at port $port"
+  done
+}
+
 # new_topics PARTITIONS NAME...: creates topics.
 new_topics() {
   local partitions=$1

@@ -120,4 +120,5 @@ echo "re-authentication"
 
 # A re-authentication delays records by two round trips of 100 ms: Kerberos has three messages of the client.
 python3 "$here/delayed_relay.py" $relay_port $far_port 50 & started+=($!)
+listening $relay_port
 again_within 350 bootstrap.servers=localhost:$relay_port security.protocol=sasl_plaintext sasl.mechanisms=GSSAPI "${keytab[@]}"

@@ -180,6 +180,7 @@ done
 # A re-authentication delays records by at most one round trip of 100 ms.
 python3 "$here/delayed_relay.py" $relay_port $far_port 50 & started+=($!)
 python3 "$here/delayed_relay.py" $tls_relay_port $fars_port 50 & started+=($!)
+listening $relay_port $tls_relay_port
 for case in sasl_plaintext/PLAIN sasl_plaintext/SCRAM-SHA-256 sasl_ssl/SCRAM-SHA-512 sasl_ssl/OAUTHBEARER; do
   protocol=${case%/*} mechanism=${case#*/} at=$relay_port
   properties=(sasl.mechanisms=$mechanism "${user[@]}")

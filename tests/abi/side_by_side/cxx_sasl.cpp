@@ -132,8 +132,9 @@ CASE(callback_asks_for_a_token_in_the_background) {
         conf->set("oauthbearer_token_refresh_cb", &tokens, text);
         conf->enable_sasl_queue(true, text);
         RdKafka::Producer *client = producer(conf);
-        say_failure("background", client->sasl_background_callbacks_enable());
+        RdKafka::Error *enabled = client->sasl_background_callbacks_enable();
         WAIT_FOR(tokens.asked);
+        say_failure("background", enabled);
         delete client;
 }
 
@@ -145,8 +146,9 @@ CASE(consumer_is_asked_in_the_background) {
         as_set(conf, "group.id", "g");
         RdKafka::KafkaConsumer *client = RdKafka::KafkaConsumer::create(conf, text);
         delete conf;
-        say_failure("background", client->sasl_background_callbacks_enable());
+        RdKafka::Error *enabled = client->sasl_background_callbacks_enable();
         WAIT_FOR(tokens.asked);
+        say_failure("background", enabled);
         client->close();
         delete client;
 }

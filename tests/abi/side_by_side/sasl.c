@@ -100,14 +100,16 @@ static void on_background_event(rd_kafka_t *rk UNUSED, rd_kafka_event_t *event, 
 
 CASE(callback_for_tokens_runs_beside_background_events) {
         rd_kafka_conf_t *conf = tokens_of();
+        rd_kafka_error_t *enabled;
         rd_kafka_t *rk;
         rd_kafka_conf_set_oauthbearer_token_refresh_cb(conf, on_token_in_background);
         rd_kafka_conf_set_background_event_cb(conf, on_background_event);
         rd_kafka_conf_enable_sasl_queue(conf, 1);
         rd_kafka_conf_set_opaque(conf, &asked);
         rk = producer_of(conf);
-        say_error("background", rd_kafka_sasl_background_callbacks_enable(rk));
+        enabled = rd_kafka_sasl_background_callbacks_enable(rk);
         UNTIL(asked_in_background, usleep(10000));
+        say_error("background", enabled);
         say("asked %d, events %d", asked_in_background, unexpected_events);
         rd_kafka_destroy(rk);
 }
