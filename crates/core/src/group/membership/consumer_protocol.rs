@@ -37,6 +37,9 @@
 //! - The application may poll again before it has answered that its partitions are lost. The member still has to leave:
 //!   a join of a member that the coordinator knows would keep its partitions from the others
 //!   (`member_that_polls_before_it_answers_its_loss_leaves_and_joins`).
+//! - The coordinator gives withdrawn partitions away if they are not given up within `max.poll.interval.ms`. A member that
+//!   waited for the coordinator's refusal would keep them while the coordinator can't be reached
+//!   (`partitions_are_lost_when_the_coordinator_stops_waiting_for_them`).
 //! - There is no local session: a member without a coordinator keeps its partitions, as in the Java client and librdkafka
 //!   (`member_keeps_its_partitions_without_a_coordinator`).
 
@@ -101,6 +104,8 @@ pub(in crate::group) struct ConsumerMember {
     goal: Option<BTreeSet<TopicPartition>>,
     /// The partitions that belong to the member as far as the coordinator knows, each with the epoch since when.
     held: Arc<BTreeMap<TopicPartition, Generation>>,
+    /// When the coordinator stops waiting for the partitions that it withdrew, while the member holds some of them.
+    withdrawal_ends: Option<Instant>,
     /// True if target, names or subscription changed since the last reconciliation.
     is_changed: bool,
     heartbeat: Heartbeat,
@@ -167,6 +172,7 @@ impl ConsumerMember {
             target: Target::default(),
             goal: None,
             held: Arc::default(),
+            withdrawal_ends: None,
             is_changed: false,
             heartbeat: Heartbeat::default(),
             names: NameQuery { is_in_flight: false, not_before: Instant::ZERO, backoff: backoff.clone() },
@@ -386,6 +392,10 @@ impl ConsumerMember {
             self.state = State::Unsubscribed;
             self.steps.push_back(Step::Left);
         }
+        if self.withdrawal_ends.is_some_and(|ends| ends <= now) {
+            self.lose(now);
+            self.reason = "the application did not give partitions up within max.poll.interval.ms";
+        }
     }
 
     /// Returns when to call [`ConsumerMember::handle_timeout`] and [`ConsumerMember::advance`]. `may_join` as in
@@ -398,7 +408,8 @@ impl ConsumerMember {
             State::Reconciling | State::Acknowledging | State::Stable => {
                 let next = self.heartbeat.next.filter(|_| is_free);
                 let is_querying = self.names.is_in_flight || self.target.unresolved().next().is_none();
-                earliest(next, (!is_querying).then_some(self.names.not_before))
+                let query = (!is_querying).then_some(self.names.not_before);
+                earliest(earliest(next, query), self.withdrawal_ends)
             }
             _ => None,
         }
@@ -467,6 +478,13 @@ impl ConsumerMember {
         }
         let since = |key: &TopicPartition| self.held.get(key).copied().unwrap_or(epoch);
         self.held = Arc::new(owned.iter().map(|key| (key.clone(), since(key))).collect());
+        if self.holds_only_its_target() {
+            self.withdrawal_ends = None;
+        }
+    }
+
+    fn holds_only_its_target(&self) -> bool {
+        self.target.covers(&self.target.to_ids(self.held.keys()))
     }
 
     // ---- heartbeats
@@ -555,6 +573,7 @@ impl ConsumerMember {
         self.target.clear();
         self.goal = None;
         self.held = Arc::default();
+        self.withdrawal_ends = None;
         self.heartbeat = Heartbeat::default();
         self.names.is_in_flight = false;
         self.names.backoff.reset();

@@ -94,6 +94,11 @@ impl ConsumerMember {
             self.names.backoff.reset();
             self.names.not_before = now;
         }
+        if self.holds_only_its_target() {
+            self.withdrawal_ends = None;
+        } else {
+            self.withdrawal_ends.get_or_insert(sent + self.settings.max_poll_interval);
+        }
         self.is_changed |= response.assignment.is_some() || self.goal.is_none();
         let interval = u64::try_from(response.heartbeat_interval_ms).unwrap_or(0);
         self.heartbeat.interval =

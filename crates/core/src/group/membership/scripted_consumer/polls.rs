@@ -75,3 +75,38 @@ fn member_that_stops_polling_again_before_it_answers_does_not_join() {
     script.settle();
     assert_eq!(script.take_heartbeat().1.member_epoch, 0);
 }
+
+#[test]
+fn partitions_are_lost_when_the_coordinator_stops_waiting_for_them() {
+    let mut script = Script::stable();
+    script.pass(INTERVAL);
+    script.is_slow = true;
+    let withdrawn_at = script.now;
+    script.answer(accepted(1, Some(&[(1, &[0])])));
+    assert_eq!(script.take_steps(), ["assign [t [0]]"]);
+    script.owned = keys(&[("t", 0), ("t", 1)]);
+    // The application polls, but does not give t 1 up, and the coordinator loads.
+    let ends = withdrawn_at + Duration::from_secs(300);
+    while script.now + INTERVAL < ends {
+        script.pass(INTERVAL);
+        script.fail(ErrorKind::Disconnected);
+    }
+    assert!(script.take_steps().is_empty());
+    script.pass(INTERVAL);
+    assert_eq!(script.take_steps(), ["lost"]);
+    assert_eq!(script.epoch(), None);
+}
+
+#[test]
+fn partitions_that_were_given_up_in_time_are_not_lost() {
+    let mut script = Script::stable();
+    script.pass(INTERVAL);
+    script.answer(accepted(1, Some(&[(1, &[0])])));
+    assert_eq!(script.take_steps(), ["assign [t [0]]"]);
+    script.answer(accepted(2, None));
+    for _ in 0..100 {
+        script.pass(INTERVAL);
+        script.answer(accepted(2, None));
+    }
+    assert!(script.take_steps().is_empty());
+}
