@@ -285,6 +285,7 @@ impl Topic {
     }
 
     /// Frees the memory that belongs to a message without a report and that the application passed to the library.
+    #[inline]
     fn forget(&self, message: &Message) {
         if message.flags & F_FREE != 0 {
             // SAFETY: with F_FREE the payload, which comes from `malloc`, belongs to the library; it is encoded by now.
