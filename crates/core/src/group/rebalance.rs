@@ -322,6 +322,7 @@ impl Group {
             Then::Revoked => self.member.handle_revoked(now),
             Then::Settled => self.member.handle_settled(now),
             Then::TakeOver(added) => {
+                self.member.handle_given_up(self.rebalance.owned());
                 self.take_over(now, added);
                 self.member.rejoin(now, "partitions were given up for other members");
             }

@@ -37,6 +37,8 @@
 //! - The application may poll again before it has answered that its partitions are lost. The member still has to leave:
 //!   a join of a member that the coordinator knows would keep its partitions from the others
 //!   (`member_that_polls_before_it_answers_its_loss_leaves_and_joins`).
+//! - The application may take long to take partitions over, after it gave others up. The coordinator, which waits for
+//!   those, must not wait for both (`partitions_that_were_given_up_are_reported_before_others_are_taken_over`).
 //! - The coordinator gives withdrawn partitions away if they are not given up within `max.poll.interval.ms`. A member that
 //!   waited for the coordinator's refusal would keep them while the coordinator can't be reached
 //!   (`partitions_are_lost_when_the_coordinator_stops_waiting_for_them`).
@@ -303,6 +305,17 @@ impl ConsumerMember {
         }
     }
 
+    /// The rebalance gave up partitions that are not in `owned` any more. The coordinator gets to know it at once, although
+    /// the application may take long to take the others over.
+    pub(in crate::group) fn handle_given_up(&mut self, owned: &BTreeSet<TopicPartition>) {
+        if self.epoch.is_some() && !self.held.keys().all(|key| owned.contains(key)) {
+            let rest = self.held.iter().filter(|(key, _)| owned.contains(*key));
+            self.held = Arc::new(rest.map(|(key, since)| (key.clone(), *since)).collect());
+            self.heartbeat.must_report = true;
+            self.stop_waiting();
+        }
+    }
+
     /// The rebalance gave up all partitions. A member that does not poll leaves only now, so that no other member gets
     /// them before.
     pub(in crate::group) fn handle_revoked(&mut self, now: Instant) {
@@ -478,13 +491,16 @@ impl ConsumerMember {
         }
         let since = |key: &TopicPartition| self.held.get(key).copied().unwrap_or(epoch);
         self.held = Arc::new(owned.iter().map(|key| (key.clone(), since(key))).collect());
-        if self.holds_only_its_target() {
-            self.withdrawal_ends = None;
-        }
+        self.stop_waiting();
     }
 
-    fn holds_only_its_target(&self) -> bool {
-        self.target.covers(&self.target.to_ids(self.held.keys()))
+    /// The coordinator waits for no partition that the member does not hold. Returns true if it does not wait.
+    fn stop_waiting(&mut self) -> bool {
+        let holds_only_its_target = self.target.covers(&self.target.to_ids(self.held.keys()));
+        if holds_only_its_target {
+            self.withdrawal_ends = None;
+        }
+        holds_only_its_target
     }
 
     // ---- heartbeats

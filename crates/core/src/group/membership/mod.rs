@@ -175,6 +175,14 @@ impl Member {
         }
     }
 
+    /// Partitions were given up before others are taken over. A classic member reports it when it joins again.
+    pub(super) fn handle_given_up(&mut self, owned: &BTreeSet<TopicPartition>) {
+        match self {
+            Self::Classic(_) => {}
+            Self::Consumer(member) => member.handle_given_up(owned),
+        }
+    }
+
     /// A classic member joins again. The other protocol has no joins: the next heartbeat reports the change.
     pub(super) fn rejoin(&mut self, now: Instant, reason: &str) {
         match self {

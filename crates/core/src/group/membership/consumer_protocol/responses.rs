@@ -94,9 +94,7 @@ impl ConsumerMember {
             self.names.backoff.reset();
             self.names.not_before = now;
         }
-        if self.holds_only_its_target() {
-            self.withdrawal_ends = None;
-        } else {
+        if !self.stop_waiting() {
             self.withdrawal_ends.get_or_insert(sent + self.settings.max_poll_interval);
         }
         self.is_changed |= response.assignment.is_some() || self.goal.is_none();

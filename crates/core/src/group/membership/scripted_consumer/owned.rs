@@ -48,3 +48,22 @@ fn withdrawal_of_a_partition_that_was_not_taken_over_is_acknowledged() {
         assert_eq!(reported(&script.answer(accepted(3, None))), None);
     }
 }
+
+#[test]
+fn partitions_that_were_given_up_are_reported_before_others_are_taken_over() {
+    let mut script = Script::stable();
+    script.pass(INTERVAL);
+    script.is_slow = true;
+    script.answer(accepted(1, Some(&[(1, &[0, 2])])));
+    assert_eq!(script.take_steps(), ["assign [t [0], t [2]]"]);
+    // The application has given t 1 up, and is asked to take t 2 over.
+    script.owned = keys(&[("t", 0)]);
+    script.member.handle_given_up(&script.owned);
+    script.settle();
+    assert_eq!(reported(&script.answer(accepted(2, None))), Some([(id(1), vec![0, 2])].into()), "at once");
+    for _ in 0..100 {
+        script.pass(INTERVAL);
+        assert_eq!(reported(&script.answer(accepted(2, None))), None);
+    }
+    assert!(script.take_steps().is_empty(), "the coordinator does not wait for t 1 any more");
+}
