@@ -171,7 +171,8 @@ impl Session {
             self.pass(what);
         } else {
             // What the program said last, because the list of failures is often all that is kept of a run.
-            let reason = done.output.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no output").trim();
+            let reason =
+                done.output.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("no output").trim();
             self.fail(&format!("{what} ({}): {reason}", done.ending));
         }
         Ok(())

@@ -449,14 +449,8 @@ impl ClusterCore {
         if self.closing {
             return;
         }
-        loop {
-            let (metadata, parts) = self.metadata_and_parts();
-            parts.for_each(|part| part.advance(now, metadata));
-            // A request of one part to another may create needs there.
-            if !self.carry_out_needs(now) {
-                break;
-            }
-        }
+        // A request of one part to another may create needs there.
+        while self.carry_out_needs_after(now, |part, metadata| part.advance(now, metadata)) {}
         while let Some(request) = self.coordinators.poll_request() {
             self.route(now, Route::Any, request, RequestOwner::Coordinators);
         }
@@ -475,14 +469,27 @@ impl ClusterCore {
 
     /// Carries out what the parts need already. Returns true if a part got a command of another one.
     fn carry_out_needs(&mut self, now: Instant) -> bool {
+        self.carry_out_needs_after(now, |_, _| {})
+    }
+
+    /// Carries out what the parts need after `advance`, until one commands another: the parts behind it have to handle the
+    /// command before they send anything. Returns true in that case.
+    fn carry_out_needs_after(&mut self, now: Instant, advance: impl Fn(&mut dyn Part, &Metadata)) -> bool {
         if self.closing {
             return false;
         }
-        let mut needs = Vec::new();
-        self.parts_mut().for_each(|part| needs.extend(std::iter::from_fn(|| part.poll_need())));
-        let commands_a_part = needs.iter().any(|need| {
+        let is_command = |need: &Need| {
             matches!(need, Need::Fetch(_) | Need::CheckMembership | Need::Purge(_) | Need::StopProducer(_))
+        };
+        let mut needs = Vec::new();
+        let (metadata, mut parts) = self.metadata_and_parts();
+        let commands_a_part = parts.any(|part| {
+            advance(part, metadata);
+            let begin = needs.len();
+            needs.extend(std::iter::from_fn(|| part.poll_need()));
+            needs[begin..].iter().any(is_command)
         });
+        drop(parts);
         for need in needs {
             self.carry_out(now, need);
         }

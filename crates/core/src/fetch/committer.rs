@@ -73,6 +73,17 @@ impl MemberIdentity {
         }
     }
 
+    /// Returns true if the coordinator knows that the member gave the partition up since this identity, although the epoch
+    /// is the same.
+    fn has_reported(&self, current: &Self, key: &TopicPartition) -> bool {
+        match (&self.held, &current.held) {
+            (Held::Consumer(before), Held::Consumer(now)) => {
+                before.contains_key(key) && !now.contains_key(key)
+            }
+            _ => false,
+        }
+    }
+
     const fn is_settled(&self) -> bool {
         !matches!(self.held, Held::Cooperative { is_settled: false, .. })
     }
@@ -84,7 +95,8 @@ impl Committer {
         match (self, current) {
             (Self::Member(made), Self::Member(member)) if made.member_id == member.member_id => {
                 let is_same = made.generation == member.generation
-                    && (made.is_settled() || !member.is_settled() || member.held == Held::Nothing);
+                    && (made.is_settled() || !member.is_settled() || member.held == Held::Nothing)
+                    && !made.has_reported(member, key);
                 is_same || member.has_held(key, made.generation)
             }
             _ => self == current,
