@@ -258,14 +258,13 @@ fn a_leader_change_loses_no_record() {
 /// Detects a `take_all` that does not seal, so that a record never gets its report, and a rejected send that keeps its
 /// room.
 #[test]
-fn a_send_while_the_producer_closes_is_refused_or_reported() {
+fn a_send_to_a_sealed_partition_is_refused_or_reported() {
     model(|| {
         let producer = producer(10).known();
         let sender = {
             let producer = Arc::clone(&producer);
             start(move || producer.send("v"))
         };
-        producer.shared.close(None);
         let mut left = Vec::new();
         producer.accumulator().take_all(true, &mut left);
         left.into_iter().for_each(|batch| producer.report(batch));
@@ -275,7 +274,6 @@ fn a_send_while_the_producer_closes_is_refused_or_reported() {
     });
 }
 
-/// Detects closing code that returns the waiting records and still accepts later ones, which then never get a report.
 /// Detects a send that does not check under the lock whether a transaction is open.
 #[test]
 fn record_sent_while_a_transaction_ends_is_in_it_or_refused() {
@@ -300,15 +298,16 @@ fn record_sent_while_a_transaction_ends_is_in_it_or_refused() {
     });
 }
 
+/// Detects a topic that returns the waiting records with its error and still accepts later ones, which then never get a
+/// report.
 #[test]
-fn send_to_unknown_topic_during_close_is_refused_or_reported() {
+fn a_send_to_an_unknown_topic_that_fails_is_refused_or_reported() {
     model(|| {
         let producer = producer(10);
         let sender = {
             let producer = Arc::clone(&producer);
             start(move || producer.send("v"))
         };
-        producer.shared.close(None);
         producer.shared.fail_all_waiting(&Error::new(ErrorKind::Closed, ""));
         let sent = sender.join().unwrap();
         assert!(matches!(sent, Ok(()) | Err(SendError::Closed)), "{sent:?}");
