@@ -154,8 +154,11 @@ impl Run {
             return Ok(());
         }
         let idle = now - member.polled;
+        // The coordinator may have withdrawn partitions while the application takes others over, and waits no longer.
+        let is_overdue = !matches!(member.protocol, Protocol::Classic(_))
+            && member.question.as_ref().is_some_and(|question| question.since + REBALANCE <= now);
         // Without a membership there are no heartbeats. The coordinator may still count the member.
-        if idle >= REBALANCE || member.group.is_assignment_lost() {
+        if idle >= REBALANCE || is_overdue || member.group.is_assignment_lost() {
             membership.rest(member.client);
         } else {
             membership.check_silence(now, member.client)?;
