@@ -210,7 +210,7 @@ impl ClusterCore {
             self.handle_command(now, command);
             // A later command may rely on the messages of this one: statistics requested after a purge must arrive
             // after it.
-            self.carry_out_needs(now);
+            self.carry_out_needs(now, |_, _| {});
         }
         self.advance(now);
     }
@@ -449,8 +449,7 @@ impl ClusterCore {
         if self.closing {
             return;
         }
-        // A request of one part to another may create needs there.
-        while self.carry_out_needs_after(now, |part, metadata| part.advance(now, metadata)) {}
+        self.carry_out_needs(now, |part, metadata| part.advance(now, metadata));
         while let Some(request) = self.coordinators.poll_request() {
             self.route(now, Route::Any, request, RequestOwner::Coordinators);
         }
@@ -467,33 +466,24 @@ impl ClusterCore {
         }
     }
 
-    /// Carries out what the parts need already. Returns true if a part got a command of another one.
-    fn carry_out_needs(&mut self, now: Instant) -> bool {
-        self.carry_out_needs_after(now, |_, _| {})
-    }
-
-    /// Carries out what the parts need after `advance`, until one commands another: the parts behind it have to handle the
-    /// command before they send anything. Returns true in that case.
-    fn carry_out_needs_after(&mut self, now: Instant, advance: impl Fn(&mut dyn Part, &Metadata)) -> bool {
-        if self.closing {
-            return false;
+    /// Carries out what the parts need after `advance`. The parts behind one that commands another have to handle the command
+    /// before they send anything.
+    fn carry_out_needs(&mut self, now: Instant, advance: impl Fn(&mut dyn Part, &Metadata)) {
+        let mut has_commands = true;
+        while has_commands && !self.closing {
+            let mut needs = Vec::new();
+            let (metadata, mut parts) = self.metadata_and_parts();
+            has_commands = parts.any(|part| {
+                advance(part, metadata);
+                let begin = needs.len();
+                needs.extend(std::iter::from_fn(|| part.poll_need()));
+                needs[begin..].iter().any(Need::is_command)
+            });
+            drop(parts);
+            for need in needs {
+                self.carry_out(now, need);
+            }
         }
-        let is_command = |need: &Need| {
-            matches!(need, Need::Fetch(_) | Need::CheckMembership | Need::Purge(_) | Need::StopProducer(_))
-        };
-        let mut needs = Vec::new();
-        let (metadata, mut parts) = self.metadata_and_parts();
-        let commands_a_part = parts.any(|part| {
-            advance(part, metadata);
-            let begin = needs.len();
-            needs.extend(std::iter::from_fn(|| part.poll_need()));
-            needs[begin..].iter().any(is_command)
-        });
-        drop(parts);
-        for need in needs {
-            self.carry_out(now, need);
-        }
-        commands_a_part
     }
 
     fn carry_out(&mut self, now: Instant, need: Need) {

@@ -114,6 +114,13 @@ pub(crate) enum Need {
     TelemetrySnapshot,
 }
 
+impl Need {
+    /// Returns true for a command that one part gives to another.
+    pub(super) const fn is_command(&self) -> bool {
+        matches!(self, Self::Fetch(_) | Self::CheckMembership | Self::Purge(_) | Self::StopProducer(_))
+    }
+}
+
 /// How soon metadata is needed; the maximum of several is the most urgent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Urgency {

@@ -267,7 +267,7 @@ impl Membership {
             let made = member.unused.remove(&key.0).unwrap_or(now);
             member.check_settled(made, request).map_err(|what| ("settled", what))?;
             member.rates.note(now, request, member.terms.heartbeat).map_err(|what| ("storm", what))?;
-            member.check(now, key, request, &self.names).map_err(|what| ("membership", what))
+            member.check(now, made, key, request, &self.names).map_err(|what| ("membership", what))
         });
         checked.map_err(|(checker, what)| {
             Broken::new(checker, format!("client {client}: {what}, in {request:?}"))
@@ -303,6 +303,7 @@ impl Member {
     fn check(
         &mut self,
         now: Instant,
+        made: Instant,
         key: (u64, i32),
         request: &GroupRequest,
         names: &BTreeMap<Uuid, String>,
@@ -363,7 +364,9 @@ impl Member {
                 Asked::Other
             }
             GroupRequest::ConsumerHeartbeat(request) => {
-                self.check_epoch(now, request.member_epoch)?;
+                if request.member_epoch >= 0 || !self.has_joined_since(made) {
+                    self.check_epoch(now, request.member_epoch)?;
+                }
                 if let Some(owned) = &request.topic_partitions {
                     let owned = owned
                         .iter()
@@ -470,6 +473,13 @@ impl Member {
             }
         }
         Ok(())
+    }
+
+    /// Returns true if the member joined after it made a request that waited for its connection. A heartbeat that leaves the
+    /// previous coordinator may be written so late.
+    fn has_joined_since(&self, made: Instant) -> bool {
+        let is_join = |open: &Open| open.asked == Asked::ConsumerHeartbeat && open.round == self.round;
+        self.epoch.is_none() && self.open.values().any(|open| is_join(open) && open.sent > made)
     }
 
     fn check_epoch(&mut self, now: Instant, epoch: i32) -> Result<(), String> {

@@ -38,7 +38,7 @@
 //!   a join of a member that the coordinator knows would keep its partitions from the others
 //!   (`member_that_polls_before_it_answers_its_loss_leaves_and_joins`).
 //! - The application may take long to take partitions over, after it gave others up. The coordinator, which waits for
-//!   those, must not wait for both (`partitions_that_were_given_up_are_reported_before_others_are_taken_over`).
+//!   those, must not wait for both (`given_up_partitions_are_reported_before_others_are_taken_over`).
 //! - The coordinator gives withdrawn partitions away if they are not given up within `max.poll.interval.ms`. A member that
 //!   waited for the coordinator's refusal would keep them while the coordinator can't be reached
 //!   (`partitions_are_lost_when_the_coordinator_stops_waiting_for_them`).

@@ -50,7 +50,7 @@ fn withdrawal_of_a_partition_that_was_not_taken_over_is_acknowledged() {
 }
 
 #[test]
-fn partitions_that_were_given_up_are_reported_before_others_are_taken_over() {
+fn given_up_partitions_are_reported_before_others_are_taken_over() {
     let mut script = Script::stable();
     script.pass(INTERVAL);
     script.is_slow = true;
