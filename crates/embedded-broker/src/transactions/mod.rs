@@ -128,7 +128,7 @@ impl Participant {
 /// Returns the partition of [`OFFSETS_TOPIC`] with the offsets of a group: Java's hash of the name selects it.
 pub(crate) fn offsets_partition(group: &str) -> i32 {
     let hash = group.encode_utf16().fold(0i32, |hash, c| hash.wrapping_mul(31).wrapping_add(i32::from(c)));
-    (hash & i32::MAX) % OFFSETS_PARTITIONS
+    hash.checked_abs().unwrap_or(0) % OFFSETS_PARTITIONS
 }
 
 impl TransactionState {
