@@ -67,27 +67,28 @@ impl InjectionPoint {
     }
 }
 
+/// The panics to come. Each I/O thread looks here all the time: a fork would often find the lock of its parent locked.
 #[cfg(feature = "inject-panics")]
-static ARMED: ottla_core::lock::Mutex<Vec<(String, InjectionPoint)>> =
-    ottla_core::lock::Mutex::new(Vec::new());
+static ARMED: crate::process::PerProcess<ottla_core::lock::Mutex<Vec<(String, InjectionPoint)>>> =
+    crate::process::PerProcess::new();
 
 /// Makes the client with this `client.id` panic when it next reaches this point.
 #[cfg(feature = "inject-panics")]
 pub fn panic_at(client_id: &str, point: InjectionPoint) {
-    ARMED.lock().push((client_id.to_owned(), point));
+    ARMED.get().lock().push((client_id.to_owned(), point));
 }
 
 /// Returns true if the panic is still to come.
 #[cfg(feature = "inject-panics")]
 pub fn is_armed(client_id: &str, point: InjectionPoint) -> bool {
-    ARMED.lock().iter().any(|armed| armed.0 == client_id && armed.1 == point)
+    ARMED.get().lock().iter().any(|armed| armed.0 == client_id && armed.1 == point)
 }
 
 /// Panics if a test injected a panic at this point.
 #[cfg(feature = "inject-panics")]
 pub(crate) fn reach(route: &ClientRoute, point: InjectionPoint) {
     let client_id = &route.parts.connection.client_id;
-    let mut armed = ARMED.lock();
+    let mut armed = ARMED.get().lock();
     if let Some(found) = armed.iter().position(|armed| armed.0 == *client_id && armed.1 == point) {
         armed.remove(found);
         drop(armed);

@@ -15,17 +15,25 @@ use ottla_core::{
     produce::report::DeliveryBatch,
 };
 
+use ottla_net::process::{Generation, PerProcess};
+
 use crate::ffi::{boundary::c_text, lock::Mutex};
 
 /// The number of a message without a text: the leader epoch of a produced message.
 pub(crate) const NO_TEXT: i32 = -1;
 
-static REGISTRY: Mutex<Registry> = Mutex::new(Registry { texts: BTreeMap::new(), next: NO_TEXT - 1 });
+static REGISTRY: PerProcess<Mutex<Registry>> = PerProcess::new();
 
 /// The texts of all reports that exist, by numbers below [`NO_TEXT`].
 struct Registry {
     texts: BTreeMap<i32, CString>,
     next: i32,
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Self { texts: BTreeMap::new(), next: NO_TEXT - 1 }
+    }
 }
 
 impl Registry {
@@ -44,9 +52,18 @@ impl Registry {
     }
 }
 
-/// The texts of a report. They are removed with it.
-#[derive(Debug, Default)]
-pub(crate) struct Texts(Vec<(String, i32)>);
+/// The texts of a report. They are removed with it, unless the process was forked since.
+#[derive(Debug)]
+pub(crate) struct Texts {
+    numbers: Vec<(String, i32)>,
+    process: Generation,
+}
+
+impl Default for Texts {
+    fn default() -> Self {
+        Self { numbers: Vec::new(), process: Generation::current() }
+    }
+}
 
 impl Texts {
     /// Registers the texts of a batch that failed.
@@ -55,9 +72,9 @@ impl Texts {
         if batch.error().is_some() {
             let places = if batch.has_invalid_records() { 0..batch.len() } else { 0..1 };
             for text in places.filter_map(|place| text_of(batch.error_at(place)?)) {
-                if !texts.0.iter().any(|(known, _)| *known == text) {
-                    let number = REGISTRY.lock().add(c_text(&text));
-                    texts.0.push((text, number));
+                if !texts.numbers.iter().any(|(known, _)| *known == text) {
+                    let number = REGISTRY.get().lock().add(c_text(&text));
+                    texts.numbers.push((text, number));
                 }
             }
         }
@@ -66,22 +83,22 @@ impl Texts {
 
     /// Returns the number of an error's text.
     pub(crate) fn number_of(&self, error: Option<&Error>) -> i32 {
-        let Some(text) = error.filter(|_| !self.0.is_empty()).and_then(text_of) else { return NO_TEXT };
-        self.0.iter().find(|(known, _)| *known == text).map_or(NO_TEXT, |(_, number)| *number)
+        let Some(text) = error.filter(|_| !self.numbers.is_empty()).and_then(text_of) else { return NO_TEXT };
+        self.numbers.iter().find(|(known, _)| *known == text).map_or(NO_TEXT, |(_, number)| *number)
     }
 }
 
 impl Drop for Texts {
     fn drop(&mut self) {
-        for (_, number) in &self.0 {
-            REGISTRY.lock().texts.remove(number);
+        for (_, number) in self.numbers.iter().filter(|_| self.process.is_current()) {
+            REGISTRY.get().lock().texts.remove(number);
         }
     }
 }
 
 /// Returns the text with this number, which lives as long as its report, or NULL.
 pub(crate) fn text(number: i32) -> *const c_char {
-    REGISTRY.lock().texts.get(&number).map_or(ptr::null(), |text| text.as_ptr())
+    REGISTRY.get().lock().texts.get(&number).map_or(ptr::null(), |text| text.as_ptr())
 }
 
 /// Returns the broker's error message; `None` if it returned only a code, or if the error did not come from the broker.

@@ -471,7 +471,11 @@ fn markers_end_offsets_in_their_partition(backend: &Backend) {
         0 => 50,
         count => i32::try_from(count).unwrap(),
     };
-    assert!(eventually(|| offsets.partitions == [hash.checked_abs().unwrap_or(0) % count()]), "{:?}", offsets.partitions);
+    assert!(
+        eventually(|| offsets.partitions == [hash.checked_abs().unwrap_or(0) % count()]),
+        "{:?}",
+        offsets.partitions
+    );
     let topic = client.topic.clone();
     assert_eq!(group.committed(&topic, true), (ErrorCode::UNSTABLE_OFFSET_COMMIT, -1));
     let stale = ProducerKey { epoch: producer.epoch - 1, ..producer };
