@@ -24,7 +24,7 @@ use ottla_protocol::{
     consumer_protocol::{ConsumerProtocolAssignment, ConsumerProtocolSubscription},
     error_code::ErrorCode,
     generated::{
-        consumer_group_heartbeat::ConsumerGroupHeartbeatResponse,
+        consumer_group_heartbeat::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse},
         join_group::JoinGroupResponse,
         offset_commit::{OffsetCommitRequest, request::Topic},
     },
@@ -364,16 +364,7 @@ impl Member {
                 Asked::Other
             }
             GroupRequest::ConsumerHeartbeat(request) => {
-                if request.member_epoch >= 0 || !self.has_joined_since(made) {
-                    self.check_epoch(now, request.member_epoch)?;
-                }
-                if let Some(owned) = &request.topic_partitions {
-                    let owned = owned
-                        .iter()
-                        .flat_map(|topic| topic.partitions.iter().map(|number| (topic.topic_id, *number)));
-                    self.reported = (owned.collect(), now);
-                    self.offered.clone_from(&self.target);
-                }
+                self.check_consumer_heartbeat(now, made, request)?;
                 Asked::ConsumerHeartbeat
             }
             GroupRequest::Fetch(_) => {
@@ -390,6 +381,25 @@ impl Member {
         }
         let id = request.member_id().to_owned();
         self.open.insert(key, Open { asked, id, round: self.round, sent: now });
+        Ok(())
+    }
+
+    fn check_consumer_heartbeat(
+        &mut self,
+        now: Instant,
+        made: Instant,
+        request: &ConsumerGroupHeartbeatRequest,
+    ) -> Result<(), String> {
+        if request.member_epoch >= 0 || !self.has_joined_since(made) {
+            self.check_epoch(now, request.member_epoch)?;
+        }
+        if let Some(owned) = &request.topic_partitions {
+            let owned = owned
+                .iter()
+                .flat_map(|topic| topic.partitions.iter().map(|number| (topic.topic_id, *number)));
+            self.reported = (owned.collect(), now);
+            self.offered.clone_from(&self.target);
+        }
         Ok(())
     }
 
