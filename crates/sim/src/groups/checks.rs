@@ -105,7 +105,9 @@ impl Run {
                 // The coordinator of a group that is converted during a cooperative rebalance gives partitions away before
                 // their member gave them up, and accepts its last commits.
                 let is_given_up = matches!(self.setup.protocol, Protocol::Mixed(_))
-                    && self.members.iter().any(|member| member.is_asked_to_revoke(&place));
+                    && self.members.iter().any(|member| {
+                        member.is_asked_to_revoke(&place) || member.has_just_answered(self.world.now)
+                    });
                 if before.is_some_and(|before| before > committed) && !is_given_up {
                     let what = format!("offset {committed} of {place:?} was committed after {before:?}");
                     return Err(Broken::new("rewound", what));
