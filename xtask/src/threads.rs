@@ -89,6 +89,10 @@ pub fn models_of(folder: &Path, package: &str, model: &str) -> Result<Command> {
     let mut command = cargo();
     command.current_dir(folder).args(["test", "--package", package, "--lib", "--", model]);
     with_loom(&mut command)?;
+    if folder != root() {
+        // Cargo takes the programs of a copy of the repository for those of the repository.
+        command.env("CARGO_TARGET_DIR", target("mutants/loom")?);
+    }
     Ok(command)
 }
 
