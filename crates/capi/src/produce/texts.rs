@@ -14,7 +14,6 @@ use ottla_core::{
     error::{Error, ErrorKind},
     produce::report::DeliveryBatch,
 };
-
 use ottla_net::process::{Generation, PerProcess};
 
 use crate::ffi::{boundary::c_text, lock::Mutex};

@@ -309,8 +309,7 @@ impl ConsumerMember {
     /// the application may take long to take the others over.
     pub(in crate::group) fn handle_given_up(&mut self, owned: &BTreeSet<TopicPartition>) {
         if self.epoch.is_some() && !self.held.keys().all(|key| owned.contains(key)) {
-            let rest = self.held.iter().filter(|(key, _)| owned.contains(*key));
-            self.held = Arc::new(rest.map(|(key, since)| (key.clone(), *since)).collect());
+            Arc::make_mut(&mut self.held).retain(|key, _| owned.contains(key));
             self.heartbeat.must_report = true;
             self.stop_waiting();
         }
