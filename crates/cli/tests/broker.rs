@@ -10,6 +10,8 @@ use std::{
 
 mod support;
 
+use support::ReservedPort;
+
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A running broker, which ends with the test.
@@ -57,10 +59,6 @@ fn ottla(arguments: &[&str]) -> (Option<i32>, String, String) {
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
-fn free_port() -> u16 {
-    std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
-}
-
 #[test]
 fn broker_ends_with_success_on_sigterm_and_sigint() {
     for signal in ["-TERM", "-INT"] {
@@ -96,7 +94,8 @@ fn broker_ends_on_sigterm_when_its_process_id_is_1() {
 
 #[test]
 fn broker_advertises_what_clients_can_connect_to() {
-    let port = free_port().to_string();
+    let reserved = ReservedPort::new();
+    let port = reserved.port().to_string();
     let broker = Broker::start(&["--host", "0.0.0.0", "--port", &port]);
     assert_eq!(broker.servers, format!("127.0.0.1:{port}"));
     let (code, out, err) = ottla(&["metadata", "-b", &broker.servers]);
@@ -105,7 +104,8 @@ fn broker_advertises_what_clients_can_connect_to() {
     let (_, err) = broker.end("-TERM");
     assert!(err.contains("warning: the brokers advertise 127.0.0.1"), "{err}");
 
-    let port = free_port().to_string();
+    let reserved = ReservedPort::new();
+    let port = reserved.port().to_string();
     let advertised = ["--advertised-host", "kafka.example", "--advertised-port", "9555"];
     let broker =
         Broker::start(&[&["--host", "0.0.0.0", "--port", &port, "--brokers", "1"][..], &advertised].concat());

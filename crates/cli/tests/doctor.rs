@@ -16,7 +16,7 @@ use rcgen::{
     KeyPair, KeyUsagePurpose, RevokedCertParams, SerialNumber,
 };
 use serde_json::Value;
-use support::{Folder, ottla};
+use support::{Folder, ReservedPort, ottla};
 
 mod support;
 
@@ -425,8 +425,8 @@ fn missing_source_of_tokens_is_recognized() {
 fn identity_provider_that_gives_no_token_is_recognized() {
     let sasl = SaslListener::new(&[SaslMechanism::OauthBearerUnsecured]);
     let cluster = broker(|options| options.sasl = Some(sasl));
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let endpoint = format!("sasl.oauthbearer.token.endpoint.url=http://{closed}/token");
+    let closed = ReservedPort::new();
+    let endpoint = format!("sasl.oauthbearer.token.endpoint.url=http://{}/token", closed.servers());
     let properties = [
         "security.protocol=sasl_plaintext",
         "sasl.mechanisms=OAUTHBEARER",

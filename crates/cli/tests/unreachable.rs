@@ -1,6 +1,6 @@
 //! Commands without a responsive broker: their output, timeout and exit code.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -10,19 +10,15 @@ use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster, SaslListener, SaslM
 
 mod support;
 
-use support::{Running, cluster, ottla, ottla_with_input};
+use support::{ReservedPort, Running, cluster, ottla, ottla_with_input};
 
 /// A generous timeout: the waits end much earlier unless the machine is overloaded.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A port on which nothing listens.
-fn closed_port() -> String {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string()
-}
-
 #[test]
 fn every_command_names_the_cause_when_no_broker_responds() {
-    let servers = closed_port();
+    let closed = ReservedPort::new();
+    let servers = closed.servers();
     let perf = ["--topic", "t", "--num-records", "5", "--record-size", "5", "--timeout", "1"];
     for command in [
         &["produce", "-t", "t", "--timeout", "1"][..],
@@ -48,8 +44,9 @@ fn every_command_names_the_cause_when_no_broker_responds() {
 
 #[test]
 fn failed_connection_is_printed_long_before_the_timeout() {
+    let closed = ReservedPort::new();
     let child = Command::new(env!("CARGO_BIN_EXE_ottla"))
-        .args(["metadata", "-b", &closed_port(), "--timeout", "3600"])
+        .args(["metadata", "-b", &closed.servers(), "--timeout", "3600"])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -124,19 +121,26 @@ fn http_server_is_recognised() {
 
 #[test]
 fn broker_that_starts_within_the_timeout_is_used() {
-    let servers = closed_port();
-    let port = servers.rsplit_once(':').unwrap().1.parse().unwrap();
-    let starting = thread::spawn(move || {
-        thread::sleep(Duration::from_millis(700));
-        EmbeddedCluster::start(ClusterOptions { port, ..ClusterOptions::default() })
-    });
-    let output =
-        ottla_with_input(&["produce", "-b", &servers, "-t", "demo", "-v", "--timeout", "60"], b"hello\n");
-    let cluster = starting.join().unwrap();
+    let reserved = ReservedPort::new();
+    let child = Command::new(env!("CARGO_BIN_EXE_ottla"))
+        .args(["produce", "-b", &reserved.servers(), "-t", "demo", "-v", "--timeout", "60"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut running = Running(child);
+    running.0.stdin.take().unwrap().write_all(b"hello\n").unwrap();
+    let mut errors = BufReader::new(running.0.stderr.take().unwrap());
+    let mut printed = String::new();
+    errors.read_line(&mut printed).unwrap();
+    assert!(printed.starts_with("% connection refused by "), "{printed}");
+
+    let port = reserved.port();
+    let cluster = EmbeddedCluster::start(ClusterOptions { port, brokers: 1, ..ClusterOptions::default() });
     assert!(cluster.is_ok());
-    assert_eq!(output.code, 0, "{}", output.err);
-    assert!(output.err.starts_with("% connection refused by "), "{}", output.err);
-    assert!(output.err.ends_with("1 message delivered\n"), "{}", output.err);
+    errors.read_to_string(&mut printed).unwrap();
+    assert!(running.0.wait().unwrap().success(), "{printed}");
+    assert!(printed.ends_with("1 message delivered\n"), "{printed}");
 }
 
 #[test]

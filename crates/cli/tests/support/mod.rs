@@ -3,10 +3,12 @@
 #![allow(dead_code)]
 
 use std::io::Write;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
+use socket2::{Domain, Socket, Type};
 
 /// The result of a call of the binary.
 pub struct Output {
@@ -47,6 +49,34 @@ pub fn call(program: &str, arguments: &[&str], input: &[u8]) -> Output {
 /// Starts an embedded cluster.
 pub fn cluster() -> EmbeddedCluster {
     EmbeddedCluster::start(ClusterOptions::default()).unwrap()
+}
+
+/// A port at which connections are refused until the test itself listens there.
+///
+/// The socket is bound but doesn't listen. So the operating system gives the port to nobody who asks for any port,
+/// and a listener with `SO_REUSEADDR` can still take it.
+pub struct ReservedPort {
+    address: SocketAddr,
+    _socket: Socket,
+}
+
+impl ReservedPort {
+    pub fn new() -> ReservedPort {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.set_reuse_address(true).unwrap();
+        socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).unwrap();
+        let address = socket.local_addr().unwrap().as_socket().unwrap();
+        ReservedPort { address, _socket: socket }
+    }
+
+    pub fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    /// Returns the address for `bootstrap.servers`.
+    pub fn servers(&self) -> String {
+        self.address.to_string()
+    }
 }
 
 /// A folder that is removed at the end of the test.
