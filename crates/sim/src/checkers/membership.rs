@@ -82,6 +82,8 @@ struct Member {
     sent: BTreeMap<u64, i32>,
     /// The member epoch.
     epoch: Option<i32>,
+    /// The connection that carried the last heartbeat that joins, as long as it is open.
+    joined_on: Option<u64>,
     /// The time at which the last member epoch ended.
     ended: Option<Instant>,
     /// The coordinator counts the member.
@@ -106,6 +108,8 @@ struct Member {
     rates: MemberRates,
     /// True from an assignment until the member is refused.
     is_stable: bool,
+    /// True from a JoinGroup response until the assignment.
+    is_between: bool,
     /// True if the members of the group give all partitions up before they join.
     is_eager: bool,
     /// The members of the generation that this member leads: the topics and partitions of each.
@@ -158,6 +162,7 @@ impl Membership {
             joined_before: None,
             sent: BTreeMap::new(),
             epoch: None,
+            joined_on: None,
             ended: None,
             is_member: false,
             acknowledged: None,
@@ -171,6 +176,7 @@ impl Membership {
             assigned: Default::default(),
             rates: MemberRates::default(),
             is_stable: false,
+            is_between: false,
             is_eager: false,
             led: BTreeMap::new(),
         };
@@ -240,6 +246,7 @@ impl Membership {
             member.unused.remove(&link);
             member.open.retain(|(of, _), _| *of != link);
             member.sent.remove(&link);
+            member.joined_on = member.joined_on.filter(|on| *on != link);
         }
     }
 
@@ -264,10 +271,10 @@ impl Membership {
                 return Err(("after fatal", "a member that failed sends a request".to_owned()));
             }
             // The first request may have waited since the connection was opened.
-            let made = member.unused.remove(&key.0).unwrap_or(now);
-            member.check_settled(made, request).map_err(|what| ("settled", what))?;
+            let opened = member.unused.remove(&key.0);
+            member.check_settled(opened.unwrap_or(now), request).map_err(|what| ("settled", what))?;
             member.rates.note(now, request, member.terms.heartbeat).map_err(|what| ("storm", what))?;
-            member.check(now, made, key, request, &self.names).map_err(|what| ("membership", what))
+            member.check(now, opened.is_some(), key, request, &self.names).map_err(|what| ("membership", what))
         });
         checked.map_err(|(checker, what)| {
             Broken::new(checker, format!("client {client}: {what}, in {request:?}"))
@@ -303,7 +310,7 @@ impl Member {
     fn check(
         &mut self,
         now: Instant,
-        made: Instant,
+        is_first: bool,
         key: (u64, i32),
         request: &GroupRequest,
         names: &BTreeMap<Uuid, String>,
@@ -313,6 +320,11 @@ impl Member {
             GroupRequest::Join(request) => {
                 if !self.doubtful.contains(&request.member_id) {
                     self.check_id(now, &request.member_id)?;
+                }
+                // Without an assignment there is nothing that heartbeats would keep while the coordinator holds the
+                // request back.
+                if self.is_between {
+                    self.is_member = false;
                 }
                 Asked::Join
             }
@@ -364,7 +376,15 @@ impl Member {
                 Asked::Other
             }
             GroupRequest::ConsumerHeartbeat(request) => {
-                self.check_consumer_heartbeat(now, made, request)?;
+                if request.member_epoch < 0 && is_first && self.has_joined_elsewhere(link) {
+                    self.is_member = false;
+                } else {
+                    self.check_epoch(now, request.member_epoch)?;
+                }
+                if request.member_epoch == 0 {
+                    self.joined_on = Some(link);
+                }
+                self.note_reported(now, request);
                 Asked::ConsumerHeartbeat
             }
             GroupRequest::Fetch(_) => {
@@ -384,15 +404,7 @@ impl Member {
         Ok(())
     }
 
-    fn check_consumer_heartbeat(
-        &mut self,
-        now: Instant,
-        made: Instant,
-        request: &ConsumerGroupHeartbeatRequest,
-    ) -> Result<(), String> {
-        if request.member_epoch >= 0 || !self.has_joined_since(made) {
-            self.check_epoch(now, request.member_epoch)?;
-        }
+    fn note_reported(&mut self, now: Instant, request: &ConsumerGroupHeartbeatRequest) {
         if let Some(owned) = &request.topic_partitions {
             let owned = owned
                 .iter()
@@ -400,7 +412,6 @@ impl Member {
             self.reported = (owned.collect(), now);
             self.offered.clone_from(&self.target);
         }
-        Ok(())
     }
 
     /// A member that joins has responses to the commits that were made before: the coordinator would refuse them in the
@@ -485,11 +496,10 @@ impl Member {
         Ok(())
     }
 
-    /// Returns true if the member joined after it made a request that waited for its connection. A heartbeat that leaves the
-    /// previous coordinator may be written so late.
-    fn has_joined_since(&self, made: Instant) -> bool {
-        let is_join = |open: &Open| open.asked == Asked::ConsumerHeartbeat && open.round == self.round;
-        self.epoch.is_none() && self.open.values().any(|open| is_join(open) && open.sent > made)
+    /// Returns true if the member joined on another connection, which is still open. A heartbeat that leaves the previous
+    /// coordinator may have waited for its connection, and is written after the member joined at the next one.
+    fn has_joined_elsewhere(&self, link: u64) -> bool {
+        self.joined_on.is_some_and(|on| on != link)
     }
 
     fn check_epoch(&mut self, now: Instant, epoch: i32) -> Result<(), String> {
@@ -530,7 +540,7 @@ impl Member {
                 ErrorCode::NONE => {
                     self.acknowledge(now);
                     self.undisturbed = Some(now);
-                    self.is_stable = true;
+                    (self.is_stable, self.is_between) = (true, false);
                     let decoded = ConsumerProtocolAssignment::from_bytes(&response.assignment);
                     let topics = decoded.into_iter().flat_map(|(_, decoded)| decoded.assigned_partitions);
                     let partitions = topics.flat_map(|topic| {
@@ -610,7 +620,7 @@ impl Member {
         self.sent.clear();
         self.acknowledge(now);
         self.undisturbed = Some(now);
-        self.is_stable = false;
+        (self.is_stable, self.is_between) = (false, true);
         self.rates.note_change(now);
         // The coordinator counts the session from its response.
         self.spoke = Some(now);
