@@ -15,7 +15,8 @@
 //!   (`retried_commit_does_not_overtake_a_later_one`).
 //! - A subscribed consumer that is not a member at the moment may have partitions whose positions are queried: what another
 //!   member commits meanwhile would be read again. The query waits for the membership
-//!   (`partitions_assigned_outside_the_group_wait_for_a_membership`).
+//!   (`partitions_assigned_outside_the_group_wait_for_a_membership`), and a response that arrives after its end is not used
+//!   (`offsets_that_arrive_outside_the_group_are_queried_again`).
 //! - A request timeout closes its connection. A call that is sent shortly before its deadline fails at the deadline, and
 //!   its request is given a little longer (`late_commit_fails_at_its_deadline_and_keeps_its_connection`).
 
@@ -487,6 +488,10 @@ impl CommittedOffsets {
                 return false;
             }
         };
+        if self.committer == Committer::Outside {
+            self.requested.extend(questions);
+            return false;
+        }
         let code = response.groups.first().map_or(response.error_code, |group| group.error_code);
         let reported = offsets_in(&response, ids);
         let mut lost = false;

@@ -6,6 +6,7 @@
 //! | membership | no generation or epoch that the coordinator did not report, or that a newer one replaced (I12); no request of a member ID that the coordinator does not know; no commit without a member, or of a partition that the member gave up; static members keep their place when they close; few OffsetFetch at a time (I9) |
 //! | assignment | a leader assigns each partition once, to a subscriber; without faults it assigns all of them, and evenly (I14) |
 //! | heartbeats | without faults, a member sends something at least every third of its session (I13) |
+//! | outside | a consumer outside its group does not ask for committed offsets |
 //! | settled | without faults, a member that has partitions joins only after its commits have a response |
 //! | storm | a member repeats its requests, and asks for its coordinator and for metadata, at most as often as its intervals and back-offs allow (I9) |
 //! | after fatal | a member that failed for good sends nothing but commits in flight (I16) |
@@ -36,6 +37,7 @@ use super::{
     assignments::{LedMembers, check_assignment},
     group_messages::{GroupRequest, GroupResponse},
     member_rates::MemberRates,
+    openings::Openings,
 };
 
 /// What is expected of a member.
@@ -66,8 +68,8 @@ struct Member {
     terms: Terms,
     /// The requests without a response.
     open: BTreeMap<(u64, i32), Open>,
-    /// The times at which connections were opened that have not carried a request of the group yet.
-    unused: BTreeMap<u64, Instant>,
+    /// The connections that carry its requests.
+    openings: Openings,
     /// The number of memberships that began or ended: responses of earlier ones are ignored.
     round: u64,
     /// IDs that the coordinator no longer knows, or that left.
@@ -88,6 +90,10 @@ struct Member {
     ended: Option<Instant>,
     /// The coordinator counts the member.
     is_member: bool,
+    /// The time since which the member knows that it is outside its group.
+    outside: Option<Instant>,
+    /// The member has asked for its coordinator since it asked for offsets.
+    has_looked_up: bool,
     /// The time at which the last acknowledged request was sent.
     acknowledged: Option<Instant>,
     /// The time at which the last request was sent whose response reported no rebalance.
@@ -154,7 +160,7 @@ impl Membership {
         let member = Member {
             terms,
             open: BTreeMap::new(),
-            unused: BTreeMap::new(),
+            openings: Openings::default(),
             round: 0,
             dead: BTreeMap::new(),
             doubtful: BTreeSet::new(),
@@ -163,6 +169,8 @@ impl Membership {
             sent: BTreeMap::new(),
             epoch: None,
             joined_on: None,
+            outside: None,
+            has_looked_up: false,
             ended: None,
             is_member: false,
             acknowledged: None,
@@ -204,6 +212,13 @@ impl Membership {
         }
     }
 
+    /// The member knows no generation and no epoch of its own.
+    pub fn note_outside(&mut self, now: Instant, client: usize) {
+        if let Some(member) = self.members.get_mut(&client) {
+            member.outside.get_or_insert(now);
+        }
+    }
+
     /// Returns true if the coordinator counts the member.
     pub fn is_member(&self, client: usize) -> bool {
         self.members.get(&client).is_some_and(|member| member.is_member)
@@ -236,14 +251,14 @@ impl Membership {
     /// A client opens a connection.
     pub fn open(&mut self, now: Instant, client: usize, link: u64) {
         if let Some(member) = self.members.get_mut(&client) {
-            member.unused.insert(link, now);
+            member.openings.open(now, link);
         }
     }
 
     /// Forgets a connection.
     pub fn close(&mut self, link: u64) {
         for member in self.members.values_mut() {
-            member.unused.remove(&link);
+            member.openings.close(link);
             member.open.retain(|(of, _), _| *of != link);
             member.sent.remove(&link);
             member.joined_on = member.joined_on.filter(|on| *on != link);
@@ -270,11 +285,11 @@ impl Membership {
             if member.failed.is_some_and(|at| at + OUTDATED < now) {
                 return Err(("after fatal", "a member that failed sends a request".to_owned()));
             }
-            // The first request may have waited since the connection was opened.
-            let opened = member.unused.remove(&key.0);
-            member.check_settled(opened.unwrap_or(now), request).map_err(|what| ("settled", what))?;
+            let made = member.openings.made(now, key.0);
+            member.check_settled(made, request).map_err(|what| ("settled", what))?;
             member.rates.note(now, request, member.terms.heartbeat).map_err(|what| ("storm", what))?;
-            member.check(now, opened.is_some(), key, request, &self.names).map_err(|what| ("membership", what))
+            member.check_asks(made, request).map_err(|what| ("outside", what))?;
+            member.check(now, made, key, request, &self.names).map_err(|what| ("membership", what))
         });
         checked.map_err(|(checker, what)| {
             Broken::new(checker, format!("client {client}: {what}, in {request:?}"))
@@ -284,6 +299,7 @@ impl Membership {
     /// Checks how often a member asks for its coordinator and for metadata.
     pub fn asked(&mut self, now: Instant, client: usize, api: ApiKey) -> Result<(), Broken> {
         let Some(member) = self.members.get_mut(&client) else { return Ok(()) };
+        member.has_looked_up |= api == ApiKey::FindCoordinator;
         let counted = member.rates.note_query(now, api);
         counted.map_err(|what| Broken::new("storm", format!("client {client}: {what}")))
     }
@@ -310,7 +326,7 @@ impl Member {
     fn check(
         &mut self,
         now: Instant,
-        is_first: bool,
+        made: Instant,
         key: (u64, i32),
         request: &GroupRequest,
         names: &BTreeMap<Uuid, String>,
@@ -376,7 +392,7 @@ impl Member {
                 Asked::Other
             }
             GroupRequest::ConsumerHeartbeat(request) => {
-                if request.member_epoch < 0 && is_first && self.has_joined_elsewhere(link) {
+                if request.member_epoch < 0 && made < now && self.has_joined_elsewhere(link) {
                     self.is_member = false;
                 } else {
                     self.check_epoch(now, request.member_epoch)?;
@@ -426,6 +442,19 @@ impl Member {
         let is_earlier = |open: &&Open| open.asked == Asked::Commit && open.sent + MEANWHILE < made;
         let commits = self.open.values().filter(is_earlier).count();
         if commits == 0 { Ok(()) } else { Err(format!("it joins while {commits} commits have no response")) }
+    }
+
+    /// A consumer outside its group does not ask for committed offsets: another member may commit more meanwhile. A
+    /// request from before may have waited until the coordinator was found.
+    fn check_asks(&mut self, made: Instant, request: &GroupRequest) -> Result<(), String> {
+        let GroupRequest::Fetch(_) = request else { return Ok(()) };
+        let has_waited = std::mem::take(&mut self.has_looked_up);
+        match self.outside {
+            Some(since) if !has_waited && since + MEANWHILE < made => {
+                Err(format!("it is outside its group since {since:?}"))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn check_id(&self, now: Instant, id: &str) -> Result<(), String> {
@@ -641,6 +670,7 @@ impl Member {
 
     fn acknowledge(&mut self, sent: Instant) {
         self.is_member = true;
+        self.outside = None;
         self.acknowledged = self.acknowledged.max(Some(sent));
     }
 
@@ -648,6 +678,8 @@ impl Member {
     /// member got another ID.
     fn refuse(&mut self, now: Instant, code: ErrorCode, id: &str, is_joining: bool) {
         if is_joining {
+            // The generation of before has nothing left that heartbeats would keep.
+            self.is_member = false;
             return;
         }
         if code == ErrorCode::UNKNOWN_MEMBER_ID && !id.is_empty() {

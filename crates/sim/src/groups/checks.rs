@@ -155,6 +155,9 @@ impl Run {
         if !member.is_subscribed() {
             return Ok(());
         }
+        if member.group.view().generation.is_none() {
+            membership.note_outside(now, member.client);
+        }
         let idle = now - member.polled;
         // The coordinator may have withdrawn partitions while the application takes others over, and waits no longer.
         let is_overdue = !matches!(member.protocol, Protocol::Classic(_))

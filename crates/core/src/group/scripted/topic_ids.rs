@@ -34,6 +34,19 @@ fn respond_to_commit(offsets: &mut CommittedOffsets, now: Instant, number: u64, 
     offsets.handle_response(now, number, Ok(as_response(now, ApiKey::OffsetCommit, 10, &response)));
 }
 
+fn respond_to_query(
+    offsets: &mut CommittedOffsets,
+    now: Instant,
+    number: u64,
+    (topic_id, error_code, committed_offset): (Uuid, ErrorCode, i64),
+) {
+    let partition = fetched::GroupTopicPartition { committed_offset, error_code, ..Default::default() };
+    let topic = fetched::GroupTopic { topic_id, partitions: vec![partition], ..Default::default() };
+    let group = fetched::Group { group_id: "g".into(), topics: vec![topic], ..Default::default() };
+    let response = OffsetFetchResponse { groups: vec![group], ..Default::default() };
+    offsets.handle_response(now, number, Ok(as_response(now, ApiKey::OffsetFetch, 10, &response)));
+}
+
 #[test]
 fn commit_names_the_topic_by_its_id_if_the_broker_knows_ids() {
     let mut offsets = offsets();
@@ -118,16 +131,8 @@ fn committed_offset_is_requested_by_id_and_again_after_newer_metadata() {
         let sent = OffsetFetchRequest::decode(&mut Reader::new(&bytes), 10).expect("a request");
         let topics = sent.groups[0].topics.as_ref().expect("topics");
         assert_eq!(topics[0].topic_id, topic_id);
-        let partition = fetched::GroupTopicPartition {
-            committed_offset: if code.is_error() { -1 } else { 7 },
-            error_code: code,
-            ..Default::default()
-        };
-        let topic = fetched::GroupTopic { topic_id, partitions: vec![partition], ..Default::default() };
-        let group = fetched::Group { group_id: "g".into(), topics: vec![topic], ..Default::default() };
-        let response = OffsetFetchResponse { groups: vec![group], ..Default::default() };
-        let response = as_response(now, ApiKey::OffsetFetch, 10, &response);
-        offsets.handle_response(now, number, Ok(response));
+        let offset = if code.is_error() { -1 } else { 7 };
+        respond_to_query(&mut offsets, now, number, (topic_id, code, offset));
         offsets.handle_metadata(&with_id(NEW));
         now += SECOND;
         offsets.handle_timeout(now);
@@ -136,4 +141,23 @@ fn committed_offset_is_requested_by_id_and_again_after_newer_metadata() {
     let (finished, result) = offsets.poll_finished().expect("the offset is known");
     let offset = result.expect("it is known").map(|committed| committed.offset);
     assert_eq!((finished, offset), (id, Some(7)));
+}
+
+#[test]
+fn offsets_that_arrive_outside_the_group_are_queried_again() {
+    let mut offsets = offsets();
+    offsets.commit_as(member(3, None));
+    let id = offsets.start(TopicPartition::new("t", 0));
+    let (number, _) = offsets.poll_request(START).expect("a request");
+    offsets.commit_as(Committer::Outside);
+    respond_to_query(&mut offsets, START, number, (OLD, ErrorCode::NONE, 7));
+    assert!(offsets.poll_finished().is_none());
+    assert!(offsets.poll_request(START).is_none());
+
+    offsets.commit_as(member(4, None));
+    let (number, _) = offsets.poll_request(START).expect("a request");
+    respond_to_query(&mut offsets, START, number, (OLD, ErrorCode::NONE, 9));
+    let (finished, result) = offsets.poll_finished().expect("the offset is known");
+    let offset = result.expect("it is known").map(|committed| committed.offset);
+    assert_eq!((finished, offset), (id, Some(9)));
 }
