@@ -254,6 +254,11 @@ impl CommittedOffsets {
     /// Cancels a query: its result is no longer needed.
     pub(crate) fn cancel(&mut self, id: QuestionId) {
         self.requested.remove(&id);
+        for asked in self.asked.values_mut() {
+            if let Asked::Offsets(questions, _) = asked {
+                questions.retain(|(asked, _)| *asked != id);
+            }
+        }
     }
 
     /// Fails everything that is pending, because the client closes.

@@ -212,10 +212,10 @@ impl Membership {
         }
     }
 
-    /// The member knows no generation and no epoch of its own.
-    pub fn note_outside(&mut self, now: Instant, client: usize) {
+    /// Notes whether the member knows no generation and no epoch of its own now.
+    pub fn set_outside(&mut self, client: usize, now: Option<Instant>) {
         if let Some(member) = self.members.get_mut(&client) {
-            member.outside.get_or_insert(now);
+            member.outside = now.and_then(|now| member.outside.or(Some(now)));
         }
     }
 
@@ -337,6 +337,8 @@ impl Member {
                 if !self.doubtful.contains(&request.member_id) {
                     self.check_id(now, &request.member_id)?;
                 }
+                // The member has given the one before up, and ignores its response.
+                self.open.retain(|_, open| open.asked != Asked::Join);
                 // Without an assignment there is nothing that heartbeats would keep while the coordinator holds the
                 // request back.
                 if self.is_between {

@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     GROUP, Protocol, REBALANCE, Run, SESSION,
-    member::{Holding, Member, State},
+    member::{Holding, Member, Question, State},
 };
 use crate::checkers::Broken;
 use ottla_core::{
@@ -155,9 +155,8 @@ impl Run {
         if !member.is_subscribed() {
             return Ok(());
         }
-        if member.group.view().generation.is_none() {
-            membership.note_outside(now, member.client);
-        }
+        let is_outside = member.group.view().generation.is_none();
+        membership.set_outside(member.client, is_outside.then_some(now));
         let idle = now - member.polled;
         // The coordinator may have withdrawn partitions while the application takes others over, and waits no longer.
         let is_overdue = !matches!(member.protocol, Protocol::Classic(_))
@@ -204,13 +203,15 @@ impl Run {
             // The coordinator counts from the beginning of the rebalance, a heartbeat before the application is asked,
             // or longer if it had to respond to another rebalance first.
             let is_over = membership.undisturbed(member.client).is_some_and(|since| since + REBALANCE < now);
+            // The library has responded at the deadline, which passes while the application is busy, too.
+            let is_answered_late = |question: &Question| {
+                let is_past = question.event.deadline.is_some_and(|deadline| deadline <= now);
+                is_over || is_past || question.since + REBALANCE < now + LEARNS
+            };
             // A classic member that responded too late learns from the response to its JoinGroup which partitions it
             // lost.
             let is_late = is_over && matches!(member.protocol, Protocol::Classic(_))
-                || member
-                    .question
-                    .as_ref()
-                    .is_some_and(|question| is_over || question.since + REBALANCE < now + LEARNS)
+                || member.question.as_ref().is_some_and(is_answered_late)
                 || member.has_just_answered(now);
             !matches!(member.state, State::Gone | State::Failed | State::Suspended(_))
                 && !member.group.is_assignment_lost()

@@ -1,4 +1,4 @@
-//! Committed offsets by topic ID.
+//! Committed offsets: topic IDs, and queries whose result is no longer wanted.
 
 use ottla_protocol::{
     generated::{
@@ -160,4 +160,19 @@ fn offsets_that_arrive_outside_the_group_are_queried_again() {
     let (finished, result) = offsets.poll_finished().expect("the offset is known");
     let offset = result.expect("it is known").map(|committed| committed.offset);
     assert_eq!((finished, offset), (id, Some(9)));
+}
+
+#[test]
+fn cancelled_query_in_flight_is_not_repeated() {
+    let mut offsets = offsets();
+    let [cancelled, wanted] = [0, 1].map(|number| offsets.start(TopicPartition::new("t", number)));
+    let (number, _) = offsets.poll_request(START).expect("a request");
+    offsets.cancel(cancelled);
+    offsets.handle_response(START, number, Err(Error::new(ErrorKind::Disconnected, "")));
+    offsets.handle_timeout(START + SECOND);
+    let (number, _) = offsets.poll_request(START + SECOND).expect("a request");
+    offsets.cancel(wanted);
+    offsets.handle_response(START + SECOND, number, Err(Error::new(ErrorKind::Disconnected, "")));
+    offsets.handle_timeout(START + SECOND + SECOND);
+    assert!(offsets.poll_request(START + SECOND + SECOND).is_none());
 }
