@@ -445,14 +445,14 @@ mod tests {
         std::io::Write::write_all(&mut opener(1).create(&path).unwrap(), b"5").unwrap();
         assert_eq!(io::read_to_string(opener(1).read(&path).unwrap()).unwrap(), "5");
         std::fs::remove_file(&path).unwrap();
-        let said = |how| opener(how).read(&path).unwrap_err().to_string();
+        let error_of = |how| opener(how).read(&path).unwrap_err().to_string();
         assert!(
-            said(2).contains("open_cb returned 2147418112, which is no open regular file"),
+            error_of(2).contains("open_cb returned 2147418112, which is no open regular file"),
             "{}",
-            said(2)
+            error_of(2)
         );
-        assert!(said(3).contains("which is no open regular file"), "{}", said(3));
-        assert_eq!(said(4), "the application's open_cb panicked");
+        assert!(error_of(3).contains("which is no open regular file"), "{}", error_of(3));
+        assert_eq!(error_of(4), "the application's open_cb panicked");
     }
 
     #[test]

@@ -108,8 +108,8 @@ impl<'a> TopicBuilder<'a> {
         };
         let config = EffectiveConfig::topic(&client, &own)?;
         let shared = producer.shared();
-        let said = own.iter().find(|entry| entry.is_modified && entry.property != "broker.linger.ms");
-        let topic = if is_complete || said.is_some() || partitioner.is_some() || order.is_some() {
+        let modified = own.iter().find(|entry| entry.is_modified && entry.property != "broker.linger.ms");
+        let topic = if is_complete || modified.is_some() || partitioner.is_some() || order.is_some() {
             let mut settings = TopicSettings::of_topic(&config, &shared.settings);
             match partitioner {
                 Some(own) => settings.partitioner = Arc::new(own),
@@ -123,7 +123,7 @@ impl<'a> TopicBuilder<'a> {
             let topic = producer.topic_with_settings(name, &settings, any_name);
             if !topic.settings().is_same(&settings) {
                 let (property, value) =
-                    said.map_or(("partitioner", String::new()), |e| (e.property, e.value));
+                    modified.map_or(("partitioner", String::new()), |e| (e.property, e.value));
                 let reason =
                     "the topic is in use with other settings; a topic keeps those of its first handle";
                 return Err(refused(property, &value, reason));

@@ -327,23 +327,25 @@ impl Operation for ConfigCall {
                     DescribeConfigsResponse::decode(reader, version).map_err(|e| undecodable(&e))?;
                 for one in response.results {
                     let entries = one.configs.into_iter().map(|config| entry(config, version)).collect();
-                    let said = (one.error_code, one.error_message.as_deref());
-                    passing = self.add(one.resource_type, &one.resource_name, said, entries).or(passing);
+                    let outcome = (one.error_code, one.error_message.as_deref());
+                    passing = self.add(one.resource_type, &one.resource_name, outcome, entries).or(passing);
                 }
             }
             Kind::Change => {
                 let response =
                     IncrementalAlterConfigsResponse::decode(reader, version).map_err(|e| undecodable(&e))?;
                 for one in response.responses {
-                    let said = (one.error_code, one.error_message.as_deref());
-                    passing = self.add(one.resource_type, &one.resource_name, said, Vec::new()).or(passing);
+                    let outcome = (one.error_code, one.error_message.as_deref());
+                    passing =
+                        self.add(one.resource_type, &one.resource_name, outcome, Vec::new()).or(passing);
                 }
             }
             Kind::Replace => {
                 let response = AlterConfigsResponse::decode(reader, version).map_err(|e| undecodable(&e))?;
                 for one in response.responses {
-                    let said = (one.error_code, one.error_message.as_deref());
-                    passing = self.add(one.resource_type, &one.resource_name, said, Vec::new()).or(passing);
+                    let outcome = (one.error_code, one.error_message.as_deref());
+                    passing =
+                        self.add(one.resource_type, &one.resource_name, outcome, Vec::new()).or(passing);
                 }
             }
         }

@@ -151,10 +151,14 @@ impl Run {
     pub(super) fn check_absence(&mut self, index: usize) -> Result<(), Broken> {
         let now = self.world.now;
         let member = &self.members[index];
-        let membership = &mut self.world.wire.membership;
         if !member.is_subscribed() {
             return Ok(());
         }
+        if matches!(member.protocol, Protocol::Classic(_)) && self.is_over(member) {
+            self.members[index].overdue = Some(now);
+        }
+        let member = &self.members[index];
+        let membership = &mut self.world.wire.membership;
         let is_outside = member.group.view().generation.is_none();
         membership.set_outside(member.client, is_outside.then_some(now));
         let idle = now - member.polled;
@@ -192,6 +196,13 @@ impl Run {
         }
     }
 
+    /// The coordinator has stopped waiting for a classic member. It counts from the beginning of the rebalance, a heartbeat
+    /// before the application is asked, or longer if it had to respond to another rebalance first.
+    fn is_over(&self, member: &Member) -> bool {
+        let undisturbed = self.world.wire.membership.undisturbed(member.client);
+        undisturbed.is_some_and(|since| since + REBALANCE < self.world.now)
+    }
+
     /// No two members hold a partition, unless one of them may have lost its session without knowing.
     pub(super) fn check_holders(&self) -> Result<(), Broken> {
         let now = self.world.now;
@@ -200,9 +211,7 @@ impl Run {
             // A member that was removed learns it with the next heartbeat, and its application with the next event.
             let membership = &self.world.wire.membership;
             let is_out = member.question.is_some() && !membership.is_member(member.client);
-            // The coordinator counts from the beginning of the rebalance, a heartbeat before the application is asked,
-            // or longer if it had to respond to another rebalance first.
-            let is_over = membership.undisturbed(member.client).is_some_and(|since| since + REBALANCE < now);
+            let is_over = self.is_over(member);
             // The library has responded at the deadline, which passes while the application is busy, too.
             let is_answered_late = |question: &Question| {
                 let is_past = question.event.deadline.is_some_and(|deadline| deadline <= now);
@@ -224,7 +233,7 @@ impl Run {
         let is_mixed = matches!(self.setup.protocol, Protocol::Mixed(_));
         for member in self.members.iter().filter(is_well) {
             for place in member.held.keys() {
-                if is_mixed && member.is_asked_to_revoke(place) {
+                if (is_mixed || member.is_asked_late()) && member.is_asked_to_revoke(place) {
                     continue;
                 }
                 if let Some(other) = holders.insert(place, member.client) {

@@ -54,6 +54,8 @@ pub(super) struct Member {
     pub(super) question: Option<Question>,
     /// The time of its last response.
     answered: Instant,
+    /// The last time at which the coordinator had stopped waiting for it.
+    pub(super) overdue: Option<Instant>,
     pub(super) commits: Vec<Commit>,
     /// The partitions that were reported to it as assigned, and not as revoked or lost since.
     assigned_by_events: BTreeSet<TopicPartition>,
@@ -251,6 +253,7 @@ impl Member {
             busy_until: now,
             question: None,
             answered: Instant::ZERO,
+            overdue: None,
             commits: Vec::new(),
             assigned_by_events: BTreeSet::new(),
             rebalances: 0,
@@ -278,6 +281,13 @@ impl Member {
     pub(super) fn must_get_nothing(&self, now: Instant) -> bool {
         let deadline = self.question.as_ref().and_then(|question| question.event.deadline);
         self.is_asked() && deadline.is_none_or(|deadline| now < deadline)
+    }
+
+    /// Returns true if the coordinator had stopped waiting for the member shortly before its application was asked. Other
+    /// members may have its partitions by then.
+    pub(super) fn is_asked_late(&self) -> bool {
+        let is_overdue = |since| self.overdue.is_some_and(|at| since <= at + Duration::from_millis(200));
+        self.question.as_ref().is_some_and(|question| is_overdue(question.since))
     }
 
     /// Returns true if the application has to revoke a partition.

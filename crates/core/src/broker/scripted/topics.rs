@@ -49,9 +49,9 @@ fn topics_of_different_acks_or_request_timeouts_are_never_in_one_request() {
         (0, 30_000, vec!["also-none0", "none0"]),
         (-1, 1500, vec!["hasty0"]),
     ];
-    let mut said = reported(&requests);
-    said.iter_mut().for_each(|(_, _, values)| values.sort_unstable());
-    assert_eq!(said, expected, "oldest first, and each takes along what goes with it");
+    let mut actual = reported(&requests);
+    actual.iter_mut().for_each(|(_, _, values)| values.sort_unstable());
+    assert_eq!(actual, expected, "oldest first, and each takes along what goes with it");
     assert!(requests.iter().all(|request| request.written_at == at(120)), "none waits for another one");
     assert_eq!(script.statuses(), [PersistenceStatus::PossiblyPersisted; 2], "without acks the request ends");
     for request in requests.iter().filter(|request| request.acks != 0) {
