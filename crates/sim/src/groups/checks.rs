@@ -203,6 +203,12 @@ impl Run {
         undisturbed.is_some_and(|since| since + REBALANCE < self.world.now)
     }
 
+    /// Returns true if a later member has the same instance ID: this one learns with its next request that it is fenced.
+    fn is_replaced(&self, member: &Member) -> bool {
+        let has_same = |other: &&Member| other.client > member.client && other.instance == member.instance;
+        member.instance.is_some() && self.members.iter().any(|other| has_same(&other))
+    }
+
     /// No two members hold a partition, unless one of them may have lost its session without knowing.
     pub(super) fn check_holders(&self) -> Result<(), Broken> {
         let now = self.world.now;
@@ -226,6 +232,7 @@ impl Run {
                 && !member.group.is_assignment_lost()
                 && !is_late
                 && !is_out
+                && !self.is_replaced(member)
                 && (!self.setup.has_faults || member.well_since + SESSION + SESSION < now)
         };
         // A cooperative leader leaves partitions that move unassigned at first. If the group is converted then, the
