@@ -388,21 +388,12 @@ impl Member {
                 if self.terms.is_static {
                     return Err("a static member leaves that only closes".to_owned());
                 }
-                let of_members = request.members.iter().map(|member| &member.member_id);
-                self.dead.extend(of_members.map(|id| (id.clone(), now)));
+                self.dead.extend(request.members.iter().map(|member| (member.member_id.clone(), now)));
                 self.is_member = false;
                 Asked::Other
             }
             GroupRequest::ConsumerHeartbeat(request) => {
-                if request.member_epoch < 0 && made < now && self.has_joined_elsewhere(link) {
-                    self.is_member = false;
-                } else {
-                    self.check_epoch(now, request.member_epoch)?;
-                }
-                if request.member_epoch == 0 {
-                    self.joined_on = Some(link);
-                }
-                self.note_reported(now, request);
+                self.check_consumer_heartbeat(now, made, link, request)?;
                 Asked::ConsumerHeartbeat
             }
             GroupRequest::Fetch(_) => {
@@ -417,12 +408,26 @@ impl Member {
         if !matches!(asked, Asked::Other | Asked::Commit | Asked::Fetch) {
             self.spoke = Some(now);
         }
-        let id = request.member_id().to_owned();
-        self.open.insert(key, Open { asked, id, round: self.round, sent: now });
+        let (id, round) = (request.member_id().to_owned(), self.round);
+        self.open.insert(key, Open { asked, id, round, sent: now });
         Ok(())
     }
 
-    fn note_reported(&mut self, now: Instant, request: &ConsumerGroupHeartbeatRequest) {
+    fn check_consumer_heartbeat(
+        &mut self,
+        now: Instant,
+        made: Instant,
+        link: u64,
+        request: &ConsumerGroupHeartbeatRequest,
+    ) -> Result<(), String> {
+        if request.member_epoch < 0 && made < now && self.has_joined_elsewhere(link) {
+            self.is_member = false;
+        } else {
+            self.check_epoch(now, request.member_epoch)?;
+        }
+        if request.member_epoch == 0 {
+            self.joined_on = Some(link);
+        }
         if let Some(owned) = &request.topic_partitions {
             let owned = owned
                 .iter()
@@ -430,6 +435,7 @@ impl Member {
             self.reported = (owned.collect(), now);
             self.offered.clone_from(&self.target);
         }
+        Ok(())
     }
 
     /// A member that joins has responses to the commits that were made before: the coordinator would refuse them in the
@@ -451,11 +457,9 @@ impl Member {
     fn check_asks(&mut self, made: Instant, request: &GroupRequest) -> Result<(), String> {
         let GroupRequest::Fetch(_) = request else { return Ok(()) };
         let has_waited = std::mem::take(&mut self.has_looked_up);
-        match self.outside {
-            Some(since) if !has_waited && since + MEANWHILE < made => {
-                Err(format!("it is outside its group since {since:?}"))
-            }
-            _ => Ok(()),
+        match self.outside.filter(|since| !has_waited && *since + MEANWHILE < made) {
+            Some(since) => Err(format!("it is outside its group since {since:?}")),
+            None => Ok(()),
         }
     }
 
