@@ -125,6 +125,7 @@ fn broker_that_starts_within_the_timeout_is_used() {
     let child = Command::new(env!("CARGO_BIN_EXE_ottla"))
         .args(["produce", "-b", &reserved.servers(), "-t", "demo", "-v", "--timeout", "60"])
         .stdin(Stdio::piped())
+        .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();

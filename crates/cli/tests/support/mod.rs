@@ -53,7 +53,7 @@ pub fn cluster() -> EmbeddedCluster {
 
 /// A port at which connections are refused until the test itself listens there.
 ///
-/// The socket is bound but doesn't listen. So the operating system gives the port to nobody who asks for any port,
+/// The socket is bound but does not listen. So the operating system gives the port to nobody who asks for any port,
 /// and a listener with `SO_REUSEADDR` can still take it.
 pub struct ReservedPort {
     address: SocketAddr,

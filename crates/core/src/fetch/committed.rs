@@ -256,7 +256,7 @@ impl CommittedOffsets {
         self.requested.remove(&id);
         for asked in self.asked.values_mut() {
             if let Asked::Offsets(questions, _) = asked {
-                questions.retain(|(asked, _)| *asked != id);
+                questions.remove(&id);
             }
         }
     }
@@ -292,7 +292,7 @@ impl CommittedOffsets {
             None if self.committer == Committer::Outside => return None,
             None => {
                 let questions = self.take_questions();
-                let (request, ids) = self.fetch_offsets(questions.iter().map(|(_, key)| key));
+                let (request, ids) = self.fetch_offsets(questions.values());
                 (Asked::Offsets(questions, ids), request)
             }
         };
@@ -342,14 +342,11 @@ impl CommittedOffsets {
     }
 
     /// Takes the queries that one request can carry: a request may name a partition only once.
-    fn take_questions(&mut self) -> Vec<(QuestionId, TopicPartition)> {
-        let mut questions: Vec<_> = std::mem::take(&mut self.requested).into_iter().collect();
-        questions.sort_by(|a, b| (&a.1, a.0).cmp(&(&b.1, b.0)));
-        let repeated = questions.extract_if(.., {
-            let mut last: Option<TopicPartition> = None;
-            move |(_, key)| last.replace(key.clone()).as_ref() == Some(key)
-        });
-        self.requested = repeated.collect();
+    fn take_questions(&mut self) -> BTreeMap<QuestionId, TopicPartition> {
+        let mut named = BTreeSet::new();
+        let requested = std::mem::take(&mut self.requested).into_iter();
+        let (questions, repeated) = requested.partition(|(_, key)| named.insert(key.clone()));
+        self.requested = repeated;
         questions
     }
 
@@ -472,7 +469,7 @@ impl CommittedOffsets {
     fn handle_offsets(
         &mut self,
         now: Instant,
-        questions: Vec<(QuestionId, TopicPartition)>,
+        questions: BTreeMap<QuestionId, TopicPartition>,
         ids: &RequestIds,
         result: Result<Response, Error>,
     ) -> bool {
@@ -493,10 +490,6 @@ impl CommittedOffsets {
                 return false;
             }
         };
-        if self.committer == Committer::Outside {
-            self.requested.extend(questions);
-            return false;
-        }
         let code = response.groups.first().map_or(response.error_code, |group| group.error_code);
         let reported = offsets_in(&response, ids);
         let mut lost = false;
@@ -511,7 +504,9 @@ impl CommittedOffsets {
                 }
                 (code, _) => (code, -1, None),
             };
-            if code == ErrorCode::NONE {
+            if code == ErrorCode::NONE && self.committer == Committer::Outside {
+                self.requested.insert(id, key);
+            } else if code == ErrorCode::NONE {
                 let found = (offset >= 0).then_some(CommittedOffset { offset, leader_epoch });
                 self.finished.push_back((id, Ok(found)));
             } else if code.is_retriable() {

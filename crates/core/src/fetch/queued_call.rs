@@ -1,5 +1,7 @@
 //! Calls to the group's coordinator that have no result yet: in the queue, or in flight.
 
+use std::collections::BTreeMap;
+
 use ottla_protocol::vocabulary::TopicPartition;
 
 use super::{
@@ -12,8 +14,8 @@ use crate::{completion::Completion, error::Error, machine::Instant};
 /// The content of a request in flight.
 #[derive(Debug)]
 pub(super) enum Asked {
-    /// Queries of positions.
-    Offsets(Vec<(QuestionId, TopicPartition)>, RequestIds),
+    /// Queries of positions, without those that were cancelled meanwhile.
+    Offsets(BTreeMap<QuestionId, TopicPartition>, RequestIds),
     /// A call of the application.
     Call(QueuedCall, RequestIds),
     /// A call that failed at its deadline. Later calls wait for the response: the coordinator may still carry the request

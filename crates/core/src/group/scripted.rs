@@ -44,7 +44,7 @@ use crate::{
         FetchCommand,
         committed::{
             CommitResult, CommittedOffsets, Committer, GroupCall, GroupCallKind, GroupOffset, Held,
-            MemberIdentity,
+            MemberIdentity, QuestionId,
         },
         settings::ConsumerSettings,
         shared::ConsumerShared,

@@ -2,7 +2,7 @@
 
 use std::{
     io::{Read, Write},
-    net::{TcpListener, TcpStream},
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     sync::{Arc, mpsc},
     thread,
     time::{Duration, Instant},
@@ -20,6 +20,7 @@ use rcgen::{CertificateParams, KeyPair};
 use ring::signature::{ECDSA_P256_SHA256_FIXED, UnparsedPublicKey};
 use rustls::{ServerConfig, ServerConnection, StreamOwned, pki_types::PrivateKeyDer};
 use serde_json::{Value, json};
+use socket2::{Domain, Socket, Type};
 
 use super::{IssuedToken, TokenClient, TokenFailure, answer, http::Answer, unix_ms};
 
@@ -416,8 +417,10 @@ fn hostile_endpoints_are_bounded_errors() {
         assert!(started.elapsed() < TIMEOUT / 2, "{:?}", started.elapsed());
         assert!(failure.is_transient && failure.reason.contains("within 300 ms"), "{}", failure.reason);
     }
-    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let url = format!("http://{closed}/token");
+    // A socket that is bound but does not listen refuses connections, and keeps its port from other tests.
+    let closed = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    closed.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).unwrap();
+    let url = format!("http://{}/token", closed.local_addr().unwrap().as_socket().unwrap());
     let refused = Idp { url, ..Idp::answering(Vec::new()) }.fetch().unwrap_err();
     assert!(refused.is_transient, "{}", refused.reason);
 }

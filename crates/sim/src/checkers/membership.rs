@@ -212,10 +212,10 @@ impl Membership {
         }
     }
 
-    /// Notes whether the member knows no generation and no epoch of its own now.
-    pub fn set_outside(&mut self, client: usize, now: Option<Instant>) {
+    /// Notes whether the member knows no generation and no epoch of its own.
+    pub fn set_outside(&mut self, now: Instant, client: usize, is_outside: bool) {
         if let Some(member) = self.members.get_mut(&client) {
-            member.outside = now.and_then(|now| member.outside.or(Some(now)));
+            member.outside = is_outside.then(|| member.outside.unwrap_or(now));
         }
     }
 
@@ -683,16 +683,16 @@ impl Member {
     /// The coordinator refused a request with this member ID. The request may have waited for a connection while the
     /// member got another ID.
     fn refuse(&mut self, now: Instant, code: ErrorCode, id: &str, is_joining: bool) {
+        let is_out = matches!(code, ErrorCode::UNKNOWN_MEMBER_ID | ErrorCode::ILLEGAL_GENERATION);
         if is_joining {
             // The generation of before has nothing left that heartbeats would keep.
-            self.is_member = false;
+            self.is_member &= !is_out;
             return;
         }
         if code == ErrorCode::UNKNOWN_MEMBER_ID && !id.is_empty() {
             self.dead.insert(id.to_owned(), now);
         }
         let is_current = self.joined.as_ref().is_none_or(|(joined, ..)| joined == id);
-        let is_out = matches!(code, ErrorCode::UNKNOWN_MEMBER_ID | ErrorCode::ILLEGAL_GENERATION);
         if is_out && is_current {
             self.is_member = false;
         }

@@ -160,7 +160,7 @@ impl Run {
         let member = &self.members[index];
         let membership = &mut self.world.wire.membership;
         let is_outside = member.group.view().generation.is_none();
-        membership.set_outside(member.client, is_outside.then_some(now));
+        membership.set_outside(now, member.client, is_outside);
         let idle = now - member.polled;
         // The coordinator may have withdrawn partitions while the application takes others over, and waits no longer.
         let is_overdue = !matches!(member.protocol, Protocol::Classic(_))
@@ -205,8 +205,8 @@ impl Run {
 
     /// Returns true if a later member has the same instance ID: this one learns with its next request that it is fenced.
     fn is_replaced(&self, member: &Member) -> bool {
-        let has_same = |other: &&Member| other.client > member.client && other.instance == member.instance;
-        member.instance.is_some() && self.members.iter().any(|other| has_same(&other))
+        let is_later = |other: &Member| other.client > member.client && other.instance == member.instance;
+        member.instance.is_some() && self.members.iter().any(is_later)
     }
 
     /// No two members hold a partition, unless one of them may have lost its session without knowing.

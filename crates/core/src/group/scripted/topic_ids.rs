@@ -47,6 +47,13 @@ fn respond_to_query(
     offsets.handle_response(now, number, Ok(as_response(now, ApiKey::OffsetFetch, 10, &response)));
 }
 
+/// Checks that a query has this result.
+fn expect_found(offsets: &mut CommittedOffsets, id: QuestionId, offset: i64) {
+    let (finished, result) = offsets.poll_finished().expect("the offset is known");
+    let found = result.expect("it is known").map(|committed| committed.offset);
+    assert_eq!((finished, found), (id, Some(offset)));
+}
+
 #[test]
 fn commit_names_the_topic_by_its_id_if_the_broker_knows_ids() {
     let mut offsets = offsets();
@@ -138,9 +145,7 @@ fn committed_offset_is_requested_by_id_and_again_after_newer_metadata() {
         offsets.handle_timeout(now);
     }
     assert_eq!(offsets.take_outdated_topics(), [Arc::from("t")].into());
-    let (finished, result) = offsets.poll_finished().expect("the offset is known");
-    let offset = result.expect("it is known").map(|committed| committed.offset);
-    assert_eq!((finished, offset), (id, Some(7)));
+    expect_found(&mut offsets, id, 7);
 }
 
 #[test]
@@ -157,9 +162,7 @@ fn offsets_that_arrive_outside_the_group_are_queried_again() {
     offsets.commit_as(member(4, None));
     let (number, _) = offsets.poll_request(START).expect("a request");
     respond_to_query(&mut offsets, START, number, (OLD, ErrorCode::NONE, 9));
-    let (finished, result) = offsets.poll_finished().expect("the offset is known");
-    let offset = result.expect("it is known").map(|committed| committed.offset);
-    assert_eq!((finished, offset), (id, Some(9)));
+    expect_found(&mut offsets, id, 9);
 }
 
 #[test]
