@@ -70,7 +70,7 @@ impl FetchRequestBuilder {
     pub(crate) fn forget(&mut self, mut forgotten: Vec<ForgottenPartition>) {
         forgotten.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         forgotten.dedup();
-        for ForgottenPartition { key: TopicPartition { topic, partition }, topic_id } in forgotten {
+        for ForgottenPartition { key: TopicPartition { topic, partition }, topic_id, .. } in forgotten {
             let topics = &mut self.request.forgotten_topics_data;
             match topics.last_mut() {
                 Some(last) if *last.topic == *topic && last.topic_id == topic_id => {

@@ -6,6 +6,8 @@
 //! - A fetch session that is given up while a Fetch is in flight must not be resumed by its response: the broker would
 //!   keep responding for partitions that were removed
 //!   (`session_closed_during_a_request_is_not_resumed`).
+//! - A broker leaves out partitions without news, also if the consumer has sought one of them to the same offset again. Its end,
+//!   which must be reported again, is that of the last response (`end_is_reported_again_after_a_seek_to_it`).
 
 use ottla_protocol::{error_code::ErrorCode, uuid::Uuid, vocabulary::TopicPartition};
 
@@ -33,6 +35,8 @@ pub(crate) struct FetchSession {
 pub(crate) struct ForgottenPartition {
     pub(crate) key: TopicPartition,
     pub(crate) topic_id: Uuid,
+    /// The offset of its end, if it was fetched up to there.
+    pub(crate) end: Option<i64>,
 }
 
 /// The meaning of a response for the session.
@@ -153,7 +157,7 @@ mod tests {
     #[test]
     fn partition_that_leaves_a_new_session_is_forgotten_by_the_broker() {
         let mut session = FetchSession::default();
-        let gone = ForgottenPartition { key: TopicPartition::new("t", 3), topic_id: Uuid::ZERO };
+        let gone = ForgottenPartition { key: TopicPartition::new("t", 3), topic_id: Uuid::ZERO, end: None };
         session.forget(gone.clone());
         session.handle_response(ErrorCode::NONE, 77);
         assert_eq!(session.take_forgotten(), [gone], "the broker has it in session 77");

@@ -454,6 +454,19 @@ fn leader_joins_again_when_a_topic_of_another_member_grows() {
 }
 
 #[test]
+fn member_without_a_leader_joins_again_when_its_topic_grows() {
+    let mut script = Script::new(&[("t", 2)]);
+    script.join("", &[]);
+    script.sync(&[("t", 0), ("t", 1)]);
+    script.take_fetch();
+    script.handle_metadata(&[("t", 2)]);
+    assert!(script.sent().is_empty());
+    script.handle_metadata(&[("t", 3)]);
+    assert_eq!(script.take_fetch(), ["stop [t [0], t [1]]"]);
+    assert_eq!(script.sent(), ["JoinGroup"]);
+}
+
+#[test]
 fn follower_does_not_join_again_when_topics_change() {
     let mut script = Script::stable();
     script.handle_metadata(&[("t", 9)]);

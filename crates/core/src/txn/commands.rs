@@ -107,7 +107,7 @@ impl Transactions {
         self.shared.begin(is_implicit, is_implicit && !self.markers.is_over());
         self.go(now, InTransaction);
         self.producer.begin_transaction();
-        if is_implicit && self.is_epoch_used && self.job.is_none() {
+        if self.epoch_use.needs_renewal(is_implicit) && self.job.is_none() {
             self.start_renewal();
         }
         self.wake_senders();

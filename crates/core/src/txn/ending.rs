@@ -7,7 +7,7 @@ use ottla_protocol::{
 };
 
 use super::{
-    Registered, Transactions,
+    EpochUse, Registered, Transactions,
     attempt::{Attempt, may_have_been_sent},
     error::{Reaction, RequestKind, react},
     state::TransactionState,
@@ -274,11 +274,18 @@ impl Transactions {
             matches!(&job, Some(CoordinatorJob { kind: JobKind::End { raises_epoch: true, .. }, .. }));
         let is_doubtful = job.is_some_and(|job| job.is_doubtful);
         self.forget_transaction();
-        self.is_epoch_used |= !self.shared.is_implicit();
+        if !self.shared.is_implicit() {
+            self.epoch_use = EpochUse::Used;
+        }
         match raised {
             Some(identity) => {
                 self.adopt(identity);
+                self.epoch_use = EpochUse::Raised;
                 self.markers.start(now);
+                if identity.epoch == i16::MAX {
+                    // The coordinator gives the last epoch after a timeout only, and can't end a transaction of it.
+                    self.shared.note_doubt();
+                }
             }
             // A lost EndTxn may still arrive, and end the next transaction of the same epoch. Or the coordinator has raised the
             // epoch, and its response names none that could be right.

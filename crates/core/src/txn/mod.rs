@@ -35,6 +35,13 @@
 //! - Until the marker of a transaction is written, a leader takes batches of its producer and epoch as parts of it. With the
 //!   newer protocol nothing is registered before, which would reveal that: the first transaction after an upgrade of the
 //!   cluster needs a higher epoch (`first_transaction_after_an_upgrade_gets_a_higher_epoch`).
+//! - EndTxn of the newer protocol names the epoch before the present one if it is a repetition. So is that of a producer whose epoch
+//!   another instance has raised, and used with the older protocol after a downgrade: the response names the other's epoch. The
+//!   first transaction after a downgrade therefore gets a higher one (`downgrade_takes_effect_with_the_next_transaction`).
+//! - A coordinator that aborts a transaction of the last but one epoch gives the last one, and can't end a transaction of that
+//!   (`last_epoch_is_renewed_before_the_next_transaction`).
+//! - Offsets may reach the coordinator after it has aborted the transaction. During an abort only the response to EndTxn decides
+//!   whether the producer is fenced (`late_offsets_do_not_decide_for_an_abort`).
 //! - With the newer protocol, a leader that gets the first batch of a transaction before the markers of the last one are written
 //!   asks the coordinator again only after 20 ms. It is quicker to ask the coordinator first
 //!   (`newer_protocol_sends_when_the_last_markers_are_written`).
@@ -110,6 +117,30 @@ use crate::{
     stats::{EosStatistics, Statistics},
 };
 
+/// The use of the producer's epoch: a transaction of the other protocol may need the next one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum EpochUse {
+    /// InitProducerId gave it, and no transaction has used it.
+    Fresh,
+    /// A transaction of the older protocol has used it. A late request of that transaction must not reach one of the newer
+    /// protocol.
+    Used,
+    /// EndTxn of the newer protocol has raised it. If another instance had raised it with InitProducerId before, and has used it
+    /// with the older protocol since, then the coordinator took EndTxn as a repetition, and two producers have the epoch.
+    Raised,
+}
+
+impl EpochUse {
+    /// Returns true if a transaction must not begin in the epoch.
+    const fn needs_renewal(self, is_implicit: bool) -> bool {
+        match self {
+            Self::Fresh => false,
+            Self::Used => is_implicit,
+            Self::Raised => !is_implicit,
+        }
+    }
+}
+
 /// The part of the cluster actor.
 #[derive(Debug)]
 pub(crate) struct Transactions {
@@ -134,8 +165,7 @@ pub(crate) struct Transactions {
     /// The attempts of a call that timed out, which the next one continues.
     offsets_attempt: Option<Attempt>,
     registered: Registered,
-    /// True if a transaction of the older protocol has used the epoch.
-    is_epoch_used: bool,
+    epoch_use: EpochUse,
     clock: Option<Clock>,
     markers: MarkerCheck,
     /// True if the transaction's timeout has passed and it must be aborted before the coordinator does that.
@@ -185,7 +215,7 @@ impl Transactions {
             offsets: VecDeque::new(),
             offsets_attempt: None,
             registered: Registered::Nothing,
-            is_epoch_used: false,
+            epoch_use: EpochUse::Fresh,
             clock: None,
             markers: MarkerCheck::default(),
             aborts_early: false,
@@ -348,7 +378,7 @@ impl Transactions {
     /// Adopts a producer ID and epoch: senders use it for the following batches.
     fn adopt(&mut self, identity: ProducerIdentity) {
         self.identity = Some(identity);
-        self.is_epoch_used = false;
+        self.epoch_use = EpochUse::Fresh;
         self.producer.identity.set(identity);
         self.shared.end_doubt();
         self.wake_senders();

@@ -179,6 +179,12 @@ impl Transactions {
                 call.attempt.retry(now, reaction, &mut self.rng);
                 self.shared.note_refusal(error);
             }
+            // The response to EndTxn decides: the coordinator may have aborted the transaction, and raised the epoch.
+            (Reaction::Fenced | Reaction::Fatal, Some(_))
+                if call.done.is_none() && self.state.is_aborting() =>
+            {
+                self.offsets.remove(index);
+            }
             (reaction, Some(error)) => {
                 if let Some(mut call) = self.offsets.remove(index) {
                     let failed = TransactionError::Abort(error.clone());

@@ -109,6 +109,11 @@ impl TransactionState {
         matches!(self, InTransaction | BeginCommit)
     }
 
+    /// Returns true while the application must abort the transaction, or aborts it.
+    pub(super) const fn is_aborting(self) -> bool {
+        matches!(self, AbortableError | BeginAbort | Aborting)
+    }
+
     pub(super) fn from_number(number: u8) -> Self {
         Self::ALL.get(usize::from(number)).copied().unwrap_or(FatalError)
     }

@@ -77,9 +77,12 @@ impl Cluster {
         participants: &[Participant],
         version: i16,
     ) -> Result<(), ErrorCode> {
-        self.check_version(id, producer, version)?;
-        let now = (self.now, self.unix_ms());
+        let (now, is_stored) = ((self.now, self.unix_ms()), self.stores(version));
         let transaction = self.transactions.ids.get_mut(id).ok_or(ErrorCode::INVALID_PRODUCER_ID_MAPPING)?;
+        if !is_stored {
+            transaction.check_producer(producer)?;
+            return Err(ErrorCode::UNSUPPORTED_VERSION);
+        }
         if transaction.add(producer, participants, version, now)? {
             let timeout = Duration::from_millis(u64::try_from(transaction.timeout_ms).unwrap_or(0));
             self.time_transaction_out(id, now.0 + timeout);
@@ -113,9 +116,16 @@ impl Cluster {
         commits: bool,
         version: i16,
     ) -> Result<ProducerKey, ErrorCode> {
-        self.check_version(id, producer, version)?;
+        let is_stored = self.stores(version);
         let (now_ms, next) = (self.unix_ms(), &mut self.next_producer_id);
         let transaction = self.transactions.ids.get_mut(id).ok_or(ErrorCode::INVALID_PRODUCER_ID_MAPPING)?;
+        if !is_stored {
+            // Nothing is stored for a retry of an end that has succeeded.
+            return match transaction.clone().end(producer, commits, version, now_ms, || -1)? {
+                Ending::IsDone => Ok(transaction.next_producer()),
+                Ending::Begins => Err(ErrorCode::UNSUPPORTED_VERSION),
+            };
+        }
         let ending = transaction.end(producer, commits, version, now_ms, || {
             *next += 1;
             *next - 1
@@ -127,15 +137,10 @@ impl Cluster {
         Ok(producer)
     }
 
-    /// Refuses requests of transaction version 2 while the feature is off: Kafka's coordinator can't store what they change.
-    /// Level 1 is enough for it.
-    fn check_version(&self, id: &str, producer: ProducerKey, version: i16) -> Result<(), ErrorCode> {
-        if version < 2 || self.options.transaction_version > 0 {
-            return Ok(());
-        }
-        let transaction = self.transactions.ids.get(id).ok_or(ErrorCode::INVALID_PRODUCER_ID_MAPPING)?;
-        transaction.check_producer(producer)?;
-        Err(ErrorCode::UNSUPPORTED_VERSION)
+    /// Returns true if the coordinator can store what requests of this transaction version change: those of version 2 only
+    /// while the feature is on. Level 1 is enough for it.
+    const fn stores(&self, version: i16) -> bool {
+        version < 2 || self.options.transaction_version > 0
     }
 
     /// Handles the timer of a transaction: aborts it if it is still open.

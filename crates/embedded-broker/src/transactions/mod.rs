@@ -54,7 +54,7 @@ pub(crate) struct Transactions {
 }
 
 /// A transactional ID and its transaction.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Transaction {
     pub producer_id: i64,
     /// The producer ID before the last change of the state.

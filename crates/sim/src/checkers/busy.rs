@@ -97,9 +97,10 @@ impl Rates {
     pub fn asked(&mut self, now: Instant, client: usize, api: ApiKey) -> Result<(), Broken> {
         let most = match api {
             ApiKey::InitProducerId => IDENTITIES,
-            // Batches and fetches have their own limits, and there are as many ApiVersions requests as connections.
+            // Batches, fetches and questions about transactions have their own limits, and there are as many ApiVersions requests as connections.
             ApiKey::Produce
             | ApiKey::Fetch
+            | ApiKey::DescribeTransactions
             | ApiKey::ApiVersions
             | ApiKey::ShareFetch
             | ApiKey::ShareAcknowledge => return Ok(()),

@@ -28,6 +28,9 @@ const IMPLICIT: i16 = 12;
 /// response between them: the back-off begins at 2 ms and doubles.
 const CONCURRENT: usize = 20;
 
+/// The maximum number of questions whether the markers of one transaction are written.
+const QUESTIONS: usize = 10;
+
 /// A request without a response: its link and its correlation ID.
 type Key = (u64, i32);
 /// A partition by the index of its topic.
@@ -62,6 +65,8 @@ struct Producer {
     doubtful: BTreeMap<Identity, &'static str>,
     /// Refusals because of markers that are not written.
     concurrent: BTreeMap<i16, VecDeque<Instant>>,
+    /// Questions whether the markers of the last transaction are written.
+    questions: usize,
 }
 
 #[derive(Debug)]
@@ -83,6 +88,28 @@ impl TransactionTraffic {
     /// Expects that a client is a transactional producer.
     pub fn expect(&mut self, client: usize) {
         self.producers.insert(client, Producer::default());
+    }
+
+    /// A transaction begins: refusals are counted again.
+    pub fn begin(&mut self, client: usize) {
+        if let Some(producer) = self.producers.get_mut(&client) {
+            producer.concurrent.clear();
+        }
+    }
+
+    /// Counts the questions after each EndTxn whether its markers are written.
+    pub fn asked(&mut self, client: usize, api: ApiKey) -> Result<(), Broken> {
+        let Some(producer) = self.producers.get_mut(&client) else { return Ok(()) };
+        match api {
+            ApiKey::EndTxn => producer.questions = 0,
+            ApiKey::DescribeTransactions => producer.questions += 1,
+            _ => {}
+        }
+        if producer.questions <= QUESTIONS {
+            return Ok(());
+        }
+        let what = format!("client {client} asks {} times about one transaction", producer.questions);
+        Err(Broken::new("storm", what))
     }
 
     /// Notes the index of a topic.

@@ -286,6 +286,7 @@ impl Wire {
             }
             self.rates.asked(now, client, api)?;
             self.membership.asked(now, client, api)?;
+            self.transactions.asked(client, api)?;
         }
         Ok(())
     }

@@ -114,6 +114,7 @@ impl Manners {
 pub(super) struct Running {
     api: TransactionApi,
     future: Pin<Box<dyn Future<Output = TransactionResult> + Send>>,
+    timeout: Duration,
     deadline: Instant,
 }
 
@@ -154,7 +155,7 @@ impl Application {
                 })
             }
         };
-        self.running = Some(Running { api, future, deadline: now + timeout });
+        self.running = Some(Running { api, future, timeout, deadline: now + timeout });
     }
 
     /// Returns the result of the call in progress if it has one, or if its timeout has passed.
@@ -179,8 +180,9 @@ impl Application {
     pub(super) fn overdue(&self, now: Instant) -> Option<TransactionApi> {
         const LATE: Duration = Duration::from_millis(50);
         let running = self.running.as_ref()?;
-        // A process that was frozen beyond the deadline has to run first. The application ends the other calls.
-        let due = running.deadline.max(self.frozen_until);
+        // The client counts from the moment at which it takes the call, which a suspended process does later. The application
+        // ends the other calls.
+        let due = running.deadline.max(self.frozen_until + running.timeout);
         (running.api == TransactionApi::SendOffsets && due + LATE < now).then_some(running.api)
     }
 

@@ -98,6 +98,7 @@ impl Run {
         let api = if api == ApiKey::InitProducerId { ApiKey::Produce } else { api };
         let late = [20, 300, 2 * self.setup.timeout.as_millis() as u64][self.rng.below(3) as usize];
         let late = Duration::from_millis(self.rng.below(late));
+        self.registers_late |= matches!(api, ApiKey::AddPartitionsToTxn | ApiKey::AddOffsetsToTxn);
         self.inject(FaultAction::DeliverLate(late), api, 1);
     }
 
@@ -190,6 +191,7 @@ impl Run {
             let epoch = i16::MAX - 1 - self.rng.below(4) as i16;
             let id = transactional_id(slot);
             if self.world.cluster.control().set_producer_epoch(&id, epoch) {
+                self.exhausted.insert(slot);
                 self.world.trace.note(self.world.now, format_args!("{id} has epoch {epoch}"));
             }
         }

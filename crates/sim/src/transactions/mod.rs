@@ -42,7 +42,11 @@ mod reader;
 pub mod schedules;
 mod steps;
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use ottla_core::{
     broker::{BrokerParts, buffer::BufferPool, connection::ConnectionSettings},
@@ -151,6 +155,10 @@ struct Run {
     fences: Vec<(usize, BTreeMap<Place, i64>)>,
     /// Connections that are cut, and until when.
     cut: Vec<(Instant, usize, BrokerId)>,
+    /// True if requests of the older protocol that register partitions or groups may have been delivered late.
+    registers_late: bool,
+    /// The slots whose producer ID has used its epochs up.
+    exhausted: BTreeSet<usize>,
     /// Set when the faults end.
     healed: Option<Instant>,
     /// 1 when plain producers stop, 2 when copiers do.
@@ -258,6 +266,8 @@ impl Run {
             readers: Vec::new(),
             fences: Vec::new(),
             cut: Vec::new(),
+            registers_late: false,
+            exhausted: BTreeSet::new(),
             healed: None,
             stage: 0,
             summary: Summary::default(),
@@ -292,7 +302,8 @@ impl Run {
     /// Ends the faults, and waits until each producer has completed a transaction.
     fn recover(&mut self) -> Result<(), Broken> {
         self.heal();
-        let awake = self.applications.iter().map(|application| application.frozen_until).max();
+        let alive = self.applications.iter().filter(|application| !application.is_over());
+        let awake = alive.map(|application| application.frozen_until).max();
         let start = awake.unwrap_or(self.world.now).max(self.world.now);
         let deadline = start + self.setup.timeout + Duration::from_secs(10);
         loop {

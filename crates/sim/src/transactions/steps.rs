@@ -262,6 +262,7 @@ impl Run {
                 self.rest(index);
             }
             TransactionApi::Begin => {
+                self.world.wire.transactions.begin(self.applications[index].client);
                 self.applications[index].transaction = Some(self.ledger.transactions.len());
                 self.ledger.transactions.push(Transaction {
                     producer: index,

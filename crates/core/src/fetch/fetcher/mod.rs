@@ -68,6 +68,9 @@ pub struct Fetcher {
     response_bytes: usize,
     /// The rotation of the partitions from request to request, so that no partition is always last.
     rotation: usize,
+    /// Partitions that started again at their ends while the broker kept them in its session: the next response leaves them out
+    /// if they have no news.
+    kept_at_end: Vec<TopicPartition>,
     /// The end of the back-off or throttle; no Fetch is sent before.
     backoff_until: Option<Instant>,
     /// The number of responses that came early and returned nothing, less those that the broker waited with.
@@ -101,6 +104,7 @@ impl Fetcher {
             in_flight: None,
             response_bytes: RESPONSE_BYTES,
             rotation: 0,
+            kept_at_end: Vec::new(),
             backoff_until: None,
             early_responses: 0,
             unsupported_reported: false,

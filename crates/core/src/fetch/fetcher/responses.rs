@@ -90,6 +90,7 @@ impl Fetcher {
                 self.handle_named_leader(&name, partition, &decoded);
             }
         }
+        self.report_kept_ends(&mut exchange);
         self.pace(now, has_news, took);
         if !exchange.items.is_empty() {
             self.shared.queue.push(exchange.items);
@@ -165,9 +166,7 @@ impl Fetcher {
         };
         // The response may belong to a request from before the partition started from another offset.
         let offset = slot.partition.offset;
-        let is_current =
-            slot.known.is_some_and(|(known, asked)| known == exchange.generation && asked.offset == offset);
-        if !is_current || slot.partition.is_stale() {
+        if !slot.is_current(exchange.generation) {
             return has_records;
         }
         if response.error_code != ErrorCode::NONE {
@@ -190,6 +189,20 @@ impl Fetcher {
         }
         slot.reported = None;
         slot.handle_records(exchange, response, &self.shared.settings, self.broker_id)
+    }
+
+    /// Reports the ends of partitions that started again there, and that the response leaves out.
+    fn report_kept_ends(&mut self, exchange: &mut Exchange<'_>) {
+        let settings = &self.shared.settings;
+        for key in std::mem::take(&mut self.kept_at_end) {
+            let slots = self.topics.get_mut(&key.topic);
+            let slot = slots.and_then(|slots| slots.partitions.get_mut(&key.partition));
+            if let Some(slot) =
+                slot.filter(|slot| slot.retry_at.is_none() && slot.is_current(exchange.generation))
+            {
+                exchange.items.extend(slot.end_of_partition(settings, self.broker_id));
+            }
+        }
     }
 
     /// Returns a partition to the cluster actor.
@@ -254,6 +267,13 @@ impl Fetcher {
 }
 
 impl Slot {
+    /// Returns true if the last request of this generation named the partition's present offset.
+    fn is_current(&self, generation: u64) -> bool {
+        let offset = self.partition.offset;
+        let is_known = self.known.is_some_and(|(known, asked)| known == generation && asked.offset == offset);
+        is_known && !self.partition.is_stale()
+    }
+
     /// Handles the records of a response. Returns true if the position moves or if the next request has more room.
     fn handle_records(
         &mut self,

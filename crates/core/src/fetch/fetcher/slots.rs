@@ -77,7 +77,8 @@ impl Fetcher {
         let slot = slots.partitions.remove(&partition)?;
         if slot.known.is_some_and(|(generation, _)| generation == self.session.generation()) {
             let key = slot.partition.handle.key().clone();
-            self.session.forget(ForgottenPartition { key, topic_id: slots.id });
+            let end = slot.partition.reported_end;
+            self.session.forget(ForgottenPartition { key, topic_id: slots.id, end });
         }
         if slots.partitions.is_empty() {
             self.ids.remove(&slots.id);
@@ -130,12 +131,14 @@ impl Fetcher {
                     if known != Some(asked) {
                         let key = slot.partition.handle.key();
                         asked_for.push((key, slots.id, asked));
-                        forgotten.retain(|gone| gone.key != *key);
+                        let kept = forgotten.extract_if(.., |gone| gone.key == *key);
+                        let at_end = kept.filter(|gone| gone.end == Some(asked.offset));
+                        self.kept_at_end.extend(at_end.map(|gone| gone.key));
                     }
                 } else if known.is_some() {
                     slot.known = None;
                     let key = slot.partition.handle.key().clone();
-                    forgotten.push(ForgottenPartition { key, topic_id: slots.id });
+                    forgotten.push(ForgottenPartition { key, topic_id: slots.id, end: None });
                 }
             }
         }

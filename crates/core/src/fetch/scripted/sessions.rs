@@ -25,6 +25,29 @@ fn later_requests_name_only_changes() {
     assert_eq!((request.session_epoch, named(&request)), (2, vec![]));
 }
 
+/// A broker leaves out partitions without news, also if the consumer has started one of them again.
+#[test]
+fn end_is_reported_again_after_a_seek_to_it() {
+    let mut script = Script::new(18, ConsumerSettings { partition_eof: true, ..ConsumerSettings::default() });
+    script.adopt(0, 5);
+    script.adopt(1, 5);
+    let ends = |script: &Script| {
+        let mut records = Records::default();
+        script.shared.queue.take(usize::MAX, &mut records);
+        records.events().iter().filter(|event| matches!(event, ConsumerEvent::EndOfPartition { .. })).count()
+    };
+    script.fetch().unwrap();
+    script.respond(&response(99, vec![data(0, 5, Vec::new()), data(1, 5, Vec::new())]));
+    assert_eq!(ends(&script), 2);
+    script.adopt(0, 5);
+    assert_eq!(named(&script.fetch().unwrap()), [(0, 5)]);
+    script.respond(&response(99, vec![]));
+    assert_eq!(ends(&script), 1, "the partition started again");
+    script.fetch().unwrap();
+    script.respond(&response(99, vec![]));
+    assert_eq!(ends(&script), 0, "it is reported once");
+}
+
 /// Returns how many fetches are sent within a second to a broker that responds with `respond` after 100 microseconds.
 fn fetches_within_a_second(
     script: &mut Script,

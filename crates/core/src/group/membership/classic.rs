@@ -38,6 +38,9 @@
 //!   (`static_member_that_missed_a_generation_loses_its_partitions`).
 //! - A returning static leader does not compute the assignment (KIP-814), so partitions that were added before it returned
 //!   may be unassigned (`returning_leader_joins_again_if_a_partition_is_unassigned`).
+//! - A coordinator names no leader to a member that joins a group of the consumer protocol. If the member replaces the last one
+//!   of that protocol, the group is a classic one from then on, which the member leads without knowing it: nobody else begins
+//!   the rebalance when partitions are added (`member_without_a_leader_joins_again_when_its_topic_grows`).
 //! - The coordinator of a group with members of both protocols admits a member again whose session has ended, under the same
 //!   ID. Only the response to a heartbeat of before shows that others may have got its partitions
 //!   (`cooperative_member_that_was_unknown_at_its_join_loses_its_partitions`).
@@ -109,7 +112,9 @@ pub(in crate::group) struct ClassicMember {
     /// The last assignment and its generation, for the `sticky` assignor.
     last_assigned: (BTreeSet<TopicPartition>, Option<Generation>),
     heartbeat: Heartbeat,
-    /// The topics of all members as of the last assignment, if this member leads the group.
+    /// True if the coordinator named no leader of the generation.
+    has_no_leader: bool,
+    /// The topics of all members as of the last assignment, if this member leads the group; its own ones without a known leader.
     leads: Option<BTreeMap<Arc<str>, TopicTable>>,
     /// The check of the assignment that a returning leader did not compute.
     inherited: Inherited,
@@ -226,6 +231,7 @@ impl ClassicMember {
             is_assigned: false,
             last_assigned: Default::default(),
             heartbeat: Heartbeat::default(),
+            has_no_leader: false,
             leads: None,
             inherited: Inherited::None,
             unanswered: None,
@@ -295,9 +301,11 @@ impl ClassicMember {
         self.topics.iter().chain(of_others).chain(observed)
     }
 
-    /// Returns the topics that the leader must know before it can assign partitions.
+    /// Returns the topics that the leader must know before it can assign partitions, or that a member of a group without a known
+    /// leader must know to observe them.
     pub(in crate::group) fn topics_to_assign(&self) -> Option<BTreeSet<Arc<str>>> {
         match &self.state {
+            State::Stable if self.has_no_leader && self.leads.is_none() => Some(self.topics.clone()),
             State::Assigning(leadership) => {
                 Some(leadership.members.iter().flat_map(|member| member.topics.iter().cloned()).collect())
             }
@@ -305,7 +313,7 @@ impl ClassicMember {
         }
     }
 
-    /// Returns the topics as of the last assignment, if this member leads the group and no rebalance is in progress.
+    /// Returns the topics as of the last assignment, if this member observes them and no rebalance is in progress.
     pub(in crate::group) const fn observed_topics(&self) -> Option<&BTreeMap<Arc<str>, TopicTable>> {
         match self.state {
             State::Stable => self.leads.as_ref(),

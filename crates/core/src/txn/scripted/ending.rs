@@ -159,7 +159,36 @@ fn downgrade_takes_effect_with_the_next_transaction() {
     script.respond_end(ErrorCode::NONE, Some(epoch(1)));
     script.acknowledge();
     script.begin();
+    // The raised epoch may be that of another instance, which has used it with the older protocol.
+    assert_eq!((script.identity(), script.asked_identity()), (None, epoch(1)));
     assert!(!script.sends());
+    script.respond_init(ErrorCode::NONE, epoch(2));
+    assert!(!script.sends());
+    script.respond_partitions(ErrorCode::NONE);
+    assert!(script.sends());
+}
+
+#[test]
+fn last_epoch_is_renewed_before_the_next_transaction() {
+    let mut script = Script::newer();
+    assert!(script.sends());
+    let commit = script.commit();
+    script.respond_end(ErrorCode::NONE, Some(epoch(i16::MAX)));
+    assert_eq!(taken(commit), Ok(()));
+    assert_eq!((script.identity(), script.asked_identity()), (None, epoch(i16::MAX)));
+}
+
+#[test]
+fn late_offsets_do_not_decide_for_an_abort() {
+    let mut script = Script::newer();
+    assert!(script.sends());
+    let offsets = script.send_offsets(Duration::from_secs(5));
+    let abort = script.abort();
+    assert!(taken(offsets).is_err_and(|error| !error.is_fatal()));
+    script.respond_offsets(ErrorCode::INVALID_PRODUCER_EPOCH);
+    assert_eq!(script.state(), TransactionState::Aborting);
+    script.respond_end(ErrorCode::NONE, Some(epoch(1)));
+    assert_eq!((taken(abort), script.identity()), (Ok(()), Some(epoch(1))));
 }
 
 #[test]

@@ -154,6 +154,7 @@ impl ClassicMember {
         self.required_ids = 0;
         self.member_id = response.member_id;
         self.generation = Some(generation);
+        self.has_no_leader = response.leader.is_empty();
         self.leads = None;
         self.inherited = Inherited::None;
         self.begin_session(now);

@@ -27,8 +27,13 @@ use crate::{
 };
 
 impl ClassicMember {
-    /// Computes the assignment with the leader's topics, and sends it. Does nothing unless the member waits for that.
+    /// Computes the assignment with the leader's topics, and sends it. A member without a known leader only observes its topics
+    /// from then on. Does nothing unless the member waits for that.
     pub(in crate::group) fn assign(&mut self, now: Instant, topics: BTreeMap<Arc<str>, TopicTable>) {
+        if self.has_no_leader && matches!(self.state, State::Stable) {
+            self.leads = Some(topics);
+            return;
+        }
         if !matches!(self.state, State::Assigning(_)) {
             return debug_assert!(false, "only a leader assigns");
         }
