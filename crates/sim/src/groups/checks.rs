@@ -170,6 +170,9 @@ impl Run {
             membership.rest(member.client);
         } else {
             membership.check_silence(now, member.client)?;
+            if member.question.is_none() && member.answered + LEARNS < now {
+                membership.check_withdrawn(now, member.client)?;
+            }
         }
         // Until the application has responded, it gets no records.
         let is_told =

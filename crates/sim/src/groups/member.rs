@@ -53,7 +53,7 @@ pub(super) struct Member {
     pub(super) busy_until: Instant,
     pub(super) question: Option<Question>,
     /// The time of its last response.
-    answered: Instant,
+    pub(super) answered: Instant,
     /// The last time at which the coordinator had stopped waiting for it.
     pub(super) overdue: Option<Instant>,
     pub(super) commits: Vec<Commit>,

@@ -182,12 +182,14 @@ impl Run {
         self.world.suspend(application.client, until);
     }
 
-    /// A process ends. It may be replaced at once, or by the next event. Its epochs may be used up by then.
+    /// A process ends. It may be replaced at once, or by the next event. Its epochs may be used up by then, unless an earlier
+    /// instance lives: the coordinator reports to such a one an unknown error instead of the fence.
     fn crash(&mut self) {
         let Some(index) = self.some_application() else { return };
         self.kill(index);
         let slot = self.applications[index].slot;
-        if self.rng.chance(1, 4) {
+        let is_alone = !self.applications.iter().any(|it| it.slot == slot && !it.is_over());
+        if self.rng.chance(1, 4) && is_alone {
             let epoch = i16::MAX - 1 - self.rng.below(4) as i16;
             let id = transactional_id(slot);
             if self.world.cluster.control().set_producer_epoch(&id, epoch) {
