@@ -8,7 +8,8 @@
 //! ```
 //!
 //! If the last member of the consumer protocol is static and returns as a classic member, the group needs no rebalance,
-//! unless the subscription changed (KAFKA-17228).
+//! unless the subscription changed (KAFKA-17228), or a member does not have its whole target yet. In the latter case Apache
+//! Kafka 4.3 begins no rebalance either: what is missing stays unassigned until a member joins for another reason.
 //!
 //! A classic member keeps its requests. Heartbeats return the error that makes it join when its target has changed;
 //! JoinGroup reports what it owns, as the heartbeat of a consumer-protocol member does; SyncGroup returns what it got.
@@ -197,7 +198,9 @@ impl ConsumerGroup {
             member_id,
             ..Default::default()
         };
-        (response, is_downgrade && !must_rebalance)
+        let has_target =
+            |member: &ConsumerMember| member.state == MemberState::Stable && member.epoch == self.epoch;
+        (response, is_downgrade && !must_rebalance && self.members.values().all(has_target))
     }
 
     /// Returns the ID of a classic member that joins; a static member takes the place of the one with its instance ID,
