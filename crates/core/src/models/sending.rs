@@ -22,6 +22,7 @@ use crate::{
     },
     rng::Rng,
     sync::atomic::{AtomicUsize, Ordering},
+    txn::state::TransactionState,
 };
 
 /// Counts delivery reports.
@@ -295,6 +296,33 @@ fn record_sent_while_a_transaction_ends_is_in_it_or_refused() {
             producer.report(batch);
         }
         producer.assert_over(in_transaction);
+    });
+}
+
+/// Detects a last report that reads the state of the transaction without an exchange: neither the thread that reports nor the
+/// cluster actor would notice that the commit can go on.
+#[test]
+fn commit_goes_on_after_the_last_report() {
+    model(|| {
+        let id = Some("x".into());
+        let settings = ProducerSettings { transactional_id: id, ..ProducerSettings::default() };
+        let producer = producer_with(settings).known();
+        let sleep = Sleep::new();
+        let transactions = producer.shared.transactions.clone().unwrap();
+        transactions.set_wake(&sleep.handle());
+        producer.shared.begin_transaction();
+        producer.send("v").unwrap();
+        let batch = producer.accumulator().take(true).0.unwrap();
+        let reporter = {
+            let producer = Arc::clone(&producer);
+            start(move || producer.report(batch))
+        };
+        transactions.set_state(TransactionState::BeginCommit);
+        while producer.shared.queued_messages() > 0 {
+            sleep.sleep();
+        }
+        reporter.join().unwrap();
+        producer.assert_over(1);
     });
 }
 

@@ -20,6 +20,7 @@ mod partition_life;
 mod processing;
 mod produce;
 mod sasl;
+mod share_administration;
 mod share_groups;
 mod statistics;
 mod subscribe;

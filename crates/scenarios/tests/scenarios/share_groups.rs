@@ -6,8 +6,8 @@ use std::{
 };
 
 use ottla::{
-    AcknowledgeOutcome, Admin, ConfigChange, ConfigResource, ErrorCode, ErrorKind, Record, ShareConsumer,
-    ShareRecord,
+    AcknowledgeOutcome, AcknowledgeType, Admin, ConfigChange, ConfigResource, ErrorCode, ErrorKind, Record,
+    ShareConsumer, ShareRecord,
 };
 use ottla_embedded_broker::{Fault, FaultAction};
 use ottla_protocol::api::ApiKey;
@@ -20,6 +20,9 @@ ottla_scenarios::run_on_all!(
     closed_consumer_leaves_its_records_to_others,
     members_share_the_records_of_all_leaders,
     renewed_record_still_needs_an_acknowledgement,
+    record_comes_back_after_its_delay,
+    close_accepts_what_the_application_has,
+    poll_keeps_a_strict_limit,
     bad_calls_are_refused,
     group_decides_whether_uncommitted_records_come,
 );
@@ -27,6 +30,8 @@ ottla_scenarios::run_on_all!(
 ottla_scenarios::run_on_embedded!(
     acknowledgements_of_a_lost_connection_are_reported,
     session_that_the_broker_forgot_is_opened_again,
+    commit_takes_at_most_two_round_trips,
+    three_leaders_give_2_5_times_the_records_of_one,
 );
 
 /// Makes the share group start at the beginning of its topics.
@@ -39,8 +44,12 @@ fn start_at_the_beginning(backend: &Backend, group: &str) {
     changed.into_iter().for_each(|(_, result)| result.expect("the property is known"));
 }
 
-fn consumer(backend: &Backend, group: &str) -> ShareConsumer {
-    let config = backend.config(&[("group.id", group), ("client.id", "share")]);
+pub(crate) fn consumer(backend: &Backend, group: &str) -> ShareConsumer {
+    consumer_with(backend, group, &[])
+}
+
+fn consumer_with(backend: &Backend, group: &str, properties: &[(&str, &str)]) -> ShareConsumer {
+    let config = backend.config(&[&[("group.id", group), ("client.id", "share")], properties].concat());
     let consumer = ShareConsumer::new(&config).expect("the configuration is right");
     consumer.subscribe(&[group]).expect("it can subscribe");
     consumer
@@ -48,7 +57,7 @@ fn consumer(backend: &Backend, group: &str) -> ShareConsumer {
 
 /// Creates a topic, writes the numbers `0..count` to it in turn of its partitions, and returns its name, which is also
 /// that of the group.
-fn topic_with_numbers(backend: &Backend, partitions: i32, count: usize) -> String {
+pub(crate) fn topic_with_numbers(backend: &Backend, partitions: i32, count: usize) -> String {
     let topic = backend.topic(partitions);
     let producer = backend.producer(&[]);
     for number in 0..count {
@@ -62,13 +71,13 @@ fn topic_with_numbers(backend: &Backend, partitions: i32, count: usize) -> Strin
     topic
 }
 
-fn number(record: &ShareRecord) -> usize {
+pub(crate) fn number(record: &ShareRecord) -> usize {
     let text = std::str::from_utf8(record.value().expect("it has a value")).expect("it is text");
     text.parse().expect("it is a number")
 }
 
 /// Polls until `count` records have come.
-fn poll(consumer: &ShareConsumer, count: usize) -> Vec<ShareRecord> {
+pub(crate) fn poll(consumer: &ShareConsumer, count: usize) -> Vec<ShareRecord> {
     let mut records = Vec::new();
     let polled = eventually(|| {
         records.extend(consumer.poll(Duration::from_millis(200)).expect("the poll succeeds"));
@@ -78,7 +87,7 @@ fn poll(consumer: &ShareConsumer, count: usize) -> Vec<ShareRecord> {
     records
 }
 
-fn assert_no_records(consumer: &ShareConsumer) {
+pub(crate) fn assert_no_records(consumer: &ShareConsumer) {
     for _ in 0..4 {
         let records = consumer.poll(Duration::from_millis(300)).expect("the poll succeeds");
         let numbers: Vec<_> =
@@ -87,7 +96,7 @@ fn assert_no_records(consumer: &ShareConsumer) {
     }
 }
 
-fn commit(consumer: &ShareConsumer) {
+pub(crate) fn commit(consumer: &ShareConsumer) {
     let committed = consumer.commit_sync(TIMEOUT).expect("the commit has an outcome");
     assert!(!committed.partitions.is_empty());
     committed.into_result().expect("the broker accepts all");
@@ -245,6 +254,55 @@ fn renewed_record_still_needs_an_acknowledgement(backend: &Backend) {
     consumer.close(TIMEOUT).expect("it closes");
 }
 
+fn record_comes_back_after_its_delay(backend: &Backend) {
+    const DELAY: Duration = Duration::from_secs(1);
+    let topic = topic_with_numbers(backend, 1, 2);
+    let consumer = consumer(backend, &topic);
+    let mut records = poll(&consumer, 2);
+    let began = Instant::now();
+    records.remove(0).release_after(DELAY).expect("it is open");
+    records.remove(0).accept().expect("it is open");
+    let again = poll(&consumer, 1).pop().expect("there is one");
+    let waited = began.elapsed();
+    assert!(waited >= DELAY && waited < DELAY + Duration::from_secs(10), "{waited:?}");
+    assert_eq!((number(&again), again.delivery_count()), (0, 2));
+    again.accept().expect("it is open");
+    commit(&consumer);
+    consumer.close(TIMEOUT).expect("it closes");
+}
+
+fn close_accepts_what_the_application_has(backend: &Backend) {
+    let topic = topic_with_numbers(backend, 1, 4);
+    let first = consumer(backend, &topic);
+    let second = consumer(backend, &topic);
+    let mut held = poll(&first, 4);
+    held.remove(3).release().expect("it is open");
+    first.close_with(AcknowledgeType::Accept, TIMEOUT).expect("it closes");
+    let left = poll(&second, 1);
+    assert_eq!(left.iter().map(number).collect::<Vec<_>>(), [3]);
+    left.into_iter().for_each(|record| record.accept().expect("it is open"));
+    commit(&second);
+    assert_no_records(&second);
+    second.close(TIMEOUT).expect("it closes");
+}
+
+fn poll_keeps_a_strict_limit(backend: &Backend) {
+    const COUNT: usize = 100;
+    let topic = topic_with_numbers(backend, 2, COUNT);
+    let strict = [("share.acquire.mode", "record_limit"), ("max.poll.records", "7")];
+    let consumer = consumer_with(backend, &topic, &strict);
+    let mut seen = BTreeSet::new();
+    let done = eventually(|| {
+        let records = consumer.poll(Duration::from_millis(200)).expect("the poll succeeds");
+        assert!(records.len() <= 7, "{}", records.len());
+        seen.extend(records.iter().map(number));
+        records.accept_all();
+        seen.len() == COUNT
+    });
+    assert!(done, "{}", seen.len());
+    consumer.close(TIMEOUT).expect("it closes");
+}
+
 fn bad_calls_are_refused(backend: &Backend) {
     let kind = |result: ottla::Result<()>| result.expect_err("it is refused").kind();
     let without = ShareConsumer::new(&backend.config(&[])).map(|_| ());
@@ -297,4 +355,64 @@ fn session_that_the_broker_forgot_is_opened_again(backend: &Backend) {
     again.into_iter().for_each(|record| record.accept().expect("it is open"));
     commit(&consumer);
     consumer.close(TIMEOUT).expect("it closes");
+}
+
+/// Makes all responses about records of share groups this late.
+fn slow_down(backend: &Backend, round_trip: Duration) {
+    for api in [ApiKey::ShareFetch, ApiKey::ShareAcknowledge] {
+        backend.control(|control| control.inject(Fault::new(FaultAction::Delay(round_trip)).api(api)));
+    }
+}
+
+fn commit_takes_at_most_two_round_trips(backend: &Backend) {
+    const ROUND_TRIP: Duration = Duration::from_millis(300);
+    let topic = topic_with_numbers(backend, 1, 60);
+    let consumer = consumer_with(backend, &topic, &[("max.poll.records", "10")]);
+    poll(&consumer, 10).into_iter().for_each(|record| record.accept().expect("it is open"));
+    slow_down(backend, ROUND_TRIP);
+    for _ in 0..3 {
+        let records = consumer.poll(TIMEOUT).expect("the poll succeeds");
+        records.into_iter().for_each(|record| record.accept().expect("it is open"));
+        let began = Instant::now();
+        let committed = consumer.commit_sync(TIMEOUT).expect("it has an outcome");
+        let took = began.elapsed();
+        committed.into_result().expect("the broker accepts all");
+        assert!(took <= ROUND_TRIP * 2, "{took:?}");
+    }
+    consumer.close(TIMEOUT).expect("it closes");
+}
+
+/// Returns the records per second of a member whose brokers take a while for each response.
+fn records_per_second(backend: &Backend, partitions: i32, count: usize) -> f64 {
+    let topic = topic_with_numbers(backend, partitions, count);
+    let strict = [("share.acquire.mode", "record_limit"), ("max.poll.records", "20")];
+    let consumer = consumer_with(backend, &topic, &strict);
+    // All sessions are open when the time starts.
+    let first = poll(&consumer, 20 * partitions as usize);
+    let mut left = count - first.len();
+    let measured = left as f64;
+    first.into_iter().for_each(|record| record.accept().expect("it is open"));
+    let began = Instant::now();
+    let done = eventually(|| {
+        let records = consumer.poll(Duration::from_secs(1)).expect("the poll succeeds");
+        left -= records.len();
+        records.accept_all();
+        left == 0
+    });
+    assert!(done, "{left} are left");
+    let rate = measured / began.elapsed().as_secs_f64();
+    consumer.close(TIMEOUT).expect("it closes");
+    rate
+}
+
+fn three_leaders_give_2_5_times_the_records_of_one(backend: &Backend) {
+    slow_down(backend, Duration::from_millis(150));
+    // Another program may take the processor during an attempt.
+    let mut rates = Vec::new();
+    let is_faster = (0..3).any(|_| {
+        let (one, three) = (records_per_second(backend, 1, 240), records_per_second(backend, 3, 720));
+        rates.push((one, three));
+        three >= one * 2.5
+    });
+    assert!(is_faster, "records per second of one and three: {rates:?}");
 }
