@@ -1,5 +1,5 @@
-// A member of a share group, by Apache Kafka's client: SERVERS GROUP TOPIC. It prints the value of each record that it has
-// accepted, once the acceptance is confirmed, until the end of its input.
+// A member of a share group, by Apache Kafka's client: SERVERS GROUP TOPIC. It prints the value of each record
+// before it accepts it, and again once the acceptance is confirmed, until the end of its input.
 
 import java.time.Duration;
 import java.util.*;
@@ -29,12 +29,14 @@ public class ShareMember {
             while (!hasEnded) {
                 List<String> accepted = new ArrayList<>();
                 for (ConsumerRecord<String, String> record : consumer.poll(Duration.ofMillis(200))) {
+                    System.out.println("unsure " + record.value());
                     consumer.acknowledge(record, AcknowledgeType.ACCEPT);
                     accepted.add(record.value());
                 }
+                System.out.flush();
                 boolean failed = consumer.commitSync().values().stream().anyMatch(Optional::isPresent);
-                for (String value : accepted) {
-                    System.out.println((failed ? "unsure " : "accepted ") + value);
+                if (!failed) {
+                    accepted.forEach(value -> System.out.println("accepted " + value));
                 }
                 System.out.flush();
             }

@@ -85,7 +85,7 @@ def run(options, members, start, accepted, processes):
     assert not missing, f"{len(missing)} records were not accepted: {missing[:10]}"
     twice = {value: by for value, by in accepted.items() if sum(word == "accepted" for word, _ in by) > 1}
     assert not twice, f"{len(twice)} records were accepted twice: {list(twice.items())[:5]}"
-    shares = collections.Counter(name for by in accepted.values() for _, name in by)
+    shares = collections.Counter(name for by in accepted.values() for name in {name for _, name in by})
     idle = [name for name, _ in members if shares[name] == 0]
     assert not idle, f"members without records: {idle}"
     print(f"{options.records} records:", ", ".join(f"{name} {shares[name]}" for name, _ in members))

@@ -1,5 +1,5 @@
-// A member of a share group, by franz-go: SERVERS GROUP TOPIC. It prints the value of each record that it has accepted,
-// once the acceptance is confirmed, until the end of its input.
+// A member of a share group, by franz-go: SERVERS GROUP TOPIC. It prints the value of each record before it
+// accepts it, and again once the acceptance is confirmed, until the end of its input.
 package main
 
 import (
@@ -38,14 +38,15 @@ func main() {
 		records := client.PollFetches(wait).Records()
 		cancel()
 		for _, record := range records {
+			fmt.Fprintln(out, "unsure", string(record.Value))
 			record.Ack(kgo.AckAccept)
 		}
-		word := "accepted"
+		out.Flush()
 		if err := client.FlushAcks(context.Background()); err != nil {
-			word = "unsure"
+			continue
 		}
 		for _, record := range records {
-			fmt.Fprintln(out, word, string(record.Value))
+			fmt.Fprintln(out, "accepted", string(record.Value))
 		}
 		out.Flush()
 	}
