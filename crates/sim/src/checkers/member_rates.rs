@@ -14,8 +14,9 @@ const FAILED: usize = 20;
 /// FindCoordinator requests in a window: the back-off between them grows from 100 ms to a second, and begins again with each
 /// coordinator that responds before it moves on.
 const LOOKUPS: usize = 40;
-/// Metadata requests in a window.
-const METADATA: usize = 20;
+/// Metadata requests in a window. A member without a known leader and its coordinator may each begin a rebalance when topics change,
+/// once a second, and metadata follow each of them.
+const METADATA: usize = 30;
 
 /// The requests of a member in the last ten seconds.
 #[derive(Debug, Default)]

@@ -70,12 +70,16 @@ impl Run {
             return Err(Broken::new("asked", what));
         }
         let committed = self.committed.get(place).copied().unwrap_or(0);
+        let is_first = member.held.get(place).is_some_and(|holding| holding.next.is_none());
+        let is_given_up_late = is_first && self.is_given_up_late(place);
+        let member = &mut self.members[index];
         let Some(holding) = member.held.get_mut(place) else {
             let what = format!("member {index} got offset {offset} of {place:?}, which it does not have");
             return Err(Broken::new("continuity", what));
         };
         let allowed = match holding.next {
             Some(next) => next..=next,
+            None if is_given_up_late => 0..=committed,
             None => holding.committed..=committed,
         };
         holding.next = Some(offset + 1);
@@ -84,6 +88,17 @@ impl Run {
         }
         let what = format!("member {index} got offset {offset} of {place:?} instead of {allowed:?}");
         Err(Broken::new("continuity", what))
+    }
+
+    /// Returns true if a member may still commit a partition that another one has. The coordinator of a group that is converted
+    /// during a cooperative rebalance gives partitions away before their member gave them up, and accepts its last commits.
+    fn is_given_up_late(&self, place: &TopicPartition) -> bool {
+        let now = self.world.now;
+        matches!(self.setup.protocol, Protocol::Mixed(_))
+            && self
+                .members
+                .iter()
+                .any(|member| member.is_asked_to_revoke(place) || member.has_just_answered(now))
     }
 
     /// Committed offsets grow, and only up to what members received.
@@ -102,13 +117,7 @@ impl Run {
                     return Err(Broken::new("ahead", what));
                 }
                 let before = self.committed.insert(Clone::clone(&place), committed);
-                // The coordinator of a group that is converted during a cooperative rebalance gives partitions away before
-                // their member gave them up, and accepts its last commits.
-                let is_given_up = matches!(self.setup.protocol, Protocol::Mixed(_))
-                    && self.members.iter().any(|member| {
-                        member.is_asked_to_revoke(&place) || member.has_just_answered(self.world.now)
-                    });
-                if before.is_some_and(|before| before > committed) && !is_given_up {
+                if before.is_some_and(|before| before > committed) && !self.is_given_up_late(&place) {
                     let what = format!("offset {committed} of {place:?} was committed after {before:?}");
                     return Err(Broken::new("rewound", what));
                 }
