@@ -653,11 +653,8 @@ fn fetch_cases() -> Vec<Case> {
         let asked = Asked { offset: 7, leader_epoch: LeaderEpoch::from_wire(3), max_bytes: 100 };
         builder.add(&TopicPartition::new("t", 0), TOPIC_ID, asked);
         if has_sessions {
-            builder.forget(vec![ForgottenPartition {
-                key: TopicPartition::new("t", 2),
-                topic_id: TOPIC_ID,
-                end: None,
-            }]);
+            let key = TopicPartition::new("t", 2);
+            builder.forget(vec![ForgottenPartition { key, topic_id: TOPIC_ID, end: None }]);
         }
         builder.finish().encode(version, out)
     };

@@ -231,9 +231,7 @@ impl Wire {
             let Question { correlation_id, api, version, .. } = question;
             let name = question.name();
             report(&format!("{client} sends on link {link}: {name}{}", request.details()));
-            let is_sasl = |api| matches!(api, ApiKey::SaslHandshake | ApiKey::SaslAuthenticate);
-            let open = talk.open.iter().filter(|question| is_sasl(question.api)).count();
-            if let Err(what) = talk.authentication.check(api, open, &frame) {
+            if let Err(what) = talk.authentication.check(api, talk.open_authentications(), &frame) {
                 return broken(what);
             }
             if api == ApiKey::SaslHandshake {
@@ -367,6 +365,12 @@ impl Question {
 }
 
 impl Conversation {
+    /// Returns the number of requests of the authentication without a response.
+    fn open_authentications(&self) -> usize {
+        let is_sasl = |api| matches!(api, ApiKey::SaslHandshake | ApiKey::SaslAuthenticate);
+        self.open.iter().filter(|question| is_sasl(question.api)).count()
+    }
+
     /// Takes a message of SASL without a header, after a handshake of version 0. Returns false for a request: a message does
     /// not begin with a known API.
     fn takes_token(&mut self, frame: &[u8]) -> bool {
