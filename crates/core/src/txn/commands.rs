@@ -1,7 +1,7 @@
 //! The effect of each call of the application in each state.
 
 use super::{
-    Registered, Transactions,
+    EpochUse, Registered, Transactions,
     command::{TransactionApi, TransactionCommand},
     ending::JobKind,
     error::{TransactionError, TransactionResult},
@@ -108,6 +108,10 @@ impl Transactions {
         self.go(now, InTransaction);
         self.producer.begin_transaction();
         if self.epoch_use.needs_renewal(is_implicit) && self.job.is_none() {
+            if self.epoch_use == EpochUse::Raised {
+                // The coordinator repeats the epoch that EndTxn has raised, and refuses a producer that was replaced.
+                self.identity = self.raised_from;
+            }
             self.start_renewal();
         }
         self.wake_senders();

@@ -279,6 +279,7 @@ impl Transactions {
         }
         match raised {
             Some(identity) => {
+                self.raised_from = self.identity;
                 self.adopt(identity);
                 self.epoch_use = EpochUse::Raised;
                 self.markers.start(now);

@@ -36,8 +36,8 @@
 //!   newer protocol nothing is registered before, which would reveal that: the first transaction after an upgrade of the
 //!   cluster needs a higher epoch (`first_transaction_after_an_upgrade_gets_a_higher_epoch`).
 //! - EndTxn of the newer protocol names the epoch before the present one if it is a repetition. So is that of a producer whose epoch
-//!   another instance has raised, and used with the older protocol after a downgrade: the response names the other's epoch. The
-//!   first transaction after a downgrade therefore gets a higher one (`downgrade_takes_effect_with_the_next_transaction`).
+//!   another instance has raised, and used with the older protocol after a downgrade: the response names the other's epoch. Before
+//!   the first transaction after a downgrade, InitProducerId with the epoch of before shows whose it is (`downgrade_takes_effect_with_the_next_transaction`).
 //! - A coordinator that aborts a transaction of the last but one epoch gives the last one, and can't end a transaction of that
 //!   (`last_epoch_is_renewed_before_the_next_transaction`).
 //! - Offsets may reach the coordinator after it has aborted the transaction. During an abort only the response to EndTxn decides
@@ -166,6 +166,8 @@ pub(crate) struct Transactions {
     offsets_attempt: Option<Attempt>,
     registered: Registered,
     epoch_use: EpochUse,
+    /// The identity before EndTxn raised the epoch.
+    raised_from: Option<ProducerIdentity>,
     clock: Option<Clock>,
     markers: MarkerCheck,
     /// True if the transaction's timeout has passed and it must be aborted before the coordinator does that.
@@ -216,6 +218,7 @@ impl Transactions {
             offsets_attempt: None,
             registered: Registered::Nothing,
             epoch_use: EpochUse::Fresh,
+            raised_from: None,
             clock: None,
             markers: MarkerCheck::default(),
             aborts_early: false,
