@@ -119,3 +119,17 @@ again_within() {
   median=$(sed 's/.*: //' latency | tr ' ' '\n' | sort -n | awk '{ row[NR] = $1 } END { print int(row[int((NR + 1) / 2)]) }')
   [ "$median" -lt "$limit" ] || fail "$*: records take $median ms while the connection authenticates again"
 }
+
+# java_and_go_members FOLDER CLASS: sets `members` to the arguments of a driver for FOLDER/CLASS.java and FOLDER/franz-go.
+java_and_go_members() {
+  javac -cp "$OTTLA_KAFKA_JARS/*" -d "$work/java" "$1/$2.java" || fail "the Java member can't be compiled"
+  members=(--member "java=java -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp $OTTLA_KAFKA_JARS/*:$work/java $2")
+  if ! command -v go > /dev/null; then
+    echo "NOT CHECKED: members of franz-go, because go is not installed"
+  elif ! go -C "$1/franz-go" mod download > "$work/log" 2>&1; then
+    echo "NOT CHECKED: members of franz-go, because its modules can't be fetched: $(tail -1 "$work/log")"
+  else
+    go -C "$1/franz-go" build -o "$work/franz-go" . > "$work/log" 2>&1 || fail "franz-go's member: $(tail -5 "$work/log")"
+    members+=(--member "franz-go=$work/franz-go")
+  fi
+}

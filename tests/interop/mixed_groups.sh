@@ -11,16 +11,7 @@ if [ -z "$real_brokers" ]; then
   exit 0
 fi
 sources=$PWD/tests/interop/mixed_groups
-javac -cp "$OTTLA_KAFKA_JARS/*" -d "$work/java" "$sources/Member.java" || fail "the Java member can't be compiled"
-members=(--member "java=java -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp $OTTLA_KAFKA_JARS/*:$work/java Member")
-if ! command -v go > /dev/null; then
-  echo "NOT CHECKED: members of franz-go, because go is not installed"
-elif ! go -C "$sources/franz-go" mod download > "$work/log" 2>&1; then
-  echo "NOT CHECKED: members of franz-go, because its modules can't be fetched: $(tail -1 "$work/log")"
-else
-  go -C "$sources/franz-go" build -o "$work/franz-go" . > "$work/log" 2>&1 || fail "franz-go's member: $(tail -5 "$work/log")"
-  members+=(--member "franz-go=$work/franz-go")
-fi
+java_and_go_members "$sources" Member
 version=2.16.1
 for which in librdkafka ottla; do
   python3 -m pip install --quiet --no-deps --only-binary :all: --target "$work/$which" "confluent-kafka==$version" \

@@ -25,17 +25,8 @@ kill \$!
 wait \$!
 MEMBER
 chmod +x "$work/ottla-member"
-javac -cp "$OTTLA_KAFKA_JARS/*" -d "$work/java" "$sources/ShareMember.java" || fail "the Java member can't be compiled"
-members=(--member "java=java -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp $OTTLA_KAFKA_JARS/*:$work/java ShareMember"
-  --member "ottla=$work/ottla-member")
-if ! command -v go > /dev/null; then
-  echo "NOT CHECKED: members of franz-go, because go is not installed"
-elif ! go -C "$sources/franz-go" mod download > "$work/log" 2>&1; then
-  echo "NOT CHECKED: members of franz-go, because its modules can't be fetched: $(tail -1 "$work/log")"
-else
-  go -C "$sources/franz-go" build -o "$work/franz-go" . > "$work/log" 2>&1 || fail "franz-go's member: $(tail -5 "$work/log")"
-  members+=(--member "franz-go=$work/franz-go")
-fi
+java_and_go_members "$sources" ShareMember
+members+=(--member "ottla=$work/ottla-member")
 python3 "$sources/driver.py" --servers "$servers" --group "$topic" --topic "$topic" --records "${OTTLA_RECORDS:-2000}" \
   --ottla "$OTTLA" "${members[@]}"
 "$OTTLA" share-groups -b "$servers" describe --offsets "$topic" > "$work/offsets"

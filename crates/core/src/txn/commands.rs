@@ -108,9 +108,9 @@ impl Transactions {
         self.go(now, InTransaction);
         self.producer.begin_transaction();
         if self.epoch_use.needs_renewal(is_implicit) && self.job.is_none() {
-            if self.epoch_use == EpochUse::Raised {
+            if let EpochUse::Raised(before) = self.epoch_use {
                 // The coordinator repeats the epoch that EndTxn has raised, and refuses a producer that was replaced.
-                self.identity = self.raised_from;
+                self.identity = Some(before);
             }
             self.start_renewal();
         }

@@ -279,9 +279,9 @@ impl Transactions {
         }
         match raised {
             Some(identity) => {
-                self.raised_from = self.identity;
+                let before = self.identity;
                 self.adopt(identity);
-                self.epoch_use = EpochUse::Raised;
+                self.epoch_use = before.map_or(EpochUse::Fresh, EpochUse::Raised);
                 self.markers.start(now);
                 if identity.epoch == i16::MAX {
                     // The coordinator gives the last epoch after a timeout only, and can't end a transaction of it.

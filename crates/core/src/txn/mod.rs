@@ -125,9 +125,9 @@ enum EpochUse {
     /// A transaction of the older protocol has used it. A late request of that transaction must not reach one of the newer
     /// protocol.
     Used,
-    /// EndTxn of the newer protocol has raised it. If another instance had raised it with InitProducerId before, and has used it
+    /// EndTxn of the newer protocol has raised it from that of this identity. If another instance had raised it with InitProducerId before, and has used it
     /// with the older protocol since, then the coordinator took EndTxn as a repetition, and two producers have the epoch.
-    Raised,
+    Raised(ProducerIdentity),
 }
 
 impl EpochUse {
@@ -136,7 +136,7 @@ impl EpochUse {
         match self {
             Self::Fresh => false,
             Self::Used => is_implicit,
-            Self::Raised => !is_implicit,
+            Self::Raised(_) => !is_implicit,
         }
     }
 }
@@ -166,8 +166,6 @@ pub(crate) struct Transactions {
     offsets_attempt: Option<Attempt>,
     registered: Registered,
     epoch_use: EpochUse,
-    /// The identity before EndTxn raised the epoch.
-    raised_from: Option<ProducerIdentity>,
     clock: Option<Clock>,
     markers: MarkerCheck,
     /// True if the transaction's timeout has passed and it must be aborted before the coordinator does that.
@@ -218,7 +216,6 @@ impl Transactions {
             offsets_attempt: None,
             registered: Registered::Nothing,
             epoch_use: EpochUse::Fresh,
-            raised_from: None,
             clock: None,
             markers: MarkerCheck::default(),
             aborts_early: false,

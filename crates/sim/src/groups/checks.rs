@@ -71,7 +71,7 @@ impl Run {
         }
         let committed = self.committed.get(place).copied().unwrap_or(0);
         let is_first = member.held.get(place).is_some_and(|holding| holding.next.is_none());
-        let is_given_up_late = is_first && self.is_given_up_late(place);
+        let is_given_up_late = is_first && self.is_given_up_late(place, Some(index));
         let member = &mut self.members[index];
         let Some(holding) = member.held.get_mut(place) else {
             let what = format!("member {index} got offset {offset} of {place:?}, which it does not have");
@@ -90,15 +90,13 @@ impl Run {
         Err(Broken::new("continuity", what))
     }
 
-    /// Returns true if a member may still commit a partition that another one has. The coordinator of a group that is converted
+    /// Returns true if a member other than the `holder` may still commit a partition. The coordinator of a group that is converted
     /// during a cooperative rebalance gives partitions away before their member gave them up, and accepts its last commits.
-    fn is_given_up_late(&self, place: &TopicPartition) -> bool {
+    fn is_given_up_late(&self, place: &TopicPartition, holder: Option<usize>) -> bool {
         let now = self.world.now;
+        let mut others = self.members.iter().enumerate().filter(|(index, _)| Some(*index) != holder);
         matches!(self.setup.protocol, Protocol::Mixed(_))
-            && self
-                .members
-                .iter()
-                .any(|member| member.is_asked_to_revoke(place) || member.has_just_answered(now))
+            && others.any(|(_, member)| member.is_asked_to_revoke(place) || member.has_just_answered(now))
     }
 
     /// Committed offsets grow, and only up to what members received.
@@ -117,7 +115,7 @@ impl Run {
                     return Err(Broken::new("ahead", what));
                 }
                 let before = self.committed.insert(Clone::clone(&place), committed);
-                if before.is_some_and(|before| before > committed) && !self.is_given_up_late(&place) {
+                if before.is_some_and(|before| before > committed) && !self.is_given_up_late(&place, None) {
                     let what = format!("offset {committed} of {place:?} was committed after {before:?}");
                     return Err(Broken::new("rewound", what));
                 }

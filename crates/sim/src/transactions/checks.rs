@@ -7,8 +7,7 @@ use ottla_core::{
     produce::report::PersistenceStatus,
     txn::command::TransactionApi,
 };
-
-use ottla_protocol::error_code::ErrorCode;
+use ottla_protocol::{api::ApiKey, error_code::ErrorCode};
 
 use super::{
     GROUP, Run,
@@ -39,11 +38,12 @@ impl Run {
         // With the older protocol, a producer that was fenced by its timeout can't distinguish that from a newer
         // instance.
         let may_time_out = self.setup.version < 2 || self.setup.is_switched;
+        let is_renewal = error.to_string().contains(ApiKey::InitProducerId.name());
         // A late registration begins a transaction in the epoch of the one that has just ended. When the producer renews its
         // epoch, the coordinator raises it to abort that transaction, and then takes the producer for an earlier one.
-        let is_reopened = may_time_out && self.registers_late;
+        let is_reopened = is_renewal && may_time_out && self.registers_late;
         // After the last epoch of a producer ID only the first repetition of InitProducerId is recognized.
-        let is_rotated = self.exhausted.contains(&application.slot) && self.setup.has_faults;
+        let is_rotated = is_renewal && self.setup.has_faults && self.exhausted.contains(&application.slot);
         let is_expected = match error.kind() {
             ErrorKind::Fenced => is_superseded || is_late && may_time_out || is_reopened || is_rotated,
             // The newer instance has got another producer ID, because the epochs of this one's were used up.
