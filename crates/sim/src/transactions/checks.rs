@@ -39,6 +39,15 @@ impl Run {
         // instance.
         let may_time_out = self.setup.version < 2 || self.setup.is_switched;
         let is_renewal = error.to_string().contains(ApiKey::InitProducerId.name());
+        // The coordinator has ended the last transaction after a downgrade. It takes the EndTxn of the newer protocol for a
+        // repetition all the same, so that only the next transaction notices.
+        let own = self.ledger.transactions.iter().filter(|it| it.producer == index);
+        let mut begins = own.map(|it| it.begun).rev();
+        let was_late = match (begins.next(), begins.next()) {
+            (Some(last), Some(before)) => before + self.setup.timeout <= last,
+            _ => false,
+        };
+        let is_late = is_late || is_renewal && was_late;
         // A late registration begins a transaction in the epoch of the one that has just ended. When the producer renews its
         // epoch, the coordinator raises it to abort that transaction, and then takes the producer for an earlier one.
         let is_reopened = is_renewal && may_time_out && self.registers_late;
