@@ -9,7 +9,20 @@ work=$(mktemp -d)
 started=()
 # The brokers of Apache Kafka, if the caller has them; embedded brokers replace them in OTTLA_BOOTSTRAP.
 real_brokers=${OTTLA_BOOTSTRAP:-}
-trap 'for process in "${started[@]}"; do kill "$process" 2>/dev/null || true; done; rm -rf "$work"' EXIT
+
+# Removes the files of the script after the processes that it started have ended: a broker writes to its folder until then.
+# A process that has not ended 3 seconds after SIGTERM gets SIGKILL.
+clean_up() {
+  local process
+  for process in "${started[@]}"; do kill "$process" 2> /dev/null || true; done
+  for process in "${started[@]}"; do
+    for _ in $(seq 30); do kill -0 "$process" 2> /dev/null || continue 2; sleep 0.1; done
+    kill -KILL "$process" 2> /dev/null || true
+    for _ in $(seq 30); do kill -0 "$process" 2> /dev/null || continue 2; sleep 0.1; done
+  done
+  rm -rf "$work"
+}
+trap clean_up EXIT
 
 fail() { echo "FAILED: $*" >&2; exit 1; }
 
