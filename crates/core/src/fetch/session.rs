@@ -6,8 +6,9 @@
 //! - A fetch session that is given up while a Fetch is in flight must not be resumed by its response: the broker would
 //!   keep responding for partitions that were removed
 //!   (`session_closed_during_a_request_is_not_resumed`).
-//! - A broker leaves out partitions without news, also if the consumer has sought one of them to the same offset again. Its end,
-//!   which must be reported again, is that of the last response (`end_is_reported_again_after_a_seek_to_it`).
+//! - A broker leaves out partitions without news, also if the consumer has sought one of them to its end. The end, which must be
+//!   reported then, is that of the last response that named it, even if nothing else of that response was used
+//!   (`end_is_reported_again_after_a_seek_to_it`, `end_is_reported_after_a_seek_during_a_request`).
 
 use ottla_protocol::{error_code::ErrorCode, uuid::Uuid, vocabulary::TopicPartition};
 
@@ -35,7 +36,7 @@ pub(crate) struct FetchSession {
 pub(crate) struct ForgottenPartition {
     pub(crate) key: TopicPartition,
     pub(crate) topic_id: Uuid,
-    /// The offset of its end, if it was fetched up to there.
+    /// Its end as the broker has reported it in this session.
     pub(crate) end: Option<i64>,
 }
 
@@ -95,6 +96,14 @@ impl FetchSession {
     /// Removes a partition that the broker has in the session, or that a request in flight adds to it.
     pub(crate) fn forget(&mut self, partition: ForgottenPartition) {
         self.forgotten.push(partition);
+    }
+
+    /// Notes the end of a partition that starts again, or is to be removed: the broker reports it only once.
+    pub(crate) fn note_end(&mut self, topic: &str, partition: i32, end: i64) {
+        let mut gone = self.forgotten.iter_mut();
+        if let Some(gone) = gone.find(|gone| gone.key.partition == partition && *gone.key.topic == *topic) {
+            gone.end = Some(end);
+        }
     }
 
     /// Takes the partitions that the next request has to forget.

@@ -24,6 +24,10 @@ use crate::{
 /// wrong API versions does not end it.
 const UNSUPPORTED_RESPONSES: u32 = 3;
 
+/// The number of responses with UNKNOWN_SERVER_ERROR after which a renewal fails. Coordinators give it to a producer whose
+/// epoch is not the last one of a used-up producer ID, however often it asks.
+const UNEXPLAINED_RESPONSES: u32 = 5;
+
 /// A request in progress, with its repetitions.
 #[derive(Debug)]
 pub(super) struct CoordinatorJob {
@@ -33,6 +37,8 @@ pub(super) struct CoordinatorJob {
     is_doubtful: bool,
     /// The number of responses in a row of brokers that do not support the request.
     unsupported: u32,
+    /// The number of responses with UNKNOWN_SERVER_ERROR.
+    unexplained: u32,
 }
 
 /// The kinds of requests.
@@ -55,7 +61,7 @@ impl CoordinatorJob {
 impl Transactions {
     pub(super) fn start_job(&mut self, kind: JobKind) {
         let attempt = Attempt::new(self.backoff);
-        self.job = Some(CoordinatorJob { kind, attempt, is_doubtful: false, unsupported: 0 });
+        self.job = Some(CoordinatorJob { kind, attempt, is_doubtful: false, unsupported: 0, unexplained: 0 });
     }
 
     /// Ends the transaction once none of its other requests is in flight.
@@ -166,6 +172,11 @@ impl Transactions {
                     self.identity = None;
                 }
                 let error = Error::broker(code, None).with_api("InitProducerId");
+                if code == ErrorCode::UNKNOWN_SERVER_ERROR && self.is_refused_for_good() {
+                    let detail = "the coordinator can't renew the epoch, perhaps because another producer has used up those of the \
+                                  producer ID; create a new producer";
+                    return Err((Reaction::Fatal, error.with_detail(detail)));
+                }
                 Err((react(RequestKind::Init, code), error))
             }
             Ok(response) if response.producer_id < 0 || response.producer_epoch < 0 => {
@@ -198,6 +209,15 @@ impl Transactions {
             }
             Err(error) => Err((self.judge_lost(RequestKind::Init, &error), error)),
         }
+    }
+
+    /// Notes a response with UNKNOWN_SERVER_ERROR. Returns true if another attempt has no prospect.
+    fn is_refused_for_good(&mut self) -> bool {
+        let has_identity = self.identity.is_some();
+        self.job.as_mut().is_some_and(|job| {
+            job.unexplained += 1;
+            job.kind == JobKind::Renew && has_identity && job.unexplained >= UNEXPLAINED_RESPONSES
+        })
     }
 
     fn handle_identity(&mut self, now: Instant, kind: JobKind, identity: ProducerIdentity) {

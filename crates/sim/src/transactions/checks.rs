@@ -54,6 +54,8 @@ impl Run {
         // After the last epoch of a producer ID only the first repetition of InitProducerId is recognized.
         let is_rotated = is_renewal && self.setup.has_faults && self.exhausted.contains(&application.slot);
         let is_expected = match error.kind() {
+            // The coordinator has given the last epoch, and the producer does not know it.
+            ErrorKind::Broker(ErrorCode::UNKNOWN_SERVER_ERROR) => is_rotated,
             ErrorKind::Fenced => is_superseded || is_late && may_time_out || is_reopened || is_rotated,
             // The newer instance has got another producer ID, because the epochs of this one's were used up.
             ErrorKind::Inconsistent => {

@@ -160,6 +160,9 @@ impl Fetcher {
     ) -> bool {
         let number = response.partition_index;
         let has_records = response.records.is_some_and(|records| !records.is_empty());
+        if response.error_code == ErrorCode::NONE {
+            self.note_end(topic, number, end_for(exchange.options.read_committed, response));
+        }
         let Some(slot) = self.topics.get_mut(topic).and_then(|slots| slots.partitions.get_mut(&number))
         else {
             return has_records;
@@ -189,6 +192,16 @@ impl Fetcher {
         }
         slot.reported = None;
         slot.handle_records(exchange, response, &self.shared.settings, self.broker_id)
+    }
+
+    /// Notes the end that the broker has reported in this session, also if the partition starts again elsewhere meanwhile.
+    fn note_end(&mut self, topic: &Arc<str>, number: i32, end: i64) {
+        let generation = self.session.generation();
+        let slot = self.topics.get_mut(topic).and_then(|slots| slots.partitions.get_mut(&number));
+        match slot.filter(|slot| slot.known.is_some_and(|(known, _)| known == generation)) {
+            Some(slot) => slot.end = Some(end),
+            None => self.session.note_end(topic, number, end),
+        }
     }
 
     /// Reports the ends of partitions that started again there, and that the response leaves out.
@@ -266,6 +279,12 @@ impl Fetcher {
     }
 }
 
+/// Returns the end of the partition for a consumer.
+const fn end_for(read_committed: bool, response: &PartitionView<'_>) -> i64 {
+    let stable = response.last_stable_offset;
+    if read_committed && stable >= 0 { stable } else { response.high_watermark }
+}
+
 impl Slot {
     /// Returns true if the last request of this generation named the partition's present offset.
     fn is_current(&self, generation: u64) -> bool {
@@ -286,8 +305,7 @@ impl Slot {
         let room_before = self.max_bytes;
         let stable = response.last_stable_offset;
         self.partition.handle.set_watermarks(response.log_start_offset, response.high_watermark, stable);
-        let is_bounded = exchange.options.read_committed && stable >= 0;
-        let end = if is_bounded { stable } else { response.high_watermark };
+        let end = end_for(exchange.options.read_committed, response);
         let aborted = response.aborted_transactions.as_deref();
         let (buffer, options) = (exchange.buffer, &mut exchange.options);
         let mut decoded = decode(buffer, response.records, offset, response.high_watermark, aborted, options);

@@ -28,6 +28,8 @@ pub(super) struct Slot {
     pub(super) partition: Box<PartitionConsumer>,
     /// The partition's parameters in the last request, and the generation of the session.
     pub(super) known: Option<(u64, Asked)>,
+    /// The partition's end as the broker has reported it in this session.
+    pub(super) end: Option<i64>,
     pub(super) retry_at: Option<Instant>,
     /// The size limit of the next fetch; above `max.partition.fetch.bytes` if an old broker needs that to send a whole
     /// batch.
@@ -68,7 +70,8 @@ impl Fetcher {
             self.ids.insert(slots.id, topic);
         }
         let max_bytes = self.shared.settings.partition_fetch_max_bytes;
-        let slot = Slot { partition, known: None, retry_at: None, max_bytes, damaged: 0, reported: None };
+        let slot =
+            Slot { partition, known: None, end: None, retry_at: None, max_bytes, damaged: 0, reported: None };
         slots.partitions.insert(number, slot);
     }
 
@@ -77,8 +80,7 @@ impl Fetcher {
         let slot = slots.partitions.remove(&partition)?;
         if slot.known.is_some_and(|(generation, _)| generation == self.session.generation()) {
             let key = slot.partition.handle.key().clone();
-            let end = slot.partition.reported_end;
-            self.session.forget(ForgottenPartition { key, topic_id: slots.id, end });
+            self.session.forget(ForgottenPartition { key, topic_id: slots.id, end: slot.end });
         }
         if slots.partitions.is_empty() {
             self.ids.remove(&slots.id);
@@ -131,12 +133,15 @@ impl Fetcher {
                     if known != Some(asked) {
                         let key = slot.partition.handle.key();
                         asked_for.push((key, slots.id, asked));
-                        let kept = forgotten.extract_if(.., |gone| gone.key == *key);
-                        let at_end = kept.filter(|gone| gone.end == Some(asked.offset));
-                        self.kept_at_end.extend(at_end.map(|gone| gone.key));
+                        for kept in forgotten.extract_if(.., |gone| gone.key == *key) {
+                            slot.end = kept.end;
+                            if kept.end == Some(asked.offset) {
+                                self.kept_at_end.push(kept.key);
+                            }
+                        }
                     }
                 } else if known.is_some() {
-                    slot.known = None;
+                    (slot.known, slot.end) = (None, None);
                     let key = slot.partition.handle.key().clone();
                     forgotten.push(ForgottenPartition { key, topic_id: slots.id, end: None });
                 }

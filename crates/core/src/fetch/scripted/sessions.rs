@@ -25,17 +25,19 @@ fn later_requests_name_only_changes() {
     assert_eq!((request.session_epoch, named(&request)), (2, vec![]));
 }
 
+/// Takes the queue, and returns how many ends of partitions are in it.
+fn ends(script: &Script) -> usize {
+    let mut records = Records::default();
+    script.shared.queue.take(usize::MAX, &mut records);
+    records.events().iter().filter(|event| matches!(event, ConsumerEvent::EndOfPartition { .. })).count()
+}
+
 /// A broker leaves out partitions without news, also if the consumer has started one of them again.
 #[test]
 fn end_is_reported_again_after_a_seek_to_it() {
     let mut script = Script::new(18, ConsumerSettings { partition_eof: true, ..ConsumerSettings::default() });
     script.adopt(0, 5);
     script.adopt(1, 5);
-    let ends = |script: &Script| {
-        let mut records = Records::default();
-        script.shared.queue.take(usize::MAX, &mut records);
-        records.events().iter().filter(|event| matches!(event, ConsumerEvent::EndOfPartition { .. })).count()
-    };
     script.fetch().unwrap();
     script.respond(&response(99, vec![data(0, 5, Vec::new()), data(1, 5, Vec::new())]));
     assert_eq!(ends(&script), 2);
@@ -46,6 +48,40 @@ fn end_is_reported_again_after_a_seek_to_it() {
     script.fetch().unwrap();
     script.respond(&response(99, vec![]));
     assert_eq!(ends(&script), 0, "it is reported once");
+}
+
+/// The response to that request is not used, and the next one leaves the partition out.
+#[test]
+fn end_is_reported_after_a_seek_during_a_request() {
+    let mut script = Script::new(18, ConsumerSettings { partition_eof: true, ..ConsumerSettings::default() });
+    script.adopt(0, 3);
+    script.adopt(1, 5);
+    script.fetch().unwrap();
+    script.adopt(0, 5);
+    script.respond(&response(99, vec![data(0, 5, Vec::new()), data(1, 5, Vec::new())]));
+    assert_eq!(ends(&script), 1, "of the other partition");
+    script.fetch().unwrap();
+    script.adopt(0, 5);
+    script.respond(&response(99, vec![]));
+    assert_eq!(ends(&script), 0, "the partition has started again");
+    assert_eq!(named(&script.fetch().unwrap()), [(0, 5)]);
+    script.respond(&response(99, vec![]));
+    assert_eq!(ends(&script), 1);
+}
+
+/// The broker has reported the end before the consumer reads up to it.
+#[test]
+fn end_is_reported_after_a_seek_over_records() {
+    let mut script = Script::new(18, ConsumerSettings { partition_eof: true, ..ConsumerSettings::default() });
+    script.adopt(0, 5);
+    script.adopt(1, 5);
+    script.fetch().unwrap();
+    script.respond(&response(99, vec![data(0, 10, batch(5, 3, 10)), data(1, 9, Vec::new())]));
+    assert_eq!(ends(&script), 0);
+    script.adopt(0, 10);
+    assert_eq!(named(&script.fetch().unwrap()), [(0, 10)]);
+    script.respond(&response(99, vec![]));
+    assert_eq!(ends(&script), 1);
 }
 
 /// Returns how many fetches are sent within a second to a broker that responds with `respond` after 100 microseconds.

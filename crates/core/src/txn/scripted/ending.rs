@@ -479,6 +479,25 @@ fn renewal_starts_over_when_the_producer_id_has_expired() {
     assert_eq!(script.asked_identity(), ProducerIdentity { id: -1, epoch: -1 });
 }
 
+/// A coordinator refuses a producer without an epoch left in this way, however often it asks.
+#[test]
+fn renewal_fails_when_the_producer_id_is_used_up() {
+    let mut script = Script::open();
+    script.register();
+    script.producer.transactions.as_ref().unwrap().note_doubt();
+    let abort = script.abort();
+    script.respond_end(ErrorCode::NONE, None);
+    for _ in 0..4 {
+        script.respond_init(ErrorCode::UNKNOWN_SERVER_ERROR, FIRST);
+        script.wait();
+        assert_eq!(script.state(), TransactionState::Aborting);
+    }
+    script.respond_init(ErrorCode::UNKNOWN_SERVER_ERROR, FIRST);
+    assert_eq!(script.state(), TransactionState::FatalError);
+    let error = taken(abort).unwrap_err();
+    assert!(error.is_fatal() && error.to_string().contains("create a new producer"), "{error}");
+}
+
 #[test]
 fn commit_after_the_coordinators_timeout_requires_an_abort() {
     // The epoch shows that the response is about this transaction: nothing was committed.
