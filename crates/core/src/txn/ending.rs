@@ -56,6 +56,10 @@ impl CoordinatorJob {
     pub(super) const fn due_at(&self) -> Option<Instant> {
         self.attempt.due_at()
     }
+
+    pub(super) const fn is_renewal(&self) -> bool {
+        matches!(self.kind, JobKind::Renew)
+    }
 }
 
 impl Transactions {

@@ -59,7 +59,8 @@
 //! - A batch in flight may come back to be sent again after an abort has purged the queue. Nothing would send it, and the abort
 //!   would wait for its report: it is purged, too (`batch_that_comes_back_during_an_abort_is_purged`).
 //! - A batch that was reported early, because it timed out or was purged, may still be in flight when the epoch has changed. The
-//!   partition waits for it (`records_wait_for_a_new_epoch_and_for_batches_of_the_old_one`).
+//!   partition waits for it (`records_wait_for_a_new_epoch_and_for_batches_of_the_old_one`). Its response says nothing about the
+//!   present transaction (`late_refusal_of_a_reported_batch_concerns_no_transaction`).
 //! - A thread may have checked that a transaction is open, and append its record when it is not any more. Each queue is locked
 //!   once after the gate was closed, and threads check again under that lock
 //!   (`records_of_many_threads_belong_to_one_transaction_each`).
@@ -292,7 +293,8 @@ impl Transactions {
         self.check_downgrade(&error);
         let error = TransactionError::Abort(error);
         self.error = Some(error.clone());
-        self.job = None;
+        // A renewal goes on: without it the producer has no identity.
+        self.job.take_if(|job| !job.is_renewal());
         self.ending = None;
         self.go(now, TransactionState::AbortableError);
         self.finish(Err(error.clone()));
@@ -408,6 +410,8 @@ impl Transactions {
         }
         match self.shared.take_failure() {
             Some(TransactionError::Fatal(error)) => self.fail_fatally(now, error),
+            // EndTxn may have been sent, and only the response to it tells what has become of the transaction.
+            Some(_) if self.state == TransactionState::Committing => {}
             Some(failure) => self.fail(now, failure.into()),
             None => {}
         }

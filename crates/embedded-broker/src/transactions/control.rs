@@ -86,6 +86,13 @@ impl Control<'_> {
         }
     }
 
+    /// Returns whether two producers have used one epoch. Like Kafka's coordinator, ours takes EndTxn of a replaced producer as
+    /// a repetition if the present one has ended a transaction of the older protocol in the next epoch. That needs a
+    /// downgrade which the replaced one has not noticed, and then an upgrade.
+    pub fn has_confused_producers(&self) -> bool {
+        self.cluster.transactions.ids.values().any(|transaction| transaction.is_confused)
+    }
+
     /// Forgets a transactional ID, as a coordinator does after `transactional.id.expiration.ms` without a transaction.
     /// Returns false if there is an open transaction, or no producer.
     pub fn expire_transactional_id(&mut self, id: &str) -> bool {

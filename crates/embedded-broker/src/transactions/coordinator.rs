@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ottla_protocol::{error_code::ErrorCode, time::Instant};
 
-use super::{Ending, Initialization, Participant, ProducerKey, Transaction, TransactionState};
+use super::{EPOCH_BUMPS, Ending, Initialization, Participant, ProducerKey, Transaction, TransactionState};
 use crate::{
     acls::{AclOperation, ResourceType},
     cluster::{Cluster, Timer},
@@ -79,6 +79,9 @@ impl Cluster {
     ) -> Result<(), ErrorCode> {
         let (now, is_stored) = ((self.now, self.unix_ms()), self.stores(version));
         let transaction = self.transactions.ids.get_mut(id).ok_or(ErrorCode::INVALID_PRODUCER_ID_MAPPING)?;
+        if version >= EPOCH_BUMPS {
+            transaction.note_doubled(producer, None);
+        }
         if !is_stored {
             transaction.check_producer(producer)?;
             return Err(ErrorCode::UNSUPPORTED_VERSION);
@@ -119,6 +122,9 @@ impl Cluster {
         let is_stored = self.stores(version);
         let (now_ms, next) = (self.unix_ms(), &mut self.next_producer_id);
         let transaction = self.transactions.ids.get_mut(id).ok_or(ErrorCode::INVALID_PRODUCER_ID_MAPPING)?;
+        if version >= EPOCH_BUMPS {
+            transaction.note_doubled(producer, Some(commits));
+        }
         if !is_stored {
             // Nothing is stored for a retry of an end that has succeeded.
             return match transaction.clone().end(producer, commits, version, now_ms, || -1)? {

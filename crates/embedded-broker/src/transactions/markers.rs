@@ -43,8 +43,12 @@ pub(crate) struct Round {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MarkerStep {
     Unwritten,
-    /// The followers must have all records before this offset.
-    Written(TopicIndex, i64),
+    /// The leader of an epoch has appended it; followers must have all records up to the offset after it.
+    Written {
+        topic: TopicIndex,
+        leader_epoch: i32,
+        end: i64,
+    },
 }
 
 /// The delay after which a marker that can't be written, or that followers don't have, is checked again.
@@ -92,8 +96,8 @@ impl Cluster {
         let step = participant.as_ref().and_then(|p| transaction.unmarked.get(p)).copied();
         let result = match (&participant, step) {
             _ if !is_served => Err(Some(MarkerStep::Unwritten)),
-            (Some(Participant::Partition(_, partition)), Some(MarkerStep::Written(topic, end))) => {
-                self.check_replicated(topic, *partition, end)
+            (Some(Participant::Partition(_, partition)), Some(step @ MarkerStep::Written { .. })) => {
+                self.check_replicated(*partition, step)
             }
             (Some(Participant::Partition(topic, partition)), _) => {
                 self.mark_partition(topic, *partition, &marker)
@@ -178,26 +182,25 @@ impl Cluster {
         if !is_led {
             return Err(Some(MarkerStep::Unwritten));
         }
+        let leader_epoch = state.leader_epoch;
         match self.write_marker(index, partition, marker) {
-            Ok(end) => self.check_replicated(index, partition, end),
+            Ok(end) => {
+                self.check_replicated(partition, MarkerStep::Written { topic: index, leader_epoch, end })
+            }
             Err(ErrorCode::INVALID_PRODUCER_EPOCH | ErrorCode::TRANSACTION_COORDINATOR_FENCED) => Err(None),
             Err(_) => Err(Some(MarkerStep::Unwritten)),
         }
     }
 
-    fn check_replicated(
-        &self,
-        topic: TopicIndex,
-        partition: i32,
-        end: i64,
-    ) -> Result<(), Option<MarkerStep>> {
+    fn check_replicated(&self, partition: i32, step: MarkerStep) -> Result<(), Option<MarkerStep>> {
+        let MarkerStep::Written { topic, leader_epoch, end } = step else { return Err(Some(step)) };
         let Some(state) = self.topics.partition(topic, partition) else { return Ok(()) };
-        if state.log.high_watermark() >= end {
-            return Ok(());
+        // A leader that lost its tail lost the marker, too. The next one may have appended other records in its place.
+        let is_replaced = state.log.epoch_of(end - 1).is_some_and(|epoch| epoch != leader_epoch);
+        if state.log.end_offset() < end || is_replaced {
+            return Err(Some(MarkerStep::Unwritten));
         }
-        // A leader that lost its tail lost the marker, too.
-        let is_lost = state.log.end_offset() < end;
-        Err(Some(if is_lost { MarkerStep::Unwritten } else { MarkerStep::Written(topic, end) }))
+        if state.log.high_watermark() >= end { Ok(()) } else { Err(Some(step)) }
     }
 
     /// Makes a transaction's offsets visible, or drops them, at the group's coordinator.

@@ -34,6 +34,7 @@ use ottla_protocol::time::Instant;
 pub use control::TransactionDescription;
 pub(crate) use markers::{Marker, MarkerStep, Round, marker_in};
 pub(crate) use partition::PartitionTransactions;
+use rules::EPOCH_BUMPS;
 pub(crate) use rules::{Ending, Initialization, ProducerKey};
 
 use crate::options::BrokerId;
@@ -70,6 +71,12 @@ pub(crate) struct Transaction {
     pub participants: BTreeSet<Participant>,
     /// The transaction version of the client that began or ended the transaction.
     pub version: i16,
+    /// The epoch that InitProducerId gave last.
+    pub given: Option<i16>,
+    /// An epoch that two producers have: one from InitProducerId, the other from EndTxn.
+    pub doubled: Option<i16>,
+    /// True if the second one has used it.
+    pub is_confused: bool,
     /// The start of the transaction, in milliseconds since 1970; -1 without one.
     pub started_ms: i64,
     /// The start of the transaction.

@@ -33,7 +33,7 @@ pub(crate) enum Initialization {
 }
 
 /// The first transaction version whose ends bump the epoch.
-const EPOCH_BUMPS: i16 = 2;
+pub(super) const EPOCH_BUMPS: i16 = 2;
 /// The last epoch that producers get: the coordinator needs one more to fence them.
 const LAST_EPOCH: i16 = i16::MAX - 1;
 const NO_EPOCH: i16 = -1;
@@ -51,6 +51,9 @@ impl Transaction {
             state: TransactionState::Empty,
             participants: Default::default(),
             version: 0,
+            given: None,
+            doubled: None,
+            is_confused: false,
             started_ms: -1,
             started: ottla_protocol::time::Instant::ZERO,
             coordinator: None,
@@ -85,6 +88,7 @@ impl Transaction {
             self.previous_producer_id = self.producer_id;
         }
         self.state = TransactionState::Empty;
+        self.given = Some(self.epoch);
         self.timeout_ms = timeout_ms;
         self.participants.clear();
         self.started_ms = -1;
@@ -180,6 +184,23 @@ impl Transaction {
             TransactionState::CompleteAbort if !commits => Ok(Ending::IsDone),
             _ => Err(ErrorCode::INVALID_TXN_STATE),
         }
+    }
+
+    /// Notes whether a request of the newer protocol is that of a producer which has been replaced, and whose EndTxn is taken
+    /// as a repetition, as in Kafka: the present one has ended a transaction of the older protocol in the next epoch.
+    pub fn note_doubled(&mut self, producer: ProducerKey, commits: Option<bool>) {
+        let was_commit = match self.state {
+            TransactionState::CompleteCommit => Some(true),
+            TransactionState::CompleteAbort => Some(false),
+            _ => None,
+        };
+        let is_next = producer.id == self.producer_id && self.epoch - 1 == producer.epoch;
+        if is_next && self.given == Some(self.epoch) && was_commit.is_some() && commits == was_commit {
+            self.doubled = Some(self.epoch);
+            // The transaction that it believes to have committed was aborted before.
+            self.is_confused |= commits == Some(true);
+        }
+        self.is_confused |= self.doubled == Some(producer.epoch);
     }
 
     /// Aborts the ongoing transaction with a higher epoch, so that its producer is fenced.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ottla_embedded_broker::BrokerRelease;
+use ottla_embedded_broker::{BrokerId, BrokerRelease, CoordinatorKey, Tail};
 use ottla_protocol::{
     error_code::ErrorCode,
     generated::{
@@ -134,11 +134,8 @@ fn last_stable_offset_waits_for_followers_of_the_marker() {
         options.replication_lag = Duration::from_millis(300);
     });
     client.world.cluster.control().create_topic("u", 1, 3).unwrap();
-    client.world.cluster.control().move_leader("u", 0, Some(ottla_embedded_broker::BrokerId(1)));
-    client.world.cluster.control().set_coordinator(
-        ottla_embedded_broker::CoordinatorKey::Transaction(ID),
-        ottla_embedded_broker::BrokerId(1),
-    );
+    client.world.cluster.control().move_leader("u", 0, Some(BrokerId(1)));
+    client.world.cluster.control().set_coordinator(CoordinatorKey::Transaction(ID), BrokerId(1));
     let producer = client.init(ID);
     client.world.pass(Duration::from_secs(1));
     let mut batch = Batch::of(2).producer(producer.id, producer.epoch, 0);
@@ -155,6 +152,41 @@ fn last_stable_offset_waits_for_followers_of_the_marker() {
     client.world.pass(Duration::from_millis(200));
     let state = client.world.cluster.control().partition("u", 0).unwrap();
     assert_eq!((state.high_watermark, state.last_stable_offset), (3, 3));
+    assert_eq!(client.state(), "CompleteCommit");
+}
+
+/// The leader that wrote the marker is lost before its followers have it, and the next leader's records take its place.
+#[test]
+fn lost_marker_is_written_again_after_other_records() {
+    let mut client = Client::with(true, |options| {
+        options.brokers = 3;
+        options.replication_lag = Duration::from_millis(10);
+    });
+    let mut control = client.world.cluster.control();
+    control.create_topic("u", 1, 3).unwrap();
+    control.move_leader("u", 0, Some(BrokerId(2)));
+    control.set_coordinator(CoordinatorKey::Transaction(ID), BrokerId(1));
+    let producer = client.init(ID);
+    client.world.pass(Duration::from_secs(1));
+    client.world.cluster.control().move_leader("u", 0, Some(BrokerId(1)));
+    let mut batch = Batch::of(2).producer(producer.id, producer.epoch, 0);
+    batch.attributes = 0x10;
+    let mut request = crate::common::produce_request("u", 0, 1, batch.build());
+    request.transactional_id = Some(ID.to_owned());
+    client.world.call(client.connection, 12, &request);
+    client.world.pass(Duration::from_secs(1));
+    client.world.cluster.control().move_leader("u", 0, Some(BrokerId(2)));
+    client.end(producer, true);
+    while client.world.cluster.control().partition("u", 0).unwrap().log_end_offset < 3 {
+        client.world.pass(Duration::from_millis(1));
+    }
+    client.world.cluster.control().kill_broker(BrokerId(2), Tail::Lost);
+    client.world.cluster.control().move_leader("u", 0, Some(BrokerId(1)));
+    let other = crate::common::produce_request("u", 0, 1, Batch::of(1).build());
+    client.world.call(client.connection, 12, &other);
+    client.world.pass(Duration::from_secs(1));
+    let state = client.world.cluster.control().partition("u", 0).unwrap();
+    assert_eq!((state.log_end_offset, state.last_stable_offset), (4, 4));
     assert_eq!(client.state(), "CompleteCommit");
 }
 

@@ -132,6 +132,10 @@ impl Run {
             let bytes = [1, 2_000][self.rng.below(2) as usize];
             copier.take(bytes, |partition, offset| sources.push((partition, offset)));
             self.applications[index].copier = Some(copier);
+            let client = self.applications[index].client;
+            if !sources.is_empty() {
+                self.world.trace.note(self.world.now, format_args!("{client} copies {sources:?}"));
+            }
             for source in &sources {
                 refused |= !self.send(index, transaction, Some(*source));
             }

@@ -230,3 +230,21 @@ fn records_wait_for_a_new_epoch_and_for_batches_of_the_old_one() {
     let next = script.request();
     assert_eq!((next.values(), next.numbers.clone()), (vec!["new"], vec![(1, 0)]));
 }
+
+/// The transaction of the batch has been aborted: its response says nothing about the next one.
+#[test]
+fn late_refusal_of_a_reported_batch_concerns_no_transaction() {
+    let (mut script, transactions) = open(1, 0);
+    admit(&mut script, &[0]);
+    script.send(0, "old");
+    let request = script.request();
+    script.messages(ToBroker::Produce(ProduceMessage::Purge(Purge::IN_FLIGHT)));
+    transactions.take_failure();
+    script.shared.identity.set(ProducerIdentity { id: 7, epoch: 1 });
+    begin(&script);
+    admit(&mut script, &[0]);
+    script.respond_to_produce(&request, 0, |_| ErrorCode::INVALID_PRODUCER_EPOCH);
+    assert!(transactions.take_failure().is_none());
+    script.send(0, "new");
+    assert_eq!(script.request().numbers, [(1, 0)]);
+}

@@ -30,7 +30,10 @@ impl Sender {
             entry.partition.note_gap(batch.batch.order);
             let (topic, partition) = (entry.partition.topic(), entry.partition.partition());
             let error = error.clone().with_partition(&**topic, partition);
-            self.note_failed_batch(&error);
+            // The transaction of a batch that was reported before knows that, and may have ended.
+            if !batch.reported {
+                self.note_failed_batch(&error);
+            }
         }
         if self.shared.settings.gapless
             && let Some(entry) = self.slots.get(batch.slot)

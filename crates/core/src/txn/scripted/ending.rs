@@ -211,6 +211,30 @@ fn first_transaction_after_an_upgrade_gets_a_higher_epoch() {
     assert!(script.requests.is_empty(), "the end has raised the epoch");
 }
 
+/// Without it, no message of a later transaction would be sent.
+#[test]
+fn renewal_survives_the_failure_of_its_transaction() {
+    let mut script = Script::open();
+    script.register();
+    script.commit();
+    script.respond_end(ErrorCode::NONE, None);
+    script.acknowledge();
+    let features = TransactionFeatures { transaction_version: 2, epoch: 5, has_versions: true };
+    script.part.handle_features(BrokerKey(1), features);
+    script.begin();
+    let failure = TransactionError::Abort(Error::new(ErrorKind::MessageTimedOutInQueue, ""));
+    script.producer.transactions.as_ref().unwrap().note_failure(failure);
+    script.advance();
+    assert_eq!(script.state(), TransactionState::AbortableError);
+    assert_eq!(taken(script.abort()), Ok(()));
+    script.acknowledge();
+    script.begin();
+    assert_eq!(script.asked_identity(), FIRST);
+    script.respond_init(ErrorCode::NONE, epoch(1));
+    assert_eq!(script.identity(), Some(epoch(1)));
+    assert!(script.sends());
+}
+
 #[test]
 fn refused_newer_protocol_is_not_tried_again() {
     let mut script = Script::newer();
@@ -477,6 +501,21 @@ fn renewal_starts_over_when_the_producer_id_has_expired() {
     script.respond_init(ErrorCode::INVALID_PRODUCER_ID_MAPPING, FIRST);
     script.wait();
     assert_eq!(script.asked_identity(), ProducerIdentity { id: -1, epoch: -1 });
+}
+
+/// The coordinator may have committed it.
+#[test]
+fn failed_batch_does_not_decide_for_a_commit_that_was_sent() {
+    let mut script = Script::newer();
+    assert!(script.sends());
+    let commit = script.commit();
+    assert_eq!(script.state(), TransactionState::Committing);
+    let refused = Error::broker(ErrorCode::INVALID_PRODUCER_EPOCH, None);
+    script.producer.transactions.as_ref().unwrap().note_failure(TransactionError::Abort(refused));
+    script.advance();
+    assert_eq!(script.state(), TransactionState::Committing);
+    script.respond_end(ErrorCode::NONE, Some(epoch(1)));
+    assert_eq!(taken(commit), Ok(()));
 }
 
 /// A coordinator refuses a producer without an epoch left in this way, however often it asks.
