@@ -11,7 +11,7 @@ use crate::client_options::ClientOptions;
 use crate::commands::{
     acls, broker, configs, consume, consumer_perf_test, delegation_tokens, doctor, elect_leaders, features,
     groups, log_dirs, metadata, offsets, produce, producer_perf_test, properties, quorum, quotas,
-    rdkafka_performance, reassign, share_groups, topics, transactions, users,
+    rdkafka_performance, reassign, share_groups, streams_groups, topics, transactions, users,
 };
 use crate::completion;
 
@@ -56,6 +56,7 @@ enum Command {
     Offsets(offsets::OffsetsOptions),
     Groups(groups::GroupsOptions),
     ShareGroups(share_groups::ShareGroupsOptions),
+    StreamsGroups(streams_groups::StreamsGroupsOptions),
     Transactions(transactions::TransactionsOptions),
     Configs(configs::ConfigsOptions),
     Acls(acls::AclsOptions),
@@ -107,6 +108,7 @@ pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
         Command::Offsets(options) => offsets::run(&options, &client),
         Command::Groups(options) => groups::run(&options, &client),
         Command::ShareGroups(options) => share_groups::run(&options, &client),
+        Command::StreamsGroups(options) => streams_groups::run(&options, &client),
         Command::Transactions(options) => transactions::run(&options, &client),
         Command::Configs(options) => configs::run(&options, &client),
         Command::Acls(options) => acls::run(&options, &client),

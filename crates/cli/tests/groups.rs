@@ -83,6 +83,9 @@ fn group_is_listed_described_and_shown_with_its_lag() {
     assert_eq!(rows.len(), 2);
     assert_eq!(lag.err, "group \"billing\" has no active members\n");
     assert_eq!(groups(&servers, &["lag", "strange"]).code, 1);
+    let removal = groups(&servers, &["remove-members", "billing", "--all"]);
+    assert_eq!((removal.code, &*removal.err), (0, "group \"billing\" has no active members\n"));
+    assert_eq!(groups(&servers, &["remove-members", "billing"]).code, 2);
 }
 
 #[test]
@@ -103,6 +106,17 @@ fn member_is_shown_with_its_partitions_and_leaves_on_sigint() {
     let refused = groups(&servers, &["delete", "billing"]);
     assert_eq!(refused.code, 1);
     assert!(refused.err.contains("NON_EMPTY_GROUP"), "{}", refused.err);
+    let removal = json(&groups(&servers, &["remove-members", "billing", "--all", "--dry-run", "--json"]));
+    assert_eq!(
+        (&removal[0]["consumer_id"], &removal[0]["status"]),
+        (&members[0]["consumer_id"], &"would be removed".into())
+    );
+    for more in [&["--dry-run"][..], &[]] {
+        let removal = [&["remove-members", "billing", "--instance", "strange"], more].concat();
+        let refused = groups(&servers, &removal);
+        assert_eq!(refused.code, 1);
+        assert!(refused.err.contains("instance \"strange\""), "{}", refused.err);
+    }
     let refused =
         groups(&servers, &["reset-offsets", "billing", "--topic", "orders", "--to-earliest", "--execute"]);
     assert_eq!(refused.code, 1);
@@ -227,6 +241,21 @@ fn share_group_is_consumed_described_reset_and_deleted() {
     let deleted = share_groups(&servers, &["delete", "jobs", "billing"]);
     assert_eq!((deleted.code, deleted.out.as_str()), (1, "deleted share group jobs\n"), "{}", deleted.err);
     assert_eq!(groups(&servers, &["list"]).out, "billing\n");
+}
+
+#[test]
+fn streams_groups_are_refused_by_brokers_without_them() {
+    let (_cluster, servers) = started();
+    let streams_groups =
+        |arguments: &[&str]| ottla(&[&["streams-groups", "-b", &servers], arguments].concat());
+    let listed = streams_groups(&["list"]);
+    assert_eq!((listed.code, &*listed.out), (0, ""), "{}", listed.err);
+    assert_eq!(streams_groups(&["describe", "--all", "--members"]).code, 0);
+    for arguments in [["describe", "wordcount"], ["delete", "wordcount"]] {
+        let refused = streams_groups(&arguments);
+        assert_eq!(refused.code, 1);
+        assert!(refused.err.contains("StreamsGroupDescribe"), "{}", refused.err);
+    }
 }
 
 #[test]

@@ -298,6 +298,7 @@ pub use ottla_core::{
             describe::{GroupDescription, MemberDescription},
             list::{GroupFilter, GroupListing, GroupListings},
             offsets::PartitionResults,
+            remove_all::RemovedFromGroup,
             share_groups::{ShareGroupDescription, ShareMemberDescription, ShareOffset},
         },
         topics::{NewPartitions, NewTopic, TopicResults},

@@ -1,6 +1,6 @@
 //! Calls about groups.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::{
     Admin, AdminFuture, AdminOptions,
@@ -15,6 +15,7 @@ use ottla_core::{
             describe_many::describe_groups,
             list::{GroupFilter, GroupListings, list_groups},
             offsets::{PartitionResults, alter_group_offsets, delete_group_offsets, list_group_offsets},
+            remove_all::{RemovedFromGroup, remove_all_members},
         },
     },
     completion::Completion,
@@ -89,12 +90,14 @@ impl Admin {
         const NAME: &str = "describe_groups";
         let with_operations = options.authorized_operations;
         if groups.len() > 1 && options.broker.is_none() {
-            let checked = check_groups(groups);
-            let call = checked.map(|()| {
-                let groups: Vec<Arc<str>> = groups.iter().map(|group| Arc::from(*group)).collect();
-                move |done| describe_groups(groups, with_operations, missing_is_dead, options.timeout, done)
-            });
-            return self.start(NAME, options.timeout, call);
+            return self.about_groups(
+                NAME,
+                groups,
+                options,
+                move |groups, with_operations, timeout, done| {
+                    describe_groups(groups, with_operations, missing_is_dead, timeout, done)
+                },
+            );
         }
         self.for_each_group(NAME, groups, options, move |group, done| match missing_is_dead {
             true => describe_group_or_dead(group, with_operations, options.timeout, done),
@@ -239,6 +242,49 @@ impl Admin {
             move |done| remove_members(group, members, reason, options.timeout, done).done(options.how())
         });
         self.start("remove_members", options.timeout, call).and_then(|results| results)
+    }
+
+    /// Removes all members from a group, static and dynamic ones, each with a result of its own. `reason` appears in the
+    /// coordinator's log. A member that still runs joins again; one that joins during the call stays. Needs brokers of Kafka 2.4
+    /// or later.
+    pub fn remove_all_members(
+        &self,
+        group: &str,
+        reason: Option<&str>,
+        options: impl Into<AdminOptions>,
+    ) -> Result<RemovedFromGroup> {
+        self.remove_all_members_async(group, reason, options).wait()
+    }
+
+    /// Removes all members, without blocking. See [`Admin::remove_all_members`].
+    pub fn remove_all_members_async(
+        &self,
+        group: &str,
+        reason: Option<&str>,
+        options: impl Into<AdminOptions>,
+    ) -> AdminFuture<RemovedFromGroup> {
+        let options = options.into();
+        let (checked, group): (_, Arc<str>) = (check_group_id(group), group.into());
+        let reason = reason.map(str::to_owned);
+        let call = checked.map(|()| {
+            move |done| remove_all_members(group, reason, options.timeout, done).done(options.how())
+        });
+        self.start("remove_all_members", options.timeout, call).and_then(|results| results)
+    }
+
+    /// Makes one call about all groups: their IDs, whether the permitted operations are requested, and the timeout.
+    pub(super) fn about_groups<T: Send + 'static>(
+        &self,
+        name: &'static str,
+        groups: &[&str],
+        options: AdminOptions,
+        call: impl FnOnce(Vec<Arc<str>>, bool, Duration, Completion<GroupResults<T>>) -> AdminCall,
+    ) -> AdminFuture<GroupResults<T>> {
+        let call = check_groups(groups).map(|()| {
+            let groups: Vec<Arc<str>> = groups.iter().map(|group| Arc::from(*group)).collect();
+            move |done| call(groups, options.authorized_operations, options.timeout, done).done(options.how())
+        });
+        self.start(name, options.timeout, call)
     }
 
     /// Makes one call for each group. All calls are in flight at the same time.

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | topics | [`create_topics`](Admin::create_topics), [`delete_topics`](Admin::delete_topics), [`create_partitions`](Admin::create_partitions), [`list_topics`](Admin::list_topics), [`describe_topics`](Admin::describe_topics), [`delete_topics_by_id`](Admin::delete_topics_by_id), [`list_offsets`](Admin::list_offsets), [`list_epoch_ends`](Admin::list_epoch_ends), [`delete_records`](Admin::delete_records) |
 //! | configurations | [`describe_configs`](Admin::describe_configs), [`incremental_alter_configs`](Admin::incremental_alter_configs), [`alter_configs`](Admin::alter_configs) |
-//! | groups | [`list_groups`](Admin::list_groups), [`describe_groups`](Admin::describe_groups), [`delete_groups`](Admin::delete_groups), [`remove_members`](Admin::remove_members), [`list_group_offsets`](Admin::list_group_offsets), [`alter_group_offsets`](Admin::alter_group_offsets), [`delete_group_offsets`](Admin::delete_group_offsets) |
+//! | groups | [`list_groups`](Admin::list_groups), [`describe_groups`](Admin::describe_groups), [`describe_share_groups`](Admin::describe_share_groups), [`describe_streams_groups`](Admin::describe_streams_groups), [`delete_groups`](Admin::delete_groups), [`remove_members`](Admin::remove_members), [`remove_all_members`](Admin::remove_all_members), [`list_group_offsets`](Admin::list_group_offsets), [`alter_group_offsets`](Admin::alter_group_offsets), [`delete_group_offsets`](Admin::delete_group_offsets) |
 //! | transactions | [`list_transactions`](Admin::list_transactions), [`describe_transactions`](Admin::describe_transactions), [`describe_producers`](Admin::describe_producers), [`fence_producers`](Admin::fence_producers), [`abort_transaction`](Admin::abort_transaction) |
 //! | access | [`create_acls`](Admin::create_acls), [`describe_acls`](Admin::describe_acls), [`delete_acls`](Admin::delete_acls), [`describe_scram_users`](Admin::describe_scram_users), [`alter_scram_users`](Admin::alter_scram_users), [`create_delegation_token`](Admin::create_delegation_token), [`renew_delegation_token`](Admin::renew_delegation_token), [`expire_delegation_token`](Admin::expire_delegation_token), [`describe_delegation_tokens`](Admin::describe_delegation_tokens) |
 //! | limits | [`describe_client_quotas`](Admin::describe_client_quotas), [`alter_client_quotas`](Admin::alter_client_quotas) |
@@ -29,6 +29,7 @@ mod options;
 mod partitions;
 mod quotas;
 mod share_groups;
+mod streams_groups;
 mod topics;
 mod transactions;
 mod users;
@@ -61,6 +62,10 @@ pub use ottla_core::admin::{
     delegation_tokens::{DelegationToken, NewDelegationToken, Principal, decode_hmac},
     elections::{Election, ElectionResults, ElectionType},
     features::{FeatureUpdate, FeatureUpgrade, Features},
+    groups::streams_groups::{
+        StreamsGroupDescription, StreamsInternalTopic, StreamsMemberDescription, StreamsSubtopology,
+        StreamsTask, StreamsTasks, StreamsTopology,
+    },
     item_results::ItemResults,
     leader_epochs::EpochEnd,
     log_dirs::{LogDir, LogDirs, ReplicaInLogDir},

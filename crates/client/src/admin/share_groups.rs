@@ -9,7 +9,7 @@ use ottla_core::{
             offsets::PartitionResults,
             share_groups::{
                 ShareGroupDescription, ShareOffset, alter_share_group_offsets, delete_share_group_offsets,
-                describe_share_group, list_share_group_offsets,
+                describe_share_groups, list_share_group_offsets,
             },
         },
         topics::TopicResults,
@@ -41,10 +41,7 @@ impl Admin {
         groups: &[&str],
         options: impl Into<AdminOptions>,
     ) -> AdminFuture<GroupResults<ShareGroupDescription>> {
-        let options = options.into();
-        self.for_each_group("describe_share_groups", groups, options, move |group, done| {
-            describe_share_group(group, options.authorized_operations, options.timeout, done)
-        })
+        self.about_groups("describe_share_groups", groups, options.into(), describe_share_groups)
     }
 
     /// Lists where a share group starts: in these partitions, or in all that it has a state for; with the number of records

@@ -83,7 +83,7 @@ pub struct AdminCall(Call);
 enum Call {
     Operation { operation: Box<dyn Operation>, timeout: Duration, how: How },
     EveryBroker { operation: Box<dyn BrokerOperation>, timeout: Duration, how: How },
-    Groups { operation: Box<dyn GroupsOperation>, groups: Vec<Arc<str>>, timeout: Duration },
+    Groups { operation: Box<dyn GroupsOperation>, groups: Vec<Arc<str>>, timeout: Duration, how: How },
     ListOffsets(OffsetQuery, Completion<OffsetResults>),
 }
 
@@ -191,13 +191,15 @@ impl AdminCall {
         groups: Vec<Arc<str>>,
         timeout: Duration,
     ) -> Self {
-        Self(Call::Groups { operation: Box::new(operation), groups, timeout })
+        Self(Call::Groups { operation: Box::new(operation), groups, timeout, how: How::default() })
     }
 
     /// Sets the options of the call. Offset queries go to the partitions' leaders in any case.
     #[must_use]
     pub fn done(mut self, requested: How) -> Self {
-        if let Call::Operation { how, .. } | Call::EveryBroker { how, .. } = &mut self.0 {
+        if let Call::Operation { how, .. } | Call::EveryBroker { how, .. } | Call::Groups { how, .. } =
+            &mut self.0
+        {
             *how = requested;
         }
         self
@@ -243,9 +245,9 @@ impl AdminCalls {
                 self.calls.insert(self.next_call, running);
                 self.next_call += 1;
             }
-            Call::Groups { operation, groups, timeout } => {
+            Call::Groups { operation, groups, timeout, how } => {
                 let timing = self.timing(now, timeout);
-                self.groups.start(operation, groups, timing);
+                self.groups.start(operation, groups, timing, how.broker.and_then(NodeId::from_wire));
             }
             Call::EveryBroker { operation, timeout, how } => {
                 let timing = self.timing(now, timeout);

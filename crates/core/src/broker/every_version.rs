@@ -204,6 +204,7 @@ fn recoded(api: ApiKey, version: i16, bytes: &[u8]) -> Vec<u8> {
         ShareFetch share_fetch::ShareFetchRequest,
         ShareAcknowledge share_acknowledge::ShareAcknowledgeRequest,
         ShareGroupDescribe share_group_describe::ShareGroupDescribeRequest,
+        StreamsGroupDescribe streams_group_describe::StreamsGroupDescribeRequest,
         DescribeShareGroupOffsets describe_share_group_offsets::DescribeShareGroupOffsetsRequest,
         AlterShareGroupOffsets alter_share_group_offsets::AlterShareGroupOffsetsRequest,
         DeleteShareGroupOffsets delete_share_group_offsets::DeleteShareGroupOffsetsRequest,

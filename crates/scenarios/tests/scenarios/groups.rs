@@ -15,6 +15,7 @@ ottla_scenarios::run_on_all!(
     live_group_is_described_and_protected,
     empty_group_is_deleted_with_its_offsets,
     static_member_is_removed,
+    all_members_are_removed,
     strange_groups_and_bad_arguments_are_refused,
     many_groups_are_described_in_one_call,
 );
@@ -142,6 +143,16 @@ fn static_member_is_removed(backend: &Backend) {
     assert_eq!(code(&removed[1]), Some(ErrorCode::UNKNOWN_MEMBER_ID));
     let described = admin.describe_groups(&[&topic], TIMEOUT).expect("the call succeeds");
     assert_eq!(described[0].1.as_ref().expect("it is described").state, GroupState::Empty);
+}
+
+fn all_members_are_removed(backend: &Backend) {
+    let (admin, topic) = (admin(backend), backend.topic(2));
+    member(backend, &topic, Some("i")).close(TIMEOUT).expect("it closes");
+    let removed = admin.remove_all_members(&topic, Some("a test"), TIMEOUT).expect("it succeeds");
+    assert_eq!(removed, [(MemberToRemove::Instance("i".into()), Ok(()))]);
+    assert_eq!(admin.remove_all_members(&topic, None, TIMEOUT), Ok(Vec::new()));
+    let missing = admin.remove_all_members(&unused_topic_name(), None, TIMEOUT);
+    assert_eq!(code(&missing), Some(ErrorCode::GROUP_ID_NOT_FOUND));
 }
 
 fn strange_groups_and_bad_arguments_are_refused(backend: &Backend) {

@@ -43,6 +43,10 @@ fn share_group_is_described_reset_and_deleted(backend: &Backend) {
     let described = &group.members[0];
     assert_eq!((&*described.client_id, &*described.topics), ("share", &[topic.clone()][..]));
     assert_eq!(described.assignment.iter().map(|key| key.partition).collect::<Vec<_>>(), [0, 1]);
+    let both = admin.describe_share_groups(&["missing", &topic], TIMEOUT).expect("the call succeeds");
+    let missing = both[0].1.as_ref().map_err(|error| error.kind()).err();
+    assert_eq!(missing, Some(ErrorKind::Broker(ErrorCode::GROUP_ID_NOT_FOUND)));
+    assert_eq!(both[1].1.as_ref().map(|group| group.state), Ok(GroupState::Stable));
     assert_eq!(set_start(&admin, &topic, 0, 0), Err(ErrorKind::Broker(ErrorCode::NON_EMPTY_GROUP)));
     // Brokers write the state of a partition some time after the acknowledgements, and Apache Kafka its start even later.
     assert!(eventually(|| lags(&admin, &topic) == [Some(0), Some(0)]), "{:?}", offsets(&admin, &topic));

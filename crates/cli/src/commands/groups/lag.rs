@@ -68,14 +68,8 @@ fn rows<'a>(admin: &Admin, group: &'a GroupDescription, failures: &mut Vec<Strin
             found.insert(key.clone(), (None, Some(member)));
         }
     }
-    for (key, result) in admin.list_group_offsets(&group.group_id, None, TIMEOUT)? {
-        match result {
-            Ok(committed) => {
-                let committed = committed.map(|committed: GroupOffset| committed.offset);
-                found.entry(key).or_default().0 = committed;
-            }
-            Err(error) => failures.push(error.to_string()),
-        }
+    for (key, offset) in committed(admin, &group.group_id, failures)? {
+        found.entry(key).or_default().0 = offset;
     }
     let ends = ends(admin, found.keys(), failures)?;
     let row = |(key, (committed, member)): (TopicPartition, (Option<i64>, _))| {
@@ -83,6 +77,42 @@ fn rows<'a>(admin: &Admin, group: &'a GroupDescription, failures: &mut Vec<Strin
         Row { key, committed, end, member }
     };
     Ok(found.into_iter().map(row).collect())
+}
+
+/// Returns the committed offsets of a group; the errors of partitions are added to `failures`.
+fn committed(
+    admin: &Admin,
+    group_id: &str,
+    failures: &mut Vec<String>,
+) -> Outcome<BTreeMap<TopicPartition, Option<i64>>> {
+    let mut found = BTreeMap::new();
+    for (key, result) in admin.list_group_offsets(group_id, None, TIMEOUT)? {
+        match result {
+            Ok(committed) => {
+                found.insert(key, committed.map(|committed: GroupOffset| committed.offset));
+            }
+            Err(error) => failures.push(error.to_string()),
+        }
+    }
+    Ok(found)
+}
+
+/// The committed offset of a partition, and its end.
+pub type CommittedAndEnd = (Option<i64>, Option<i64>);
+
+/// Returns committed offset and end of each partition of which the group has a committed offset.
+pub fn committed_and_ends(
+    admin: &Admin,
+    group_id: &str,
+    failures: &mut Vec<String>,
+) -> Outcome<BTreeMap<TopicPartition, CommittedAndEnd>> {
+    let committed = committed(admin, group_id, failures)?;
+    let ends = ends(admin, committed.keys(), failures)?;
+    let both = |(key, offset): (TopicPartition, Option<i64>)| {
+        let end = ends.get(&key).copied();
+        (key, (offset, end))
+    };
+    Ok(committed.into_iter().map(both).collect())
 }
 
 /// Returns the end offsets of partitions; the errors of the others are added to `failures`.

@@ -7,11 +7,13 @@
 //! | `lag.rs` | lag |
 //! | `reset.rs`, `target.rs` | reset-offsets: the new offsets, and how they are chosen |
 //! | `delete.rs` | delete, delete-offsets |
+//! | `remove.rs` | remove-members |
 
 mod delete;
 mod describe;
 mod lag;
 mod list;
+mod remove;
 mod reset;
 mod target;
 
@@ -27,6 +29,7 @@ use self::{
 pub(super) use self::{
     delete::{delete_and_print, print_dry_run},
     describe::{assignment, coordinator_text, describe_with},
+    lag::committed_and_ends,
     reset::scoped_partitions,
     target::parse_datetime,
 };
@@ -43,6 +46,7 @@ use crate::failure::{EXIT_CODES, Failure, Outcome};
     ottla groups members -b localhost:9092 --assignments billing\n  \
     ottla groups reset-offsets -b localhost:9092 billing --topic orders --to-earliest             # shows the offsets\n  \
     ottla groups reset-offsets -b localhost:9092 billing --topic orders --to-earliest --execute   # commits them\n  \
+    ottla groups remove-members -b localhost:9092 --dry-run --all billing\n  \
     ottla groups delete -b localhost:9092 --dry-run billing\n\n{EXIT_CODES}"))]
 pub struct GroupsOptions {
     #[command(flatten)]
@@ -63,6 +67,7 @@ enum Action {
     ResetOffsets(ResetOptions),
     Delete(DeleteOptions),
     DeleteOffsets(DeleteOffsetsOptions),
+    RemoveMembers(remove::RemoveMembersOptions),
 }
 
 /// The groups that a subcommand is about.
@@ -134,6 +139,7 @@ impl Action {
             Action::ResetOffsets(options) => &options.client,
             Action::Delete(options) => &options.client,
             Action::DeleteOffsets(options) => &options.client,
+            Action::RemoveMembers(options) => &options.client,
         }
     }
 }
@@ -159,6 +165,7 @@ pub fn run(options: &GroupsOptions, outer: &ClientOptions) -> Outcome {
         (Action::ResetOffsets(_), None) => Ok(()),
         (Action::Delete(options), _) => delete::run(options, &admin),
         (Action::DeleteOffsets(options), _) => delete::run_offsets(options, &admin),
+        (Action::RemoveMembers(options), _) => remove::run(options, &admin),
     }
 }
 

@@ -2,26 +2,26 @@
 //!
 //! | file | subcommands |
 //! |---|---|
-//! | this one | list, describe, delete |
+//! | this one, [`typed_groups`] | list, describe, delete |
 //! | `reset.rs` | reset-offsets, delete-offsets |
 
 mod reset;
 
-use std::io::{self, Write};
+use std::io;
 
 use clap::{Args, Subcommand};
-use ottla::{Admin, GroupFilter, GroupType, ShareGroupDescription};
+use ottla::{Admin, GroupType, ShareGroupDescription};
 use serde_json::Value;
 
-use super::groups::{
-    assignment, coordinator_text, delete_and_print, describe_with, finish, listing_failures, print_dry_run,
-    resolve,
-};
+use super::groups::{assignment, describe_with, finish};
+use super::typed_groups::{self, DeleteOptions, DescribeOptions, GroupSummary, ListOptions};
 use crate::client_options::ClientOptions;
 use crate::commands::table::Table;
 use crate::commands::topics::TIMEOUT;
 use crate::events::EventWatch;
 use crate::failure::{EXIT_CODES, Outcome};
+
+const KIND: GroupType = GroupType::Share;
 
 /// List, describe, reset and delete share groups
 #[derive(Args, Debug)]
@@ -44,96 +44,30 @@ pub struct ShareGroupsOptions {
 
 #[derive(Subcommand, Debug)]
 enum Action {
+    /// Print the IDs of the share groups
     List(ListOptions),
+    /// Print the state of share groups, their members, or the start offset and lag of each partition
     Describe(DescribeOptions),
     ResetOffsets(reset::ResetOptions),
     DeleteOffsets(reset::DeleteOffsetsOptions),
+    /// Delete share groups without members, with their state
     Delete(DeleteOptions),
-}
-
-/// Print the IDs of the share groups
-#[derive(Args, Debug)]
-struct ListOptions {
-    #[command(flatten)]
-    client: ClientOptions,
-
-    /// Print the state of each group
-    #[arg(short = 'l', long)]
-    long: bool,
-
-    /// Print the groups as JSON
-    #[arg(long)]
-    json: bool,
-}
-
-/// Print the state of share groups, their members, or the start offset and lag of each partition
-#[derive(Args, Debug)]
-struct DescribeOptions {
-    #[command(flatten)]
-    client: ClientOptions,
-
-    #[command(flatten)]
-    selection: Selection,
-
-    /// Print the members and their partitions
-    #[arg(long, conflicts_with = "offsets")]
-    members: bool,
-
-    /// Print the start offset of each partition, and the number of records that are not finished
-    #[arg(long)]
-    offsets: bool,
-
-    /// Print the rows as JSON
-    #[arg(long)]
-    json: bool,
-}
-
-/// Delete share groups without members, with their state
-#[derive(Args, Debug)]
-struct DeleteOptions {
-    #[command(flatten)]
-    client: ClientOptions,
-
-    #[command(flatten)]
-    selection: Selection,
-
-    /// Only print what would be deleted
-    #[arg(long)]
-    dry_run: bool,
-
-    /// Print the results as JSON
-    #[arg(long)]
-    json: bool,
-}
-
-/// The share groups that a subcommand is about.
-#[derive(Args, Debug)]
-struct Selection {
-    /// IDs of the groups
-    #[arg(value_name = "GROUP", required_unless_present = "all", add = crate::completion::groups())]
-    groups: Vec<String>,
-
-    /// All share groups
-    #[arg(long, conflicts_with = "groups")]
-    all: bool,
-}
-
-impl Selection {
-    /// Returns the IDs of the groups, each once.
-    fn resolve(&self, admin: &Admin) -> Outcome<Vec<String>> {
-        let named = (!self.all).then_some(&*self.groups);
-        resolve(named, || share_groups(admin), |_| true)
-    }
-}
-
-fn share_groups(admin: &Admin) -> Outcome<ottla::GroupListings> {
-    let filter = GroupFilter { types: vec![GroupType::Share], ..GroupFilter::default() };
-    Ok(admin.list_groups(&filter, TIMEOUT)?)
 }
 
 /// Describes groups, and returns the errors of those that can't be described.
 fn described(admin: &Admin, groups: &[String]) -> Outcome<(Vec<ShareGroupDescription>, Vec<String>)> {
     describe_with(groups, |names| admin.describe_share_groups(names, TIMEOUT))
+}
+
+fn summaries(admin: &Admin, groups: &[String]) -> Outcome<(Vec<GroupSummary>, Vec<String>)> {
+    let (groups, failures) = described(admin, groups)?;
+    let summary = |group: ShareGroupDescription| GroupSummary {
+        group_id: group.group_id,
+        state: group.state,
+        coordinator: group.coordinator,
+        members: group.members.len(),
+    };
+    Ok((groups.into_iter().map(summary).collect(), failures))
 }
 
 impl Action {
@@ -161,57 +95,25 @@ pub fn run(options: &ShareGroupsOptions, outer: &ClientOptions) -> Outcome {
     };
     let (admin, _watch) = EventWatch::connect_admin(&client)?;
     match (&options.action, target) {
-        (Action::List(options), _) => list(options, &admin),
+        (Action::List(options), _) => typed_groups::list(options, &admin, KIND),
         (Action::Describe(options), _) if options.members => members(options, &admin),
         (Action::Describe(options), _) if options.offsets => offsets(options, &admin),
-        (Action::Describe(options), _) => describe(options, &admin),
+        (Action::Describe(options), _) => {
+            let groups = options.selection.resolve(&admin, KIND)?;
+            typed_groups::describe(summaries(&admin, &groups)?, options)
+        }
         (Action::ResetOffsets(options), Some(target)) => reset::run(options, target, &admin),
         (Action::ResetOffsets(_), None) => Ok(()),
         (Action::DeleteOffsets(options), _) => reset::run_delete(options, &admin),
-        (Action::Delete(options), _) => delete(options, &admin),
-    }
-}
-
-fn list(options: &ListOptions, admin: &Admin) -> Outcome {
-    let listings = share_groups(admin)?;
-    if options.long || options.json {
-        let mut table = Table::new(&[("GROUP", "group", 15), ("STATE", "state", 0)]);
-        for group in &listings.groups {
-            table.add([group.group_id.as_str().into(), group.state.name().into()]);
-        }
-        table.print(options.json)?;
-    } else {
-        let mut out = io::stdout().lock();
-        for group in &listings.groups {
-            writeln!(out, "{}", group.group_id)?;
+        (Action::Delete(options), _) => {
+            let groups = options.selection.resolve(&admin, KIND)?;
+            typed_groups::delete(summaries(&admin, &groups)?, options, &admin, "share group")
         }
     }
-    finish(listing_failures(&listings))
-}
-
-fn describe(options: &DescribeOptions, admin: &Admin) -> Outcome {
-    let (groups, failures) = described(admin, &options.selection.resolve(admin)?)?;
-    let mut table = Table::new(&[
-        ("GROUP", "group", 15),
-        ("COORDINATOR (ID)", "coordinator", 25),
-        ("STATE", "state", 15),
-        ("#MEMBERS", "members", 0),
-    ]);
-    for group in groups {
-        let coordinator = coordinator_text(group.coordinator.as_ref());
-        table.add([
-            group.group_id.into(),
-            coordinator.into(),
-            group.state.name().into(),
-            group.members.len().into(),
-        ]);
-    }
-    table.print(options.json)?;
-    finish(failures)
 }
 
 fn members(options: &DescribeOptions, admin: &Admin) -> Outcome {
-    let (groups, failures) = described(admin, &options.selection.resolve(admin)?)?;
+    let (groups, failures) = described(admin, &options.selection.resolve(admin, KIND)?)?;
     let mut table = Table::new(&[
         ("GROUP", "group", 15),
         ("CONSUMER-ID", "consumer_id", 15),
@@ -248,7 +150,7 @@ fn offsets(options: &DescribeOptions, admin: &Admin) -> Outcome {
         ("START-OFFSET", "start_offset", 15),
         ("LAG", "lag", 0),
     ]);
-    for group in options.selection.resolve(admin)? {
+    for group in options.selection.resolve(admin, KIND)? {
         let listed = match admin.list_share_group_offsets(&group, None, TIMEOUT) {
             Ok(listed) => listed,
             Err(error) => {
@@ -270,18 +172,5 @@ fn offsets(options: &DescribeOptions, admin: &Admin) -> Outcome {
         }
     }
     table.print(options.json)?;
-    finish(failures)
-}
-
-fn delete(options: &DeleteOptions, admin: &Admin) -> Outcome {
-    let groups = options.selection.resolve(admin)?;
-    let (found, mut failures) = described(admin, &groups)?;
-    if options.dry_run {
-        print_dry_run(found.into_iter().map(|group| (group.group_id, group.members.len())), options.json)?;
-        return finish(failures);
-    }
-    // A group of another type is not deleted by this command.
-    let names: Vec<&str> = found.iter().map(|group| group.group_id.as_str()).collect();
-    failures.extend(delete_and_print(admin, &names, "share group", options.json)?);
     finish(failures)
 }

@@ -22,7 +22,7 @@ use ottla_protocol::{
 };
 
 use crate::{
-    admin::{describe::BrokerDescription, every_broker::Timing, undecodable},
+    admin::{BAD_RESPONSES, describe::BrokerDescription, every_broker::Timing, undecodable},
     backoff::Backoff,
     broker::connection::Response,
     cluster::{
@@ -40,11 +40,12 @@ pub(crate) trait GroupsOperation: Send {
     fn apis(&self) -> &'static [ApiKey];
     /// Encodes the request of an API for these groups.
     fn encode(&self, api: ApiKey, groups: &[Arc<str>]) -> EncodeBody;
-    /// Reads the results of groups from a response. Groups that it omits are requested again.
+    /// Reads the results of groups from a response. Groups that it omits are requested again. `coordinator` is unknown if
+    /// the call names the broker.
     fn handle_response(
         &mut self,
         api: ApiKey,
-        coordinator: &BrokerDescription,
+        coordinator: Option<&BrokerDescription>,
         body: &[u8],
         version: i16,
     ) -> Result<Vec<(Arc<str>, Step)>, Error>;
@@ -73,6 +74,8 @@ pub(crate) struct GroupBatches {
 struct Call {
     operation: Box<dyn GroupsOperation>,
     timing: Timing,
+    /// The broker that gets all requests, instead of the groups' coordinators.
+    broker: Option<NodeId>,
     /// The groups without a result.
     groups: BTreeMap<Arc<str>, Group>,
     failed: BTreeMap<Arc<str>, Error>,
@@ -88,6 +91,7 @@ struct Group {
     state: State,
     backoff: Backoff,
     last_error: Option<Error>,
+    bad_responses: u32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -116,24 +120,27 @@ struct Request {
 const FIRST_WITH_BATCHES: i16 = 4;
 
 impl GroupBatches {
-    /// Starts a call about these groups.
+    /// Starts a call about these groups, whose requests go to `broker` if there is one.
     pub(crate) fn start(
         &mut self,
         operation: Box<dyn GroupsOperation>,
         groups: Vec<Arc<str>>,
         timing: Timing,
+        broker: Option<NodeId>,
     ) {
         let (first, longest) = timing.backoff;
         let group = || Group {
             api: 0,
-            coordinator: None,
+            coordinator: broker,
             state: State::Due,
             backoff: Backoff::new(first, longest),
             last_error: None,
+            bad_responses: 0,
         };
         let call = Call {
             operation,
             timing,
+            broker,
             groups: groups.into_iter().map(|name| (name, group())).collect(),
             failed: BTreeMap::new(),
             coordinators: BTreeMap::new(),
@@ -361,11 +368,9 @@ impl Call {
         result: Result<Response, Error>,
     ) -> Vec<(Arc<str>, Step)> {
         let api = self.api(index);
-        let unknown = || BrokerDescription { id: node.get(), host: String::new(), port: 0, rack: None };
-        let coordinator = self.coordinators.get(&node).cloned().unwrap_or_else(unknown);
         let steps = result.and_then(|response| {
             let (body, version) = (response.body(), response.request.version);
-            self.operation.handle_response(api, &coordinator, body, version)
+            self.operation.handle_response(api, self.coordinators.get(&node), body, version)
         });
         steps.unwrap_or_else(|error| {
             let error = error.with_api(api.name());
@@ -398,7 +403,9 @@ impl Call {
             }
             Step::NextApi(error) | Step::Failed(error) => error,
         };
-        let is_temporary = error.is_retriable() || error.kind() == ErrorKind::BadResponse;
+        let is_bad = error.kind() == ErrorKind::BadResponse;
+        group.bad_responses += u32::from(is_bad);
+        let is_temporary = error.is_retriable() || (is_bad && group.bad_responses < BAD_RESPONSES);
         if !is_temporary {
             self.groups.remove(&name);
             self.failed.insert(name, error);
@@ -406,7 +413,7 @@ impl Call {
         }
         // A coordinator that loads its groups stays the coordinator.
         if error.kind() != ErrorKind::Broker(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS) {
-            group.coordinator = None;
+            group.coordinator = self.broker;
         }
         group.state = State::Later(now + group.backoff.next(rng));
         group.last_error = Some(error);

@@ -14,7 +14,7 @@ use ottla_protocol::{
 
 use super::is_temporary;
 use crate::{
-    admin::{AdminCall, Operation, Verdict, undecodable},
+    admin::{AdminCall, Operation, Verdict, item_results::ItemResults, undecodable},
     cluster::route::{CoordinatorKey, EncodeBody, Route},
     completion::Completion,
     error::{Error, ErrorKind},
@@ -117,8 +117,7 @@ pub fn remove_members(
     timeout: Duration,
     done: Completion<Result<RemovedMembers, Error>>,
 ) -> AdminCall {
-    let operation = RemoveMembers { group_id: group_id.into(), members, reason, results: None, done };
-    AdminCall::operation(operation, timeout)
+    AdminCall::operation(RemoveMembers::new(group_id.into(), members, reason, done), timeout)
 }
 
 /// The first version with several members, and with instance IDs.
@@ -126,12 +125,30 @@ const FIRST_WITH_MEMBERS: i16 = 3;
 /// The first version with a reason.
 const FIRST_WITH_REASON: i16 = 5;
 
-struct RemoveMembers {
+pub(super) struct RemoveMembers {
     group_id: Arc<str>,
     members: Vec<MemberToRemove>,
     reason: Option<String>,
+    /// True if a request was sent whose outcome is unknown.
+    is_in_doubt: bool,
     results: Option<RemovedMembers>,
     done: Completion<Result<RemovedMembers, Error>>,
+}
+
+impl RemoveMembers {
+    pub(super) const fn new(
+        group_id: Arc<str>,
+        members: Vec<MemberToRemove>,
+        reason: Option<String>,
+        done: Completion<Result<RemovedMembers, Error>>,
+    ) -> Self {
+        Self { group_id, members, reason, is_in_doubt: false, results: None, done }
+    }
+
+    /// Returns the members with their results, if there are any.
+    pub(super) fn into_results(self) -> ItemResults<MemberToRemove, ()> {
+        self.members.into_iter().zip(self.results.unwrap_or_default()).collect()
+    }
 }
 
 impl Operation for RemoveMembers {
@@ -183,12 +200,19 @@ impl Operation for RemoveMembers {
             });
             match found.map(|result| result.error_code) {
                 Some(ErrorCode::NONE) => Ok(()),
+                // An earlier request of this call, whose response was lost, removed the member.
+                Some(ErrorCode::UNKNOWN_MEMBER_ID) if self.is_in_doubt => Ok(()),
                 Some(code) => Err(Error::broker(code, None)),
                 None => Err(Error::new(ErrorKind::BadResponse, "the response leaves the member out")),
             }
         };
         self.results = Some(self.members.iter().map(result).collect());
         Ok(Verdict::Done)
+    }
+
+    fn handle_failure(&mut self, error: Error) -> Result<Verdict, Error> {
+        self.is_in_doubt |= matches!(error.kind(), ErrorKind::Disconnected | ErrorKind::RequestTimedOut);
+        Err(error)
     }
 
     fn finish(self: Box<Self>, error: Option<Error>) {

@@ -128,7 +128,7 @@ enum Protocol {
 /// The first version of DescribeGroups that reports the permitted operations.
 pub(super) const FIRST_WITH_OPERATIONS: i16 = 3;
 
-struct DescribeGroup {
+pub(super) struct DescribeGroup {
     group_id: Arc<str>,
     with_operations: bool,
     missing_is_dead: bool,
@@ -140,7 +140,7 @@ struct DescribeGroup {
 }
 
 impl DescribeGroup {
-    const fn new(
+    pub(super) const fn new(
         group_id: Arc<str>,
         with_operations: bool,
         done: Completion<Result<GroupDescription, Error>>,
@@ -154,6 +154,11 @@ impl DescribeGroup {
             description: None,
             done,
         }
+    }
+
+    /// Returns the description, once the coordinator has responded.
+    pub(super) const fn description(&self) -> Option<&GroupDescription> {
+        self.description.as_ref()
     }
 
     fn handle_consumer(&mut self, body: &[u8], version: i16) -> Result<Verdict, Error> {

@@ -47,14 +47,22 @@ struct DescribeMany {
 }
 
 impl DescribeMany {
-    fn add(&mut self, coordinator: &BrokerDescription, description: GroupDescription) -> (Arc<str>, Step) {
+    fn add(
+        &mut self,
+        coordinator: Option<&BrokerDescription>,
+        description: GroupDescription,
+    ) -> (Arc<str>, Step) {
         let name: Arc<str> = description.group_id.as_str().into();
-        let description = GroupDescription { coordinator: Some(coordinator.clone()), ..description };
+        let description = GroupDescription { coordinator: coordinator.cloned(), ..description };
         self.found.insert(Arc::clone(&name), description);
         (name, Step::Done)
     }
 
-    fn add_classic(&mut self, coordinator: &BrokerDescription, group: classic::Group) -> (Arc<str>, Step) {
+    fn add_classic(
+        &mut self,
+        coordinator: Option<&BrokerDescription>,
+        group: classic::Group,
+    ) -> (Arc<str>, Step) {
         match group.error_code {
             ErrorCode::NONE => self.add(coordinator, of_classic_protocol(group)),
             ErrorCode::GROUP_ID_NOT_FOUND if self.missing_is_dead => {
@@ -96,7 +104,7 @@ impl GroupsOperation for DescribeMany {
     fn handle_response(
         &mut self,
         api: ApiKey,
-        coordinator: &BrokerDescription,
+        coordinator: Option<&BrokerDescription>,
         body: &[u8],
         version: i16,
     ) -> Result<Vec<(Arc<str>, Step)>, Error> {

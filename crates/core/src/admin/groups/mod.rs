@@ -5,9 +5,11 @@
 //! | [`list`] | the groups of the cluster | every broker |
 //! | [`describe`] | state, assignor, members and assignments | each group's coordinator |
 //! | [`delete`] | groups, and members of a group | each group's coordinator |
+//! | [`remove_all`] | all members of a group | the group's coordinator |
 //! | [`describe_many`] | the same for many groups | one request per coordinator (`batches`) |
+//! | [`streams_groups`] | describe streams groups | one request per coordinator (`describe_typed`) |
 //! | [`offsets`] | list, alter and delete the committed offsets of a group | the group's coordinator |
-//! | [`share_groups`] | describe share groups, and list, alter and delete their start offsets | the group's coordinator |
+//! | [`share_groups`] | describe share groups (as streams groups), and list, alter and delete their start offsets | the group's coordinator |
 //!
 //! Errors of the coordinator that pass by themselves (it is loading, moving or not known yet) are retried until the deadline
 //! of the call.
@@ -16,13 +18,20 @@ pub(crate) mod batches;
 pub mod delete;
 pub mod describe;
 pub mod describe_many;
+mod describe_typed;
 pub mod list;
 pub mod offsets;
+pub mod remove_all;
 #[cfg(test)]
 pub(in crate::admin) mod scripted;
 #[cfg(test)]
 mod scripted_batches;
+#[cfg(test)]
+mod scripted_removal;
+#[cfg(test)]
+mod scripted_typed;
 pub mod share_groups;
+pub mod streams_groups;
 
 use ottla_protocol::error_code::ErrorCode;
 

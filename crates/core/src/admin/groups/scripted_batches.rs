@@ -21,12 +21,12 @@ use super::{
 };
 use crate::{cluster::route::Route, completion::Completion, error::ErrorKind};
 
-fn names(groups: &[&str]) -> Vec<Arc<str>> {
+pub(super) fn names(groups: &[&str]) -> Vec<Arc<str>> {
     groups.iter().map(|group| Arc::from(*group)).collect()
 }
 
 /// A response that names the coordinator of each group, or an error.
-fn coordinators(of: &[(&str, i32, ErrorCode)]) -> FindCoordinatorResponse {
+pub(super) fn coordinators(of: &[(&str, i32, ErrorCode)]) -> FindCoordinatorResponse {
     let one = |(key, node_id, error_code): &(&str, i32, ErrorCode)| found::Coordinator {
         key: (*key).to_owned(),
         node_id: *node_id,
@@ -63,7 +63,7 @@ fn requested(sent: &Sent) -> Vec<String> {
     ConsumerGroupDescribeRequest::decode(&mut Reader::new(&sent.body), 1).unwrap().group_ids
 }
 
-const OK: ErrorCode = ErrorCode::NONE;
+pub(super) const OK: ErrorCode = ErrorCode::NONE;
 
 fn start<T>(
     groups: &[&str],

@@ -20,22 +20,25 @@ use ottla_protocol::{
         },
         share_group_describe::{ShareGroupDescribeRequest, ShareGroupDescribeResponse, response},
     },
-    primitive::Reader,
+    primitive::{DecodeError, Reader},
     vocabulary::{LeaderEpoch, TopicPartition},
 };
 
-use super::{GroupState, is_temporary, offsets::PartitionResults};
+use super::{
+    GroupState,
+    describe_typed::{DescribedGroup, TypedGroup, check_group, describe_typed},
+    is_temporary,
+    offsets::PartitionResults,
+};
 use crate::{
     admin::{
         AdminCall, Operation, Verdict,
         describe::{AuthorizedOperations, BrokerDescription},
+        item_results::ItemResults,
         topics::TopicResults,
         undecodable,
     },
-    cluster::{
-        coordinators::Coordinator,
-        route::{CoordinatorKey, EncodeBody, Route},
-    },
+    cluster::route::{CoordinatorKey, EncodeBody, Route},
     completion::Completion,
     error::{Error, ErrorKind},
 };
@@ -94,16 +97,14 @@ pub struct ShareOffset {
     pub lag: Option<i64>,
 }
 
-/// Describes a share group.
-pub fn describe_share_group(
-    group_id: impl Into<Arc<str>>,
+/// Describes share groups, which are distinct, with one request per coordinator.
+pub fn describe_share_groups(
+    groups: Vec<Arc<str>>,
     with_operations: bool,
     timeout: Duration,
-    done: Completion<Result<ShareGroupDescription, Error>>,
+    done: Completion<ItemResults<String, ShareGroupDescription>>,
 ) -> AdminCall {
-    let group_id = group_id.into();
-    let operation = DescribeGroup { group_id, with_operations, coordinator: None, description: None, done };
-    AdminCall::operation(operation, timeout)
+    describe_typed(groups, with_operations, timeout, done)
 }
 
 /// Lists where a share group starts in these partitions, or in all partitions that it has a state for.
@@ -180,56 +181,25 @@ fn result_of(
 
 // ---- describe
 
-struct DescribeGroup {
-    group_id: Arc<str>,
-    with_operations: bool,
-    coordinator: Option<BrokerDescription>,
-    description: Option<ShareGroupDescription>,
-    done: Completion<Result<ShareGroupDescription, Error>>,
-}
+impl TypedGroup for ShareGroupDescription {
+    const API: ApiKey = ApiKey::ShareGroupDescribe;
 
-impl Operation for DescribeGroup {
-    fn api(&self) -> ApiKey {
-        ApiKey::ShareGroupDescribe
-    }
-
-    fn route(&self) -> Route {
-        coordinator_of(&self.group_id)
-    }
-
-    fn encode(&self, _timeout: Duration) -> EncodeBody {
-        let request = ShareGroupDescribeRequest {
-            group_ids: vec![self.group_id.to_string()],
-            include_authorized_operations: self.with_operations,
-        };
+    fn encode(group_ids: Vec<String>, include_authorized_operations: bool) -> EncodeBody {
+        let request = ShareGroupDescribeRequest { group_ids, include_authorized_operations };
         Box::new(move |version, out| request.encode(version, out))
     }
 
-    fn handle_coordinator(&mut self, coordinator: &Coordinator) {
-        self.coordinator = Some(BrokerDescription {
-            id: coordinator.node.get(),
-            host: coordinator.host.clone(),
-            port: i32::from(coordinator.port),
-            rack: None,
+    fn decode(reader: &mut Reader<'_>, version: i16) -> Result<Vec<DescribedGroup<Self>>, DecodeError> {
+        let response = ShareGroupDescribeResponse::decode(reader, version)?;
+        let groups = response.groups.into_iter().map(|group| {
+            let checked = check_group(group.error_code, group.error_message.as_deref());
+            (group.group_id.clone(), checked.map(|()| description_of(group)))
         });
+        Ok(groups.collect())
     }
 
-    fn handle_response(&mut self, body: &[u8], version: i16) -> Result<Verdict, Error> {
-        let response = ShareGroupDescribeResponse::decode(&mut Reader::new(body), version)
-            .map_err(|e| undecodable(&e))?;
-        let found = response.groups.into_iter().find(|group| *group.group_id == *self.group_id);
-        let group = found.ok_or_else(|| left_out("group"))?;
-        if group.error_code.is_error() {
-            return refused(group.error_code, group.error_message.as_deref());
-        }
-        self.description = Some(description_of(group));
-        Ok(Verdict::Done)
-    }
-
-    fn finish(self: Box<Self>, error: Option<Error>) {
-        let coordinator = self.coordinator;
-        let description = self.description.map(|found| ShareGroupDescription { coordinator, ..found });
-        self.done.complete(description.ok_or_else(|| no_result(error)));
+    fn set_coordinator(&mut self, coordinator: BrokerDescription) {
+        self.coordinator = Some(coordinator);
     }
 }
 

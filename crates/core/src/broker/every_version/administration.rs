@@ -3,6 +3,7 @@
 use super::*;
 use crate::{
     admin::{
+        How,
         acls::{
             AclBinding, AclFilter, AclOperation, AclResourceType, PatternType, create_acls, delete_acls,
             describe_acls,
@@ -13,9 +14,12 @@ use crate::{
         },
         elections::{ElectionType, elect_leaders},
         features::{FeatureUpdate, FeatureUpgrade, describe_features, update_features},
-        groups::share_groups::{
-            alter_share_group_offsets, delete_share_group_offsets, describe_share_group,
-            list_share_group_offsets,
+        groups::{
+            share_groups::{
+                alter_share_group_offsets, delete_share_group_offsets, describe_share_groups,
+                list_share_group_offsets,
+            },
+            streams_groups::describe_streams_groups,
         },
         log_dirs::{alter_log_dirs, describe_all_log_dirs, describe_log_dirs},
         quorum::{Voter, VoterListener, add_voter, describe_quorum, remove_voter, unregister_broker},
@@ -32,6 +36,7 @@ fn key() -> TopicPartition {
 
 /// Returns the requests of an API with every field that some caller sets.
 pub(super) fn cases(api: ApiKey) -> Vec<Case> {
+    let to_broker = How { broker: Some(1), ..How::default() };
     match api {
         ApiKey::DescribeAcls | ApiKey::CreateAcls | ApiKey::DeleteAcls => acl_cases(api),
         ApiKey::CreateDelegationToken
@@ -87,7 +92,14 @@ pub(super) fn cases(api: ApiKey) -> Vec<Case> {
         }
         ApiKey::RemoveRaftVoter => admin("", remove_voter(Some("c".into()), voter(), TIMEOUT, done())),
         ApiKey::ApiVersions => admin("features", describe_features(TIMEOUT, done())),
-        ApiKey::ShareGroupDescribe => admin("a group", describe_share_group("g", true, TIMEOUT, done())),
+        ApiKey::ShareGroupDescribe => {
+            let call = describe_share_groups(vec!["g".into()], true, TIMEOUT, done());
+            admin("a group", call.done(to_broker))
+        }
+        ApiKey::StreamsGroupDescribe => {
+            let call = describe_streams_groups(vec!["g".into()], true, TIMEOUT, done());
+            admin("a group", call.done(to_broker))
+        }
         ApiKey::DescribeShareGroupOffsets => [None, Some(vec![key()])]
             .into_iter()
             .flat_map(|keys| admin("offsets", list_share_group_offsets("g", keys, TIMEOUT, done())))
