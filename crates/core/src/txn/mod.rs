@@ -40,7 +40,7 @@
 //!   the first transaction after a downgrade, InitProducerId with the epoch of before shows whose it is (`downgrade_takes_effect_with_the_next_transaction`).
 //! - A coordinator that aborts a transaction of the last but one epoch gives the last one, and can't end a transaction of that
 //!   (`last_epoch_is_renewed_before_the_next_transaction`). A producer that does not know of it, because the response was lost, gets
-//!   UNKNOWN_SERVER_ERROR from InitProducerId for ever (`renewal_fails_when_the_producer_id_is_used_up`).
+//!   UNKNOWN_SERVER_ERROR from every InitProducerId (`renewal_fails_when_the_producer_id_is_used_up`).
 //! - Offsets may reach the coordinator after it has aborted the transaction. During an abort only the response to EndTxn decides
 //!   whether the producer is fenced (`late_offsets_do_not_decide_for_an_abort`).
 //! - With the newer protocol, a leader that gets the first batch of a transaction before the markers of the last one are written
