@@ -247,7 +247,7 @@ fn of_cluster<T>(
 ) -> Option<T> {
     let admin = rk.counted()?.admin().ok()?;
     match known(&admin) {
-        None if timeout_ms != 0 => value_of(admin.describe_cluster(timeout(timeout_ms)).ok()?),
+        None if timeout_ms != 0 => value_of(admin.metadata(Some(&[]), timeout(timeout_ms)).ok()?),
         known => known,
     }
 }

@@ -38,6 +38,8 @@ pub struct AdminOptions {
     pub require_stable_offsets: bool,
     /// Refuses a reassignment of replicas to a different number of brokers. Needs brokers of Kafka 4.1 or later.
     pub same_replication_factor: bool,
+    /// Includes brokers that the controller has fenced in the description of the cluster. Needs brokers of Kafka 4.0 or later.
+    pub include_fenced_brokers: bool,
 }
 
 impl AdminOptions {
@@ -52,6 +54,7 @@ impl AdminOptions {
             authorized_operations: false,
             require_stable_offsets: false,
             same_replication_factor: false,
+            include_fenced_brokers: false,
         }
     }
 
@@ -101,6 +104,13 @@ impl AdminOptions {
     #[must_use]
     pub const fn same_replication_factor(mut self, required: bool) -> Self {
         self.same_replication_factor = required;
+        self
+    }
+
+    /// Sets [`AdminOptions::include_fenced_brokers`].
+    #[must_use]
+    pub const fn include_fenced_brokers(mut self, included: bool) -> Self {
+        self.include_fenced_brokers = included;
         self
     }
 

@@ -4,12 +4,13 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use ottla_core::{
     admin::{
+        describe::TopicDescription,
         elections::{ElectionResults, ElectionType, elect_leaders},
         item_results::ItemResults,
         leader_epochs::{EpochEnd, epoch_end},
         log_dirs::{LogDir, LogDirs, alter_log_dirs, describe_all_log_dirs, describe_log_dirs},
         reassignments::{OngoingReassignment, Reassignments, alter_reassignments, list_reassignments},
-        topic_ids::delete_topics_by_id,
+        topic_ids::{delete_topics_by_id, describe_topics_by_id},
     },
     error::Result,
 };
@@ -133,21 +134,22 @@ calls! {
         AdminFuture::all(NAME, options.timeout, calls.collect())
     }
 
+    /// Describes topics by ID: a topic that was recreated under the same name has another one. Each ID has a result. Needs Kafka
+    /// 3.1 or later.
+    fn describe_topics_by_id, describe_topics_by_id_async(
+        &self,
+        ids: &[Uuid];
+        options
+    ) -> ItemResults<Uuid, TopicDescription> {
+        self.ask("describe_topics_by_id", options, check_topic_ids(ids), |ids, done| {
+            describe_topics_by_id(ids, options.authorized_operations, options.timeout, done)
+        })
+    }
+
     /// Deletes topics by ID, so that a topic that was recreated under the same name stays. Each ID has a result. Needs Kafka
     /// 2.8 or later.
     fn delete_topics_by_id, delete_topics_by_id_async(&self, ids: &[Uuid]; options) -> ItemResults<Uuid, ()> {
-        let mut sorted = ids.to_vec();
-        sorted.sort_unstable();
-        sorted.dedup();
-        let checked = if ids.is_empty() {
-            Err(invalid("no topic IDs; name at least one"))
-        } else if sorted.len() < ids.len() {
-            Err(invalid("a topic ID is named twice; name each one once per call"))
-        } else if sorted[0].is_zero() {
-            Err(invalid("a topic ID is zero, which stands for no topic"))
-        } else {
-            Ok(ids.to_vec())
-        };
+        let checked = check_topic_ids(ids);
         self.ask("delete_topics_by_id", options, checked, |ids, done| {
             delete_topics_by_id(ids, options.timeout, done)
         })
@@ -209,4 +211,20 @@ fn check_paths(paths: &BTreeMap<TopicPartition, String>) -> Result<()> {
         let detail = format!("the path \"{path}\" is not absolute; use one that describe_log_dirs reports");
         Err(invalid(detail).with_partition(&*key.topic, key.partition))
     })
+}
+
+/// Returns the IDs, of which there is at least one, none twice, and none that stands for no topic.
+fn check_topic_ids(ids: &[Uuid]) -> Result<Vec<Uuid>> {
+    let mut sorted = ids.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    if ids.is_empty() {
+        Err(invalid("no topic IDs; name at least one"))
+    } else if sorted.len() < ids.len() {
+        Err(invalid("a topic ID is named twice; name each one once per call"))
+    } else if sorted[0].is_zero() {
+        Err(invalid("a topic ID is zero, which stands for no topic"))
+    } else {
+        Ok(ids.to_vec())
+    }
 }

@@ -4,7 +4,10 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use ottla_core::{
     admin::{
-        describe::{ClusterDescription, TopicDescription, WhichTopics, describe_operations},
+        describe::{
+            ClusterDescription, TopicDescription, WhichTopics, describe_cluster, describe_operations,
+            describe_topics,
+        },
         topics::{NewPartitions, NewTopic, TopicResults, create_partitions, create_topics, delete_topics},
     },
     error::{Error, ErrorKind, Result},
@@ -111,7 +114,7 @@ impl Admin {
     }
 
     /// Describes topics: their IDs, partitions, leaders and replicas. A topic that does not exist is in the result, with an
-    /// error in [`TopicDescription::error`].
+    /// error in [`TopicDescription::error`]. Brokers since Kafka 3.8 describe topics with many partitions page by page.
     pub fn describe_topics(
         &self,
         topics: &[&str],
@@ -126,10 +129,24 @@ impl Admin {
         topics: &[&str],
         options: impl Into<AdminOptions>,
     ) -> AdminFuture<Vec<TopicDescription>> {
-        self.describe("describe_topics", named(topics), options.into()).and_then(|cluster| Ok(cluster.topics))
+        let options = options.into();
+        let checked = topics.iter().try_for_each(|name| check_topic_name(name));
+        if topics.is_empty() {
+            let nothing = self.describe("describe_topics", Ok(WhichTopics::None), options);
+            return nothing.and_then(|cluster| Ok(cluster.topics));
+        }
+        let names: Vec<String> = topics.iter().map(ToString::to_string).collect();
+        let call = checked.map(|()| {
+            move |done| {
+                describe_topics(names, options.authorized_operations, options.timeout, done)
+                    .done(options.how())
+            }
+        });
+        self.start("describe_topics", options.timeout, call).and_then(|described| Ok(described?.topics))
     }
 
-    /// Describes the cluster: its ID, controller and brokers, without topics.
+    /// Describes the cluster: its ID, controller and brokers, without topics. With
+    /// [`AdminOptions::include_fenced_brokers`] also the brokers that the controller has fenced.
     pub fn describe_cluster(&self, options: impl Into<AdminOptions>) -> Result<ClusterDescription> {
         self.describe_cluster_async(options).wait()
     }
@@ -139,7 +156,12 @@ impl Admin {
         &self,
         options: impl Into<AdminOptions>,
     ) -> AdminFuture<ClusterDescription> {
-        self.describe("describe_cluster", Ok(WhichTopics::None), options.into())
+        let options = options.into();
+        let (with_operations, with_fenced) = (options.authorized_operations, options.include_fenced_brokers);
+        let call = move |done| {
+            describe_cluster(with_operations, with_fenced, options.timeout, done).done(options.how())
+        };
+        self.cached(self.start("describe_cluster", options.timeout, Ok(call)))
     }
 
     /// Describes the cluster and topics in one request: those that are named, or all with `None`.
@@ -178,12 +200,17 @@ impl Admin {
         which: Result<WhichTopics>,
         options: AdminOptions,
     ) -> AdminFuture<ClusterDescription> {
-        let events = Arc::clone(&self.inner.events);
         let (with_operations, timeout) = (options.authorized_operations, options.timeout);
         let operation = which.map(|which| {
             move |done| describe_operations(which, with_operations, timeout, done).done(options.how())
         });
-        self.start(call, timeout, operation).and_then(move |described| {
+        self.cached(self.start(call, timeout, operation))
+    }
+
+    /// Updates the cached IDs with a description of the cluster.
+    fn cached(&self, described: AdminFuture<Result<ClusterDescription>>) -> AdminFuture<ClusterDescription> {
+        let events = Arc::clone(&self.inner.events);
+        described.and_then(move |described| {
             let cluster: ClusterDescription = described?;
             events.set_controller_id(cluster.controller_id.and_then(NodeId::from_wire));
             events.set_cluster_id(cluster.cluster_id.as_deref());

@@ -1,17 +1,25 @@
 //! Describes the cluster and its topics, without changing anything.
+//!
+//! | call | API | with older brokers |
+//! |---|---|---|
+//! | [`describe`], [`describe_operations`] | Metadata | |
+//! | [`describe_cluster`] | DescribeCluster (`describe_cluster`) | Metadata |
+//! | [`describe_topics`] | DescribeTopicPartitions (`topic_pages`) | Metadata |
 
 use std::{ops::RangeInclusive, time::Duration};
 
 use ottla_protocol::{
     api::ApiKey,
     error_code::ErrorCode,
-    generated::metadata::{MetadataRequest, MetadataResponse, request::Topic as RequestTopic},
+    generated::metadata::{MetadataRequest, MetadataResponse, request::Topic as RequestTopic, response},
     primitive::Reader,
     uuid::Uuid,
     vocabulary::LeaderEpoch,
 };
 
-use super::{AdminCall, Operation, Verdict, undecodable};
+use super::{
+    AdminCall, Operation, Verdict, describe_cluster as cluster, topic_pages::TopicPages, undecodable,
+};
 use crate::{
     cluster::route::{EncodeBody, Route},
     completion::Completion,
@@ -63,6 +71,8 @@ pub struct BrokerDescription {
     pub port: i32,
     /// The rack, if the broker has one.
     pub rack: Option<String>,
+    /// True if the controller has fenced the broker: it is not part of the cluster until it is up to date.
+    pub is_fenced: bool,
 }
 
 /// The description of a topic.
@@ -99,6 +109,10 @@ pub struct PartitionDescription {
     pub in_sync_replicas: Vec<i32>,
     /// The brokers whose replica is offline.
     pub offline_replicas: Vec<i32>,
+    /// The brokers that are not in sync and may be elected all the same (KIP-966), if reported.
+    pub eligible_leader_replicas: Option<Vec<i32>>,
+    /// The brokers that were the last to be in sync or eligible, if reported.
+    pub last_known_eligible_leader_replicas: Option<Vec<i32>>,
     /// The error, if the partition cannot be used.
     pub error: Option<Error>,
 }
@@ -131,7 +145,46 @@ pub fn describe_operations(
     timeout: Duration,
     done: Completion<Result<ClusterDescription, Error>>,
 ) -> AdminCall {
-    AdminCall::operation(Describe { topics, with_operations, response: None, done }, timeout)
+    start(topics, with_operations, Source::Metadata, timeout, done)
+}
+
+/// Describes the cluster without topics, and also its fenced brokers if `with_fenced` is set, which needs Kafka 4.0 or later.
+pub fn describe_cluster(
+    with_operations: bool,
+    with_fenced: bool,
+    timeout: Duration,
+    done: Completion<Result<ClusterDescription, Error>>,
+) -> AdminCall {
+    start(WhichTopics::None, with_operations, Source::Cluster { with_fenced }, timeout, done)
+}
+
+/// Describes the topics with these names; there is at least one. The description has no brokers if the broker supports
+/// DescribeTopicPartitions.
+pub fn describe_topics(
+    names: Vec<String>,
+    with_operations: bool,
+    timeout: Duration,
+    done: Completion<Result<ClusterDescription, Error>>,
+) -> AdminCall {
+    let source = Source::Topics(TopicPages::new(names.clone()));
+    start(WhichTopics::These(names), with_operations, source, timeout, done)
+}
+
+fn start(
+    topics: WhichTopics,
+    with_operations: bool,
+    source: Source,
+    timeout: Duration,
+    done: Completion<Result<ClusterDescription, Error>>,
+) -> AdminCall {
+    AdminCall::operation(Describe { topics, with_operations, source, response: None, done }, timeout)
+}
+
+/// The API that the call uses.
+enum Source {
+    Metadata,
+    Cluster { with_fenced: bool },
+    Topics(TopicPages),
 }
 
 /// The first version of Metadata that reports the permitted operations on topics.
@@ -142,27 +195,20 @@ const LAST_WITH_CLUSTER_OPERATIONS: i16 = 10;
 struct Describe {
     topics: WhichTopics,
     with_operations: bool,
+    source: Source,
     response: Option<ClusterDescription>,
     done: Completion<Result<ClusterDescription, Error>>,
 }
 
-impl Operation for Describe {
-    fn api(&self) -> ApiKey {
-        ApiKey::Metadata
-    }
-
-    fn versions(&self) -> RangeInclusive<i16> {
-        let all = self.api().versions();
+impl Describe {
+    fn metadata_versions(&self) -> RangeInclusive<i16> {
+        let all = ApiKey::Metadata.versions();
         // Later versions do not report the permitted operations on the cluster.
         let is_in_old_versions = self.with_operations && self.topics == WhichTopics::None;
         *all.start()..=if is_in_old_versions { LAST_WITH_CLUSTER_OPERATIONS } else { *all.end() }
     }
 
-    fn route(&self) -> Route {
-        Route::Any
-    }
-
-    fn encode(&self, _timeout: Duration) -> EncodeBody {
+    fn encode_metadata(&self) -> EncodeBody {
         let topics = self.topics.clone();
         let with_operations = self.with_operations;
         Box::new(move |version, out| {
@@ -192,7 +238,7 @@ impl Operation for Describe {
         })
     }
 
-    fn handle_response(&mut self, body: &[u8], version: i16) -> Result<Verdict, Error> {
+    fn handle_metadata(&mut self, body: &[u8], version: i16) -> Result<Verdict, Error> {
         let response =
             MetadataResponse::decode(&mut Reader::new(body), version).map_err(|e| undecodable(&e))?;
         if response.error_code != ErrorCode::NONE {
@@ -201,10 +247,70 @@ impl Operation for Describe {
         self.response = Some(description(response, &self.topics));
         Ok(Verdict::Done)
     }
+}
+
+impl Operation for Describe {
+    fn api(&self) -> ApiKey {
+        match self.source {
+            Source::Metadata => ApiKey::Metadata,
+            Source::Cluster { .. } => ApiKey::DescribeCluster,
+            Source::Topics(_) => ApiKey::DescribeTopicPartitions,
+        }
+    }
+
+    fn versions(&self) -> RangeInclusive<i16> {
+        match self.source {
+            Source::Metadata => self.metadata_versions(),
+            Source::Cluster { with_fenced } => cluster::versions(with_fenced),
+            Source::Topics(_) => self.api().versions(),
+        }
+    }
+
+    fn route(&self) -> Route {
+        Route::Any
+    }
+
+    fn encode(&self, _timeout: Duration) -> EncodeBody {
+        match &self.source {
+            Source::Metadata => self.encode_metadata(),
+            Source::Cluster { with_fenced } => cluster::encode(self.with_operations, *with_fenced),
+            Source::Topics(pages) => pages.encode(),
+        }
+    }
+
+    fn handle_response(&mut self, body: &[u8], version: i16) -> Result<Verdict, Error> {
+        match &mut self.source {
+            Source::Metadata => self.handle_metadata(body, version),
+            Source::Cluster { .. } => {
+                self.response = Some(cluster::description(body, version)?);
+                Ok(Verdict::Done)
+            }
+            Source::Topics(pages) => pages.handle_response(body, version, self.with_operations),
+        }
+    }
+
+    /// Requests metadata from a broker that lacks the newer API. Fenced brokers are not in there.
+    fn handle_failure(&mut self, error: Error) -> Result<Verdict, Error> {
+        let is_final = matches!(self.source, Source::Metadata | Source::Cluster { with_fenced: true });
+        if error.kind() != ErrorKind::UnsupportedVersion || is_final {
+            return Err(error);
+        }
+        self.source = Source::Metadata;
+        Ok(Verdict::Next)
+    }
 
     fn finish(self: Box<Self>, error: Option<Error>) {
-        let none = || error.unwrap_or_else(|| Error::new(ErrorKind::Bug, "a call ended without a result"));
-        self.done.complete(self.response.ok_or_else(none));
+        let result = match (self.source, self.response) {
+            (_, Some(description)) => Ok(description),
+            (Source::Topics(pages), None) => {
+                let topics = pages.into_result(error);
+                topics.map(|topics| ClusterDescription { topics, ..ClusterDescription::default() })
+            }
+            (_, None) => {
+                Err(error.unwrap_or_else(|| Error::new(ErrorKind::Bug, "a call ended without a result")))
+            }
+        };
+        self.done.complete(result);
     }
 }
 
@@ -212,37 +318,18 @@ fn description(response: MetadataResponse, which: &WhichTopics) -> ClusterDescri
     let mut brokers: Vec<BrokerDescription> = response
         .brokers
         .into_iter()
-        .map(|b| BrokerDescription { id: b.node_id, host: b.host, port: b.port, rack: b.rack })
+        .map(|b| BrokerDescription {
+            id: b.node_id,
+            host: b.host,
+            port: b.port,
+            rack: b.rack,
+            is_fenced: false,
+        })
         .collect();
     brokers.sort_unstable_by_key(|broker| broker.id);
     let mut topics: Vec<TopicDescription> = Vec::new();
     if *which != WhichTopics::None {
-        for topic in response.topics {
-            let name = topic.name.unwrap_or_default();
-            let mut partitions: Vec<PartitionDescription> = topic
-                .partitions
-                .into_iter()
-                .map(|p| PartitionDescription {
-                    id: p.partition_index,
-                    leader: Some(p.leader_id).filter(|leader| *leader >= 0),
-                    leader_epoch: LeaderEpoch::from_wire(p.leader_epoch),
-                    replicas: p.replica_nodes,
-                    in_sync_replicas: p.isr_nodes,
-                    offline_replicas: p.offline_replicas,
-                    error: error_of(p.error_code)
-                        .map(|error| error.with_partition(&*name, p.partition_index)),
-                })
-                .collect();
-            partitions.sort_unstable_by_key(|partition| partition.id);
-            topics.push(TopicDescription {
-                id: (topic.topic_id != Uuid::ZERO).then(|| topic.topic_id.to_string()),
-                is_internal: topic.is_internal,
-                error: error_of(topic.error_code).map(|error| error.with_topic(&*name)),
-                partitions,
-                authorized_operations: AuthorizedOperations::new(topic.topic_authorized_operations),
-                name,
-            });
-        }
+        topics.extend(response.topics.into_iter().map(topic_description));
     }
     topics.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     ClusterDescription {
@@ -254,7 +341,37 @@ fn description(response: MetadataResponse, which: &WhichTopics) -> ClusterDescri
     }
 }
 
-fn error_of(code: ErrorCode) -> Option<Error> {
+/// Returns the description of a topic in metadata.
+pub(super) fn topic_description(topic: response::Topic) -> TopicDescription {
+    let name = topic.name.unwrap_or_default();
+    let mut partitions: Vec<PartitionDescription> = topic
+        .partitions
+        .into_iter()
+        .map(|p| PartitionDescription {
+            id: p.partition_index,
+            leader: Some(p.leader_id).filter(|leader| *leader >= 0),
+            leader_epoch: LeaderEpoch::from_wire(p.leader_epoch),
+            replicas: p.replica_nodes,
+            in_sync_replicas: p.isr_nodes,
+            offline_replicas: p.offline_replicas,
+            eligible_leader_replicas: None,
+            last_known_eligible_leader_replicas: None,
+            error: error_of(p.error_code).map(|error| error.with_partition(&*name, p.partition_index)),
+        })
+        .collect();
+    partitions.sort_unstable_by_key(|partition| partition.id);
+    TopicDescription {
+        id: (topic.topic_id != Uuid::ZERO).then(|| topic.topic_id.to_string()),
+        is_internal: topic.is_internal,
+        error: error_of(topic.error_code).map(|error| error.with_topic(&*name)),
+        partitions,
+        authorized_operations: AuthorizedOperations::new(topic.topic_authorized_operations),
+        name,
+    }
+}
+
+/// Returns the error of a topic or partition, if the code is one.
+pub(super) fn error_of(code: ErrorCode) -> Option<Error> {
     match code {
         ErrorCode::NONE => None,
         ErrorCode::UNKNOWN_TOPIC_OR_PARTITION => Some(Error::new(ErrorKind::UnknownTopic, "")),

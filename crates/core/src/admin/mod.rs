@@ -22,6 +22,7 @@ pub mod config_resources;
 pub mod configs;
 pub mod delegation_tokens;
 pub mod describe;
+mod describe_cluster;
 pub mod elections;
 mod every_broker;
 pub mod features;
@@ -36,6 +37,7 @@ pub mod quotas;
 pub mod reassignments;
 pub mod records;
 pub mod topic_ids;
+mod topic_pages;
 pub mod topics;
 pub mod transactions;
 pub mod users;
@@ -520,5 +522,7 @@ impl fmt::Debug for Running {
 mod scripted;
 #[cfg(test)]
 mod scripted_cluster;
+#[cfg(test)]
+mod scripted_descriptions;
 #[cfg(test)]
 mod scripted_items;

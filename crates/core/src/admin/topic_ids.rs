@@ -1,20 +1,57 @@
-//! Deletes topics by ID, so that a topic that was recreated under the same name stays.
+//! Describes and deletes topics by ID, so that a topic that was recreated under the same name is another one.
 
 use std::time::Duration;
 
 use ottla_protocol::{
-    generated::delete_topics::{DeleteTopicsRequest, request},
+    generated::{
+        delete_topics::{DeleteTopicsRequest, request},
+        metadata::{self, MetadataRequest, MetadataResponse},
+    },
     uuid::Uuid,
 };
 
 use super::{
     AdminCall, check,
+    describe::{TopicDescription, topic_description},
     item_results::{ItemResults, Items},
 };
-use crate::{completion::Completion, error::Error};
+use crate::{cluster::route::Route, completion::Completion, error::Error};
 
-/// The first version with topic IDs (KIP-516).
+/// The first version of Metadata in which topics can be described by ID: before, a request by ID had no valid name.
+const FIRST_WITH_IDS_ALONE: i16 = 12;
+/// The first version of DeleteTopics with topic IDs (KIP-516).
 const FIRST_WITH_IDS: i16 = 6;
+
+/// Describes the topics with these distinct IDs.
+pub fn describe_topics_by_id(
+    ids: Vec<Uuid>,
+    with_operations: bool,
+    timeout: Duration,
+    done: Completion<Result<ItemResults<Uuid, TopicDescription>, Error>>,
+) -> AdminCall {
+    let request = move |ids: &[Uuid], _, _| {
+        let topic = |id: &Uuid| metadata::request::Topic { topic_id: *id, name: None };
+        MetadataRequest {
+            topics: Some(ids.iter().map(topic).collect()),
+            allow_auto_topic_creation: false,
+            include_topic_authorized_operations: with_operations,
+            include_cluster_authorized_operations: false,
+        }
+    };
+    let call = Items::new(ids, request, |_, response: MetadataResponse| {
+        check(response.error_code, None)?;
+        let one = |topic: metadata::response::Topic| {
+            let id = topic.topic_id;
+            let checked = check(topic.error_code, None).map_err(|error| match &topic.name {
+                Some(name) => error.with_topic(&**name),
+                None => error,
+            });
+            (id, checked.map(|()| topic_description(topic)))
+        };
+        Ok(response.topics.into_iter().map(one).collect())
+    });
+    call.to(Route::Any).since_version(FIRST_WITH_IDS_ALONE).call(timeout, done)
+}
 
 /// Deletes the topics with these distinct IDs.
 pub fn delete_topics_by_id(

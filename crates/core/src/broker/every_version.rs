@@ -39,6 +39,7 @@ use crate::{
             offsets::{alter_group_offsets, delete_group_offsets, list_group_offsets},
         },
         records::delete_records,
+        topic_ids::describe_topics_by_id,
         topics::{NewPartitions, NewTopic, create_partitions, create_topics, delete_topics},
         transactions::{
             TransactionState,
@@ -234,6 +235,8 @@ fn recoded(api: ApiKey, version: i16, bytes: &[u8]) -> Vec<u8> {
         AlterClientQuotas alter_client_quotas::AlterClientQuotasRequest,
         DescribeUserScramCredentials describe_user_scram_credentials::DescribeUserScramCredentialsRequest,
         AlterUserScramCredentials alter_user_scram_credentials::AlterUserScramCredentialsRequest,
+        DescribeCluster describe_cluster::DescribeClusterRequest,
+        DescribeTopicPartitions describe_topic_partitions::DescribeTopicPartitionsRequest,
         DescribeQuorum describe_quorum::DescribeQuorumRequest,
         UpdateFeatures update_features::UpdateFeaturesRequest,
         UnregisterBroker unregister_broker::UnregisterBrokerRequest,
@@ -251,7 +254,7 @@ fn cases(api: ApiKey) -> Vec<Case> {
         ApiKey::Fetch => fetch_cases(),
         ApiKey::Metadata => metadata_cases(),
         ApiKey::OffsetCommit | ApiKey::OffsetFetch => {
-            group_cases(api).into_iter().chain(group_admin_cases(api)).collect()
+            group_cases(api).into_iter().chain(administration::group_cases(api)).collect()
         }
         ApiKey::FindCoordinator => {
             let mut coordinators = Coordinators::new(TIMEOUT, (TIMEOUT, TIMEOUT), Rng::from_seed(1));
@@ -270,7 +273,7 @@ fn cases(api: ApiKey) -> Vec<Case> {
             requests
                 .filter(|(_, request)| request.api == api)
                 .map(|(what, request)| Case::new(what, request))
-                .chain(group_admin_cases(api))
+                .chain(administration::group_cases(api))
                 .collect()
         }
         ApiKey::ApiVersions => api_versions_cases(),
@@ -402,7 +405,7 @@ fn admin_cases(api: ApiKey) -> Vec<Case> {
         | ApiKey::DescribeTransactions
         | ApiKey::ListTransactions => transaction_admin_cases(api),
         _ => match administration::cases(api) {
-            cases if cases.is_empty() => group_admin_cases(api),
+            cases if cases.is_empty() => administration::group_cases(api),
             cases => cases,
         },
     }
@@ -455,40 +458,6 @@ fn transaction_admin_cases(api: ApiKey) -> Vec<Case> {
     }
 }
 
-/// Returns the requests of an API that administrative calls about groups send.
-fn group_admin_cases(api: ApiKey) -> Vec<Case> {
-    let partitions = || vec![TopicPartition::new("t", 0), TopicPartition::new("t", 1)];
-    let offset = GroupOffset { leader_epoch: LeaderEpoch::from_wire(3), ..GroupOffset::new("t", 0, 7) };
-    let members = ["i", "j"].map(|id| MemberToRemove::Instance(id.into())).to_vec();
-    let filters = [
-        GroupFilter::default(),
-        GroupFilter { states: vec![GroupState::Stable], ..Default::default() },
-        GroupFilter { types: vec![GroupType::Classic], ..Default::default() },
-    ];
-    match api {
-        ApiKey::ListGroups => filters
-            .into_iter()
-            .flat_map(|filter| admin("groups", list_groups(filter, TIMEOUT, done())))
-            .collect(),
-        ApiKey::ConsumerGroupDescribe | ApiKey::DescribeGroups => {
-            let call = describe_group("g", true, TIMEOUT, done());
-            let mut cases = admin_after_refusal("a group", call);
-            vec![cases.remove(usize::from(api == ApiKey::DescribeGroups))]
-        }
-        ApiKey::DeleteGroups => admin("a group", delete_group("g", TIMEOUT, done())),
-        ApiKey::LeaveGroup => {
-            admin("members", remove_members("g", members, Some("because".into()), TIMEOUT, done()))
-        }
-        ApiKey::OffsetFetch => [None, Some(partitions())]
-            .into_iter()
-            .flat_map(|keys| admin("stable offsets", list_group_offsets("g", keys, true, TIMEOUT, done())))
-            .collect(),
-        ApiKey::OffsetCommit => admin("offsets", alter_group_offsets("g", vec![offset], TIMEOUT, done())),
-        ApiKey::OffsetDelete => admin("offsets", delete_group_offsets("g", partitions(), TIMEOUT, done())),
-        _ => Vec::new(),
-    }
-}
-
 /// Returns the requests of a call whose first request the broker does not support.
 fn admin_after_refusal(what: &'static str, call: AdminCall) -> Vec<Case> {
     let mut calls = AdminCalls::new(TIMEOUT, (TIMEOUT, TIMEOUT), Rng::from_seed(1));
@@ -526,6 +495,8 @@ fn metadata_cases() -> Vec<Case> {
         let with_operations = describe_operations(which, true, TIMEOUT, done());
         cases.extend(admin("a description with operations", with_operations));
     }
+    let by_id = describe_topics_by_id(vec![TOPIC_ID], true, TIMEOUT, done());
+    cases.extend(admin("topics by ID", by_id));
     cases.push(own_metadata_request("topics in use", ClusterSettings::default(), true));
     cases.push(own_metadata_request("a topic that is only asked about", ClusterSettings::default(), false));
     let refused = ClusterSettings { auto_create_topics: false, ..ClusterSettings::default() };

@@ -133,6 +133,8 @@ pub(crate) const SENT: &[ApiKey] = &[
     ApiKey::AlterClientQuotas,
     ApiKey::DescribeUserScramCredentials,
     ApiKey::AlterUserScramCredentials,
+    ApiKey::DescribeCluster,
+    ApiKey::DescribeTopicPartitions,
     ApiKey::DescribeQuorum,
     ApiKey::UpdateFeatures,
     ApiKey::UnregisterBroker,

@@ -1,11 +1,15 @@
 //! Topics are created and deleted, and the cluster describes itself.
 
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
 
 use ottla::{
     Admin, AdminOptions, Culprit, ErrorCode, ErrorKind, NewPartitions, NewTopic, OffsetSpec, Record,
+    admin::Uuid,
 };
-use ottla_embedded_broker::{BrokerId, Fault, FaultAction};
+use ottla_embedded_broker::{BrokerId, Fault, FaultAction, Tail};
 use ottla_protocol::api::ApiKey;
 use ottla_scenarios::{Backend, TIMEOUT, config, eventually, unused_topic_name};
 
@@ -14,6 +18,7 @@ ottla_scenarios::run_on_all!(
     each_topic_has_its_own_result,
     partitions_are_added_to_a_topic,
     cluster_is_described,
+    topics_are_described_by_name_and_by_id,
     offsets_of_many_partitions_are_listed_at_once,
     topics_are_validated_without_being_created,
     invalid_topic_names_are_reported,
@@ -23,6 +28,8 @@ ottla_scenarios::run_on_all!(
 ottla_scenarios::run_on_embedded!(
     an_unreachable_cluster_is_a_timeout_that_says_so,
     admin_calls_follow_a_moved_controller,
+    fenced_brokers_are_described_on_request,
+    topics_with_many_partitions_are_described,
     admin_calls_retry_transient_errors,
     calls_end_when_the_client_is_closed,
 );
@@ -114,6 +121,58 @@ fn cluster_is_described(backend: &Backend) {
     let servers = backend.bootstrap_servers();
     for broker in &cluster.brokers {
         assert!(servers.contains(&format!(":{}", broker.port)), "{broker:?} is one of {servers}");
+    }
+}
+
+fn topics_are_described_by_name_and_by_id(backend: &Backend) {
+    let (admin, topic, missing) = (admin(backend), backend.topic(3), unused_topic_name());
+    let mut described = admin.describe_topics(&[&topic, &missing], TIMEOUT).unwrap();
+    let unknown = described.remove(described.iter().position(|one| one.name == missing).unwrap());
+    assert_eq!(unknown.error.unwrap().kind(), ErrorKind::UnknownTopic);
+    let mut by_name = described.remove(0);
+    assert_eq!(by_name.partitions.iter().map(|partition| partition.id).collect::<Vec<_>>(), [0, 1, 2]);
+    // Metadata lacks the replicas that are eligible without being in sync.
+    for partition in &mut by_name.partitions {
+        partition.eligible_leader_replicas.take().expect("the broker reports them");
+        partition.last_known_eligible_leader_replicas = None;
+    }
+    let in_metadata = admin.metadata(Some(&[&topic]), TIMEOUT).unwrap().topics.remove(0);
+    assert_eq!(by_name, in_metadata);
+    let id: Uuid = by_name.id.as_deref().unwrap().parse().unwrap();
+    let strange = Uuid([9; 16]);
+    let described = admin.describe_topics_by_id(&[strange, id], TIMEOUT).unwrap();
+    let error = described[0].1.as_ref().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Broker(ErrorCode::UNKNOWN_TOPIC_ID), "{error}");
+    assert_eq!(described[1], (id, Ok(by_name)));
+    for ids in [&[][..], &[id, id], &[Uuid::ZERO]] {
+        let error = admin.describe_topics_by_id(ids, TIMEOUT).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    }
+    assert_eq!(admin.describe_topics(&[], TIMEOUT), Ok(Vec::new()));
+}
+
+fn fenced_brokers_are_described_on_request(backend: &Backend) {
+    let admin = admin(backend);
+    backend.control(|control| control.kill_broker(BrokerId(3), Tail::Kept));
+    let fenced = |options: AdminOptions| -> Vec<(i32, bool)> {
+        let brokers = admin.describe_cluster(options).unwrap().brokers;
+        brokers.iter().map(|broker| (broker.id, broker.is_fenced)).collect()
+    };
+    assert_eq!(fenced(AdminOptions::new(TIMEOUT)), [(1, false), (2, false)]);
+    let with_fenced = AdminOptions::new(TIMEOUT).include_fenced_brokers(true);
+    assert_eq!(fenced(with_fenced), [(1, false), (2, false), (3, true)]);
+}
+
+fn topics_with_many_partitions_are_described(backend: &Backend) {
+    let admin = admin(backend);
+    // A page has at most 2,000 partitions.
+    let topics = [backend.topic(1500), backend.topic(2500)];
+    let described = admin.describe_topics(&[&topics[1], &topics[0]], TIMEOUT).unwrap();
+    let counts: BTreeMap<&str, usize> =
+        described.iter().map(|topic| (&*topic.name, topic.partitions.len())).collect();
+    assert_eq!(counts, [(&*topics[0], 1500), (&*topics[1], 2500)].into());
+    for topic in &described {
+        assert!((0..).zip(&topic.partitions).all(|(number, partition)| partition.id == number));
     }
 }
 

@@ -354,7 +354,7 @@ impl Call {
             let error = Error::new(ErrorKind::BadResponse, format!("node {node} can't be a coordinator"));
             return Some((Arc::clone(name), Step::Failed(error)));
         };
-        let broker = BrokerDescription { id: node, host, port, rack: None };
+        let broker = BrokerDescription { id: node, host, port, rack: None, is_fenced: false };
         self.coordinators.insert(id, broker);
         (group.coordinator, group.state) = (Some(id), State::Due);
         None

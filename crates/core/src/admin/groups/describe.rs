@@ -239,6 +239,7 @@ impl Operation for DescribeGroup {
             host: coordinator.host.clone(),
             port: i32::from(coordinator.port),
             rack: None,
+            is_fenced: false,
         });
     }
 

@@ -12,6 +12,7 @@ use crate::{
         delegation_tokens::{
             NewDelegationToken, Principal, create_token, describe_tokens, expire_token, renew_token,
         },
+        describe::{describe_cluster, describe_topics},
         elections::{ElectionType, elect_leaders},
         features::{FeatureUpdate, FeatureUpgrade, describe_features, update_features},
         groups::{
@@ -70,6 +71,13 @@ pub(super) fn cases(api: ApiKey) -> Vec<Case> {
             let entity = [("user".to_owned(), None)].into();
             let changes = [("x".to_owned(), Some(1.0)), ("y".to_owned(), None)].into();
             admin("a change", alter_quotas([(entity, changes)].into(), true, TIMEOUT, done()))
+        }
+        ApiKey::DescribeCluster => [false, true]
+            .into_iter()
+            .flat_map(|fenced| admin("the cluster", describe_cluster(true, fenced, TIMEOUT, done())))
+            .collect(),
+        ApiKey::DescribeTopicPartitions => {
+            admin("a topic", describe_topics(vec!["t".into()], true, TIMEOUT, done()))
         }
         ApiKey::DescribeQuorum => admin("", describe_quorum(TIMEOUT, done())),
         ApiKey::UpdateFeatures => [false, true]
@@ -183,6 +191,40 @@ fn replica_cases(api: ApiKey) -> Vec<Case> {
         ApiKey::AlterReplicaLogDirs => {
             admin("a replica", alter_log_dirs(1, [(key(), "/d".to_owned())].into(), TIMEOUT, done()))
         }
+        _ => Vec::new(),
+    }
+}
+
+/// Returns the requests of an API that administrative calls about groups send.
+pub(super) fn group_cases(api: ApiKey) -> Vec<Case> {
+    let partitions = || vec![TopicPartition::new("t", 0), TopicPartition::new("t", 1)];
+    let offset = GroupOffset { leader_epoch: LeaderEpoch::from_wire(3), ..GroupOffset::new("t", 0, 7) };
+    let members = ["i", "j"].map(|id| MemberToRemove::Instance(id.into())).to_vec();
+    let filters = [
+        GroupFilter::default(),
+        GroupFilter { states: vec![GroupState::Stable], ..Default::default() },
+        GroupFilter { types: vec![GroupType::Classic], ..Default::default() },
+    ];
+    match api {
+        ApiKey::ListGroups => filters
+            .into_iter()
+            .flat_map(|filter| admin("groups", list_groups(filter, TIMEOUT, done())))
+            .collect(),
+        ApiKey::ConsumerGroupDescribe | ApiKey::DescribeGroups => {
+            let call = describe_group("g", true, TIMEOUT, done());
+            let mut cases = admin_after_refusal("a group", call);
+            vec![cases.remove(usize::from(api == ApiKey::DescribeGroups))]
+        }
+        ApiKey::DeleteGroups => admin("a group", delete_group("g", TIMEOUT, done())),
+        ApiKey::LeaveGroup => {
+            admin("members", remove_members("g", members, Some("because".into()), TIMEOUT, done()))
+        }
+        ApiKey::OffsetFetch => [None, Some(partitions())]
+            .into_iter()
+            .flat_map(|keys| admin("stable offsets", list_group_offsets("g", keys, true, TIMEOUT, done())))
+            .collect(),
+        ApiKey::OffsetCommit => admin("offsets", alter_group_offsets("g", vec![offset], TIMEOUT, done())),
+        ApiKey::OffsetDelete => admin("offsets", delete_group_offsets("g", partitions(), TIMEOUT, done())),
         _ => Vec::new(),
     }
 }
