@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use ottla_protocol::time::Instant;
 
 use crate::{
+    api::broker_limits::BrokerLimits,
     cluster::{Cluster, Timer},
     options::BrokerId,
     topics::TopicIndex,
@@ -18,6 +19,8 @@ pub(crate) type QuotaEntity = BTreeMap<String, Option<String>>;
 pub(crate) struct Administration {
     /// The quotas of each entity, which are not enforced.
     pub quotas: BTreeMap<QuotaEntity, BTreeMap<String, f64>>,
+    /// The limits of brokers that were changed, which are not enforced.
+    pub broker_limits: BrokerLimits,
     /// The delegation tokens by ID.
     pub tokens: BTreeMap<String, Token>,
     /// The reassignments in progress.

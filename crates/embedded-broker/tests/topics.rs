@@ -192,6 +192,47 @@ fn topics_are_created_described_extended_and_deleted() {
 }
 
 #[test]
+fn limits_of_brokers_are_stored() {
+    const RATE: &str = "leader.replication.throttled.rate";
+    let mut world = World::with_topic();
+    let connection = world.open(1);
+    let alter = |world: &mut World, broker: &str, (name, value): (&str, Option<&str>), validate_only| {
+        let config = incremental_alter_configs::request::Config {
+            name: name.to_owned(),
+            config_operation: i8::from(value.is_none()),
+            value: value.map(str::to_owned),
+        };
+        let resource = incremental_alter_configs::request::Resource {
+            resource_type: 4,
+            resource_name: broker.to_owned(),
+            configs: vec![config],
+        };
+        let request = IncrementalAlterConfigsRequest { resources: vec![resource], validate_only };
+        world.call(connection, 1, &request).responses[0].error_code
+    };
+    let rate = |world: &mut World| {
+        let resource = describe_configs::request::Resource {
+            resource_type: 4,
+            resource_name: "1".to_owned(),
+            configuration_keys: Some(vec![RATE.to_owned()]),
+        };
+        let request = DescribeConfigsRequest { resources: vec![resource], ..Default::default() };
+        let config = world.call(connection, 4, &request).results.remove(0).configs.remove(0);
+        (config.value.unwrap_or_default(), config.config_source)
+    };
+    let unlimited = (i64::MAX.to_string(), 5);
+    assert_eq!(alter(&mut world, "1", (RATE, Some("7")), true), ErrorCode::NONE);
+    assert_eq!(rate(&mut world), unlimited);
+    assert_eq!(alter(&mut world, "1", (RATE, Some("7")), false), ErrorCode::NONE);
+    assert_eq!(rate(&mut world), ("7".to_owned(), 2));
+    assert_eq!(alter(&mut world, "1", (RATE, Some("-1")), false), ErrorCode::INVALID_CONFIG);
+    assert_eq!(alter(&mut world, "1", ("num.partitions", Some("1")), false), ErrorCode::INVALID_REQUEST);
+    assert_eq!(alter(&mut world, "9", (RATE, Some("7")), false), ErrorCode::INVALID_REQUEST);
+    assert_eq!(alter(&mut world, "1", (RATE, None), false), ErrorCode::NONE);
+    assert_eq!(rate(&mut world), unlimited);
+}
+
+#[test]
 fn topic_configuration_is_described_changed_and_applied() {
     let mut world = World::with_topic();
     let connection = world.open(1);

@@ -2,7 +2,8 @@
 //!
 //! [`subcommands!`] defines a command with subcommands: each is a struct of options with `common: Common` and a method `run`.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
+use std::path::Path;
 
 use clap::Args;
 use ottla::Admin;
@@ -119,6 +120,16 @@ pub fn texts<K>(
     name: impl Fn(&K) -> String,
 ) -> Vec<(String, Result<(), String>)> {
     results.into_iter().map(|(key, result)| (name(&key), result.map_err(|error| error.to_string()))).collect()
+}
+
+/// Reads a file; `-` is standard input. `what` names it in errors.
+pub fn read_text(path: &Path, what: &str) -> Outcome<String> {
+    let mut text = String::new();
+    let read = match path.as_os_str() == "-" {
+        true => io::stdin().lock().read_to_string(&mut text).map(|_| text),
+        false => std::fs::read_to_string(path),
+    };
+    read.map_err(|error| Failure::Usage(format!("the {what} {} can't be read: {error}", path.display())))
 }
 
 /// Parses `NAME=VALUE`.

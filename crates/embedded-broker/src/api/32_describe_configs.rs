@@ -13,7 +13,7 @@ use super::{
     configs::{ConfigEntry, ConfigSource, broker_configs, topic_configs},
     group_configs::GROUP,
 };
-use crate::{cluster::Cluster, connection::Request, options::BrokerId, provisioning::Refusal};
+use crate::{cluster::Cluster, connection::Request, provisioning::Refusal};
 
 pub(crate) const TOPIC: i8 = 2;
 pub(crate) const BROKER: i8 = 4;
@@ -71,13 +71,10 @@ impl Cluster {
                 Ok(topic_configs(&self.options, &topic.configs))
             }
             BROKER if resource.resource_name.is_empty() => Ok(Vec::new()),
-            BROKER => match resource.resource_name.parse().map(BrokerId) {
-                Ok(id) if self.brokers.contains_key(&id) => Ok(broker_configs(self, id)),
-                _ => {
-                    let message = format!("There is no broker {}.", resource.resource_name);
-                    Err((ErrorCode::INVALID_REQUEST, message))
-                }
-            },
+            BROKER => {
+                let id = self.broker_of_resource(&resource.resource_name)?;
+                Ok(broker_configs(self, id).into_iter().chain(self.broker_limits(id)).collect())
+            }
             CLIENT_METRICS => self.client_metrics_configs(&resource.resource_name),
             GROUP => self.group_configs_of(&resource.resource_name),
             other => Err((ErrorCode::INVALID_REQUEST, format!("Unsupported resource type: {other}"))),

@@ -1,5 +1,5 @@
-//! IncrementalAlterConfigs (44), versions 0 and 1, for topics and groups: set (0), delete (1), append to a list (2) and
-//! subtract from a list (3).
+//! IncrementalAlterConfigs (44), versions 0 and 1, for topics, groups, client metrics and the limits of brokers: set (0), delete
+//! (1), append to a list (2) and subtract from a list (3).
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use ottla_protocol::{
 use super::{
     client_metrics::CLIENT_METRICS,
     configs::{default_of, is_list},
-    describe_configs::TOPIC,
+    describe_configs::{BROKER, TOPIC},
     group_configs::GROUP,
 };
 use crate::{
@@ -69,9 +69,16 @@ impl Cluster {
             }
             return self.set_client_metrics_configs(name, configs, validate_only);
         }
+        if resource.resource_type == BROKER {
+            let id = self.broker_of_resource(&resource.resource_name)?;
+            let mut limits = self.administration.broker_limits.get(&id).cloned().unwrap_or_default();
+            for change in &resource.configs {
+                alter(&mut limits, change)?;
+            }
+            return self.set_broker_limits(id, limits, validate_only);
+        }
         if resource.resource_type != TOPIC {
-            let message =
-                "Only the configuration of topics, groups and client metrics can be changed.".to_owned();
+            let message = "Only topics, brokers, groups and client metrics have a configuration.".to_owned();
             return Err((ErrorCode::INVALID_REQUEST, message));
         }
         let unknown = || {

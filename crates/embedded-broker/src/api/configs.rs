@@ -15,6 +15,7 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ConfigSource {
     Topic = 1,
+    DynamicBroker = 2,
     StaticBroker = 4,
     Default = 5,
     ClientMetrics = 7,

@@ -27,6 +27,7 @@ pub(crate) mod alter_configs;
 pub(crate) mod alter_share_group_offsets;
 #[path = "18_api_versions.rs"]
 pub(crate) mod api_versions;
+pub(crate) mod broker_limits;
 pub(crate) mod client_metrics;
 pub(crate) mod configs;
 #[path = "69_consumer_group_describe.rs"]

@@ -1,7 +1,10 @@
-//! `ottla reassign`: moves replicas to brokers, with the plans of Kafka's kafka-reassign-partitions.
+//! `ottla reassign`: moves replicas to brokers, with the plans of Kafka's kafka-reassign-partitions. `throttle.rs` limits the
+//! bandwidth.
+
+mod throttle;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -10,7 +13,10 @@ use ottla::admin::Reassignments;
 use ottla::{Admin, AdminOptions, TopicPartition};
 use serde_json::{Value, json};
 
-use super::admin_command::{Common, Partitions, finish, named, partitions, resolve, subcommands, texts};
+use self::throttle::Throttle;
+use super::admin_command::{
+    Common, Partitions, finish, named, partitions, read_text, resolve, subcommands, texts,
+};
 use super::table::Table;
 use super::topics::{TIMEOUT, join};
 use crate::client_options::parse_seconds;
@@ -23,6 +29,8 @@ subcommands! {
         {{\"version\": 1, \"partitions\": [{{\"topic\": \"orders\", \"partition\": 0, \"replicas\": [2, 3]}}]}}\n\n\
         Examples:\n  \
         ottla reassign -b localhost:9092 generate orders invoices --brokers 2,3,4 > plan.json\n  \
+        ottla reassign -b localhost:9092 execute plan.json --throttle 50000000\n  \
+        ottla reassign -b localhost:9092 verify plan.json      # and removes the limit once it is complete\n  \
         ottla reassign -b localhost:9092 execute plan.json --wait\n  \
         ottla reassign -b localhost:9092 list\n  \
         ottla reassign -b localhost:9092 cancel orders:0,1 --dry-run\n\n{EXIT_CODES}"))]
@@ -39,21 +47,19 @@ fn shown(key: &TopicPartition) -> String {
     format!("{} [{}]", key.topic, key.partition)
 }
 
+/// Returns the topics of partitions.
+fn topics<'a>(keys: impl Iterator<Item = &'a TopicPartition>) -> BTreeSet<&'a str> {
+    keys.map(|key| &*key.topic).collect()
+}
+
 /// The replicas of partitions.
 type Plan = BTreeMap<TopicPartition, Vec<i32>>;
 
 /// Reads a plan; `-` is standard input.
 fn read_plan(path: &Path) -> Outcome<Plan> {
-    let name = path.display();
-    let unreadable = |error: io::Error| Failure::Usage(format!("the plan {name} can't be read: {error}"));
-    let text = if path.as_os_str() == "-" {
-        let mut text = String::new();
-        io::stdin().lock().read_to_string(&mut text).map_err(unreadable)?;
-        text
-    } else {
-        std::fs::read_to_string(path).map_err(unreadable)?
-    };
-    parse_plan(&text).map_err(|reason| Failure::Usage(format!("the plan {name} is invalid: {reason}")))
+    let text = read_text(path, "plan")?;
+    let invalid = |reason| Failure::Usage(format!("the plan {} is invalid: {reason}", path.display()));
+    parse_plan(&text).map_err(invalid)
 }
 
 fn parse_plan(text: &str) -> Result<Plan, String> {
@@ -181,6 +187,13 @@ struct ExecuteOptions {
     #[arg(long)]
     same_replication_factor: bool,
 
+    #[command(flatten)]
+    throttle: Throttle,
+
+    /// With --wait: keep the limits of the bandwidth afterwards
+    #[arg(long, requires = "wait")]
+    preserve_throttles: bool,
+
     /// Only print what would change
     #[arg(long)]
     dry_run: bool,
@@ -191,10 +204,13 @@ impl ExecuteOptions {
         let plan = read_plan(&self.plan)?;
         let now = current(admin, plan.keys().cloned())?;
         if self.dry_run {
+            self.throttle.set(admin, &plan, &now, true)?;
             return self.preview(&plan, &now);
         }
         // The plan that undoes this one.
         eprintln!("replicas before: {}", plan_json(&now));
+        // The replicas must not start without their limits.
+        self.throttle.set(admin, &plan, &now, false)?;
         let reassignments: Reassignments =
             plan.iter().map(|(key, replicas)| (key.clone(), Some(replicas.clone()))).collect();
         let options = AdminOptions::new(TIMEOUT).same_replication_factor(self.same_replication_factor);
@@ -204,6 +220,9 @@ impl ExecuteOptions {
         let reported = self.common.report("reassignment of", "started", texts(results, shown));
         if self.wait {
             wait(admin, &started, self.wait_timeout)?;
+            if !self.preserve_throttles && admin.list_reassignments(None, TIMEOUT)?.is_empty() {
+                throttle::clear(admin, &topics(plan.keys()))?;
+            }
         }
         reported
     }
@@ -259,7 +278,8 @@ fn wait(admin: &Admin, keys: &[TopicPartition], timeout: Option<Duration>) -> Ou
     Ok(())
 }
 
-/// Print whether the reassignments of a plan are complete
+/// Print whether the reassignments of a plan are complete, and remove the limits of the bandwidth once no reassignment is in
+/// progress
 #[derive(Args, Debug)]
 struct VerifyOptions {
     #[command(flatten)]
@@ -268,6 +288,10 @@ struct VerifyOptions {
     /// The file with the plan; - for standard input
     #[arg(value_name = "PLAN")]
     plan: PathBuf,
+
+    /// Keep the limits of the bandwidth
+    #[arg(long)]
+    preserve_throttles: bool,
 }
 
 impl VerifyOptions {
@@ -293,6 +317,9 @@ impl VerifyOptions {
             table.add([(*key.topic).into(), key.partition.into(), status.into()]);
         }
         table.print(self.common.json)?;
+        if ongoing.is_empty() && !self.preserve_throttles {
+            throttle::clear(admin, &topics(plan.keys()))?;
+        }
         finish(failures)
     }
 }
@@ -336,6 +363,10 @@ struct CancelOptions {
     #[arg(long, conflicts_with = "partitions")]
     all: bool,
 
+    /// Keep the limits of the bandwidth; otherwise they are removed once no reassignment is in progress
+    #[arg(long)]
+    preserve_throttles: bool,
+
     /// Only print the reassignments that would be cancelled
     #[arg(long)]
     dry_run: bool,
@@ -351,7 +382,11 @@ impl CancelOptions {
         }
         let cancelled: Reassignments = ongoing.into_keys().map(|key| (key, None)).collect();
         let results = admin.alter_reassignments(&cancelled, TIMEOUT)?;
-        self.common.report("reassignment of", "cancelled", texts(results, shown))
+        let reported = self.common.report("reassignment of", "cancelled", texts(results, shown));
+        if !self.preserve_throttles && admin.list_reassignments(None, TIMEOUT)?.is_empty() {
+            throttle::clear(admin, &topics(cancelled.keys()))?;
+        }
+        reported
     }
 }
 
