@@ -9,6 +9,7 @@ mod consume_group;
 mod consume_share;
 pub mod consumer_perf_test;
 pub mod delegation_tokens;
+mod delete_records;
 pub mod doctor;
 pub mod elect_leaders;
 pub mod features;

@@ -11,25 +11,28 @@ use ottla::{
 use serde_json::{Value, json};
 
 use super::admin_command::{Common, finish, pair, subcommands};
+use super::delete_records::DeleteRecordsOptions;
 use crate::failure::{EXIT_CODES, Failure, Outcome};
 
 /// The timeout of a request after the first broker has responded.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 subcommands! {
-    /// List, create, alter, delete and describe topics
+    /// List, create, alter, delete and describe topics, and delete records
     #[command(after_help = format!("Examples:\n  \
         ottla topics -b localhost:9092 list\n  \
         ottla topics -b localhost:9092 create demo --partitions 6 --replication-factor 3 --config retention.ms=3600000\n  \
         ottla topics -b localhost:9092 alter demo --partitions 12\n  \
         ottla topics -b localhost:9092 describe --under-replicated\n  \
         ottla topics -b localhost:9092 delete demo --dry-run\n  \
+        ottla topics -b localhost:9092 delete-records demo:0=100 demo:1=end --dry-run\n  \
         ottla topics describe demo -b localhost:9092\n\n{EXIT_CODES}"))]
     TopicsOptions {
         List(ListOptions),
         Create(CreateOptions),
         Alter(AlterOptions),
         Delete(DeleteOptions),
+        DeleteRecords(DeleteRecordsOptions),
         Describe(DescribeOptions),
     }
 }

@@ -174,6 +174,70 @@ fn replicas_are_reassigned_by_a_plan() {
 }
 
 #[test]
+fn limits_of_reassignments_are_set_and_removed() {
+    let reassignment_duration = std::time::Duration::from_secs(600);
+    let cluster = Started::new(ClusterOptions { reassignment_duration, ..ClusterOptions::default() });
+    let folder = Folder::new("limits");
+    let plan = r#"{"partitions": [{"topic": "orders", "partition": 0, "replicas": [3, 1]}]}"#;
+    let file = folder.file("plan.json", plan);
+    let value = |resource: [&str; 2], name: &str| {
+        let rows = cluster.rows(&["configs", "describe", resource[0], resource[1], "--all"]);
+        rows.iter().find(|row| row["name"] == name).map(|row| row["value"].clone())
+    };
+    let rate = || value(["--broker", "2"], "leader.replication.throttled.rate");
+    let unlimited = rate();
+    let execute = ["reassign", "execute", &file, "--throttle", "1000"];
+    assert!(cluster.run(&[&execute[..], &["--dry-run"]].concat()).err.contains("would be limited"));
+    assert_eq!(rate(), unlimited);
+    assert_eq!(cluster.run(&execute).code, 0);
+    assert_eq!(rate(), Some(json!("1000")));
+    let followers = || value(["--topic", "orders"], "follower.replication.throttled.replicas");
+    assert_eq!(followers(), Some(json!("0:3")));
+    assert_eq!(cluster.rows(&["reassign", "verify", &file])[0]["status"], "in progress");
+    assert_eq!(rate(), Some(json!("1000")), "the reassignment is in progress");
+
+    cluster.lines(&["reassign", "cancel", "orders", "--preserve-throttles"]);
+    let preserved = cluster.fails(1, &["reassign", "verify", &file, "--preserve-throttles"]);
+    assert!(!preserved.contains("limits removed"), "{preserved}");
+    let removed = cluster.fails(1, &["reassign", "verify", &file]);
+    assert!(removed.contains("limits removed: topic orders, broker 1, broker 2, broker 3"), "{removed}");
+    assert_eq!((rate(), followers()), (unlimited, Some(json!(""))));
+    assert!(!cluster.fails(1, &["reassign", "verify", &file]).contains("limits removed"));
+}
+
+#[test]
+fn records_are_deleted_before_offsets() {
+    let cluster = default();
+    for partition in ["0", "1"] {
+        let produce = ["produce", "-b", &cluster.servers, "-t", "orders", "-p", partition];
+        assert_eq!(ottla_with_input(&produce, b"1\n2\n3\n").code, 0);
+    }
+    let delete = ["topics", "delete-records", "orders:0=2", "orders:1=end"];
+    let previewed = cluster.rows(&[&delete[..], &["--dry-run"]].concat());
+    let expected = json!(
+        {"topic": "orders", "partition": 0, "first_offset": 0, "end_offset": 3, "low_watermark": 2}
+    );
+    assert_eq!((previewed.len(), &previewed[0]), (2, &expected));
+    let deleted = cluster.rows(&delete);
+    let low = deleted.iter().map(|row| row["low_watermark"].as_i64().unwrap()).collect::<Vec<_>>();
+    assert_eq!(low, [2, 3]);
+    assert_eq!(
+        cluster.lines(&["offsets", "-t", "orders", "--time", "earliest"]),
+        ["orders:0:2", "orders:1:3"]
+    );
+
+    let folder = Folder::new("records");
+    let text = r#"{"partitions": [{"topic": "orders", "partition": 0, "offset": -1}], "version": 1}"#;
+    let file = folder.file("offsets.json", text);
+    let deleted = cluster.rows(&["topics", "delete-records", "--from-file", &file]);
+    assert_eq!(deleted, [json!({"topic": "orders", "partition": 0, "low_watermark": 3})]);
+    let beyond = ["topics", "delete-records", "orders:0=9"];
+    assert!(cluster.fails(1, &beyond).contains("OFFSET_OUT_OF_RANGE"));
+    assert!(cluster.fails(1, &[&beyond[..], &["--dry-run"]].concat()).contains("ends at 3"));
+    assert!(cluster.fails(2, &["topics", "delete-records", "orders:0"]).contains("\"=\" is missing"));
+}
+
+#[test]
 fn reassignments_in_progress_are_waited_for_and_cancelled() {
     let reassignment_duration = std::time::Duration::from_secs(600);
     let cluster = Started::new(ClusterOptions { reassignment_duration, ..ClusterOptions::default() });
