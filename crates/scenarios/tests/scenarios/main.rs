@@ -23,6 +23,7 @@ mod sasl;
 mod share_administration;
 mod share_groups;
 mod statistics;
+mod streams_groups;
 mod subscribe;
 mod telemetry;
 mod threads;
