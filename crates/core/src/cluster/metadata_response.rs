@@ -157,12 +157,7 @@ impl ClusterCore {
         if !self.refresh.covers_all_topics() || !self.interest().all {
             return;
         }
-        let hidden = &self.settings.hidden_topics;
-        let excluded = self.settings.exclude_internal_topics;
-        let topics = response.topics.iter();
-        let topics = topics.filter(|topic| !(topic.error_code.is_error() || topic.is_internal && excluded));
-        let names = topics.filter_map(|topic| topic.name.as_deref()).filter(|name| !hidden.matches(name));
-        let names: Vec<Arc<str>> = names.map(Arc::from).collect();
+        let names = self.settings.matchable(response);
         self.parts_mut().for_each(|part| part.handle_all_topics(now, &names));
     }
 

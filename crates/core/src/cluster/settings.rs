@@ -2,6 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use ottla_protocol::generated::metadata::{MetadataResponse, response::Topic};
+
 use crate::{
     config::{EffectiveConfig, TopicPatterns},
     group::GroupSettings,
@@ -111,5 +113,45 @@ impl ClusterSettings {
             statistics: None,
             telemetry: None,
         }
+    }
+
+    /// Returns the names of the existing topics in a response that patterns of subscriptions may match.
+    pub(super) fn matchable(&self, response: &MetadataResponse) -> Vec<Arc<str>> {
+        let is_excluded = |topic: &Topic| topic.is_internal && self.exclude_internal_topics;
+        let topics =
+            response.topics.iter().filter(|topic| !topic.error_code.is_error() && !is_excluded(topic));
+        let names = topics.filter_map(|topic| topic.name.as_deref());
+        names.filter(|name| !self.hidden_topics.matches(name)).map(Arc::from).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ottla_protocol::error_code::ErrorCode;
+
+    use super::*;
+
+    #[test]
+    fn patterns_match_no_hidden_failed_or_internal_topics() {
+        let topic = |name: &str, is_internal, error_code| Topic {
+            name: Some(name.to_owned()),
+            is_internal,
+            error_code,
+            ..Topic::default()
+        };
+        let response = MetadataResponse {
+            topics: vec![
+                topic("orders", false, ErrorCode::NONE),
+                topic("secret", false, ErrorCode::NONE),
+                topic("lost", false, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
+                topic("__consumer_offsets", true, ErrorCode::NONE),
+            ],
+            ..MetadataResponse::default()
+        };
+        let hidden_topics = TopicPatterns::parse("^sec").unwrap();
+        let mut settings = ClusterSettings { hidden_topics, ..ClusterSettings::default() };
+        assert_eq!(settings.matchable(&response), ["orders".into()]);
+        settings.exclude_internal_topics = false;
+        assert_eq!(settings.matchable(&response), ["orders".into(), "__consumer_offsets".into()]);
     }
 }

@@ -23,6 +23,9 @@ ottla_scenarios::run_on_all!(
     topics_are_validated_without_being_created,
     invalid_topic_names_are_reported,
     replicas_can_be_assigned_manually,
+    deletion_by_id_leaves_a_recreated_topic_alone,
+    leader_epochs_end_at_offsets,
+    fenced_producer_cannot_commit,
 );
 
 ottla_scenarios::run_on_embedded!(
@@ -307,4 +310,60 @@ fn calls_end_when_the_client_is_closed(_: &Backend) {
 
 fn admin(backend: &Backend) -> Admin {
     Admin::new(&backend.config(&[])).expect("the client's configuration is right")
+}
+
+fn deletion_by_id_leaves_a_recreated_topic_alone(backend: &Backend) {
+    let admin = admin(backend);
+    let name = unused_topic_name();
+    let create = || {
+        let results = admin.create_topics(&[NewTopic::new(&name, 1, 1)], TIMEOUT).unwrap();
+        assert!(results.iter().all(|(_, result)| result.is_ok()), "{results:?}");
+        let mut id = None;
+        let found = eventually(|| {
+            id = admin.describe_topics(&[&name], TIMEOUT).unwrap().remove(0).id;
+            id.is_some()
+        });
+        assert!(found);
+        Uuid::parse(&id.unwrap()).expect("an ID")
+    };
+    let first = create();
+    let results = admin.delete_topics_by_id(&[first], TIMEOUT).unwrap();
+    assert_eq!(results, [(first, Ok(()))]);
+    let is_gone = || !admin.list_topics(TIMEOUT).unwrap().contains(&name);
+    assert!(eventually(is_gone));
+    let second = create();
+    let results = admin.delete_topics_by_id(&[first, second], TIMEOUT).unwrap();
+    let unknown = ErrorKind::Broker(ErrorCode::UNKNOWN_TOPIC_ID);
+    assert_eq!(results[0].1.as_ref().map_err(ottla::Error::kind), Err(unknown));
+    assert_eq!(results[1], (second, Ok(())));
+    assert!(admin.delete_topics_by_id(&[], TIMEOUT).is_err());
+    assert!(admin.delete_topics_by_id(&[first, first], TIMEOUT).is_err());
+}
+
+fn leader_epochs_end_at_offsets(backend: &Backend) {
+    let (admin, topic) = (admin(backend), backend.topic(1));
+    let producer = backend.producer(&[]);
+    for _ in 0..3 {
+        producer.topic(&topic).send(Record::new().value("x").partition(0)).unwrap();
+    }
+    producer.close(TIMEOUT).unwrap();
+    let epoch = admin.describe_topics(&[&topic], TIMEOUT).unwrap()[0].partitions[0].leader_epoch.unwrap();
+    let ends = admin.list_epoch_ends(&[(&topic, 0, epoch), (&topic, 7, epoch)], TIMEOUT).unwrap();
+    let end = ends[0].as_ref().unwrap();
+    assert_eq!((end.leader_epoch, end.end_offset), (Some(epoch), Some(3)));
+    assert!(ends[1].is_err(), "{ends:?}");
+}
+
+fn fenced_producer_cannot_commit(backend: &Backend) {
+    let (admin, topic) = (admin(backend), backend.topic(1));
+    let producer = backend.producer(&[("transactional.id", &topic)]);
+    producer.init_transactions(TIMEOUT).unwrap();
+    let transaction = producer.begin().unwrap();
+    transaction.send(&topic, Record::new().value("x").partition(0)).unwrap();
+    producer.flush(TIMEOUT).unwrap();
+    let results = admin.fence_producers(&[&topic], TIMEOUT).unwrap();
+    let fenced = results[0].1.as_ref().unwrap();
+    assert!(fenced.producer_epoch > 0, "{fenced:?}");
+    let error = transaction.commit(TIMEOUT).expect_err("another producer may have the ID");
+    assert!(error.is_fatal() && error.kind() == ErrorKind::Fenced, "{error}");
 }
