@@ -42,9 +42,10 @@ impl Run {
         // The coordinator has ended the last transaction after a downgrade. It takes the EndTxn of the newer protocol for a
         // repetition all the same, so that only the next transaction notices.
         let own = self.ledger.transactions.iter().filter(|it| it.producer == index);
-        let mut begins = own.map(|it| it.begun).rev();
-        let was_late = match (begins.next(), begins.next()) {
-            (Some(last), Some(before)) => before + self.setup.timeout <= last,
+        // Nothing is sent about a transaction without records.
+        let mut own = own.rev().enumerate().filter(|(back, it)| *back == 0 || !it.records.is_empty());
+        let was_late = match (own.next(), own.next()) {
+            (Some((_, last)), Some((_, before))) => before.begun + self.setup.timeout <= last.begun,
             _ => false,
         };
         let is_late = is_late || is_renewal && was_late;

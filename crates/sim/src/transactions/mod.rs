@@ -125,6 +125,8 @@ struct Setup {
     version: i16,
     /// The feature changes while the world runs.
     is_switched: bool,
+    /// The number of messages with which a batch is full.
+    batch_messages: usize,
     has_faults: bool,
     /// Nothing keeps the readers from their brokers.
     is_calm: bool,
@@ -227,6 +229,7 @@ impl Setup {
             suffers: Duration::from_secs(pick(&[20, 40])),
             fault_interval: Duration::from_millis(pick(&[100, 500, 2_000])),
             manners: Manners::draw(&mut rng, timeout),
+            batch_messages: if rng.chance(1, 8) { 2 } else { usize::MAX },
         }
     }
 }
@@ -411,6 +414,7 @@ impl Run {
         };
         let mut settings = settings;
         settings.topic.message_timeout = Some(self.setup.message_timeout);
+        settings.topic.batch.max_records = settings.topic.batch.max_records.min(self.setup.batch_messages);
         settings.topic.acks_timeout = Duration::from_secs(1);
         let reports = Arc::new(Reports::default());
         let sink = Arc::clone(&reports);

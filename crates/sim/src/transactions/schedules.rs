@@ -61,6 +61,7 @@ fn calm(version: i16) -> Setup {
         readers: 1,
         version,
         is_switched: false,
+        batch_messages: usize::MAX,
         has_faults: false,
         is_calm: false,
         loses_tails: false,
