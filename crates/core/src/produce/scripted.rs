@@ -218,6 +218,19 @@ fn offset_that_goes_backwards_warns_and_records_are_reported_once() {
     assert_eq!(script.statuses(), [PersistenceStatus::Persisted; 3]);
 }
 
+/// A broker responds to a repeated batch, which it has written before a later one, with the offset of that time.
+#[test]
+fn offset_of_a_repeated_batch_may_go_backwards() {
+    let mut script = Script::new(settings());
+    let mut batch = script.batch_in_flight();
+    batch.batch.written = Written::Possibly;
+    let later = script.batch_in_flight();
+    script.respond(vec![later], &[(0, ErrorCode::NONE, 11)]);
+    script.respond(vec![batch], &[(0, ErrorCode::NONE, 10)]);
+    assert!(script.outputs().is_empty());
+    assert_eq!(script.statuses(), [PersistenceStatus::Persisted; 2]);
+}
+
 #[test]
 fn a_sequence_that_the_broker_never_saw_is_not_written_twice() {
     let mut script = Script::new(settings());

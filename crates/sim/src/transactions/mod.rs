@@ -125,7 +125,7 @@ struct Setup {
     version: i16,
     /// The feature changes while the world runs.
     is_switched: bool,
-    /// The number of messages with which a batch is full.
+    /// The number of messages with which a batch of a producer is full.
     batch_messages: usize,
     has_faults: bool,
     /// Nothing keeps the readers from their brokers.
@@ -414,7 +414,10 @@ impl Run {
         };
         let mut settings = settings;
         settings.topic.message_timeout = Some(self.setup.message_timeout);
-        settings.topic.batch.max_records = settings.topic.batch.max_records.min(self.setup.batch_messages);
+        // The requests of a copier wait behind its Fetch, so that few of them are sent in a second.
+        if slot < self.setup.producers {
+            settings.topic.batch.max_records = settings.topic.batch.max_records.min(self.setup.batch_messages);
+        }
         settings.topic.acks_timeout = Duration::from_secs(1);
         let reports = Arc::new(Reports::default());
         let sink = Arc::clone(&reports);

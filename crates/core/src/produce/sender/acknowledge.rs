@@ -202,7 +202,8 @@ impl Sender {
         }
     }
 
-    /// Handles a batch that the broker has written. Warns if its offset is below the end of the previous records.
+    /// Handles a batch that the broker has written. Warns if its offset is below the end of the previous records, unless the
+    /// batch may have been written before: then the broker repeats the offset of that time.
     fn note_written(&mut self, batch: &ProduceBatch, verdict: Verdict, delivered: Delivered, peer: &str) {
         if let Some(entry) = self.slots.get_mut(batch.slot) {
             entry.backoff.reset();
@@ -211,6 +212,7 @@ impl Sender {
             if verdict == Verdict::Delivered
                 && let Some(base) = delivered.base_offset
                 && let Some(end) = entry.partition.note_offset(base, records)
+                && batch.batch.written == Written::No
             {
                 let detail = format!(
                     "it wrote at offset {base} where {end} or more was expected: the log was cut off, or the broker \
