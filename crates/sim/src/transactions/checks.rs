@@ -52,12 +52,18 @@ impl Run {
         // A late registration begins a transaction in the epoch of the one that has just ended. When the producer renews its
         // epoch, the coordinator raises it to abort that transaction, and then takes the producer for an earlier one.
         let is_reopened = is_renewal && may_time_out && self.registers_late;
+        // A late EndTxn of the newer protocol raises the epoch after the cluster has been downgraded and upgraded again. The
+        // producer has used the older form meanwhile.
+        let is_end = error.to_string().contains(ApiKey::EndTxn.name());
+        let is_ended_late = is_end && self.setup.is_switched && self.ends_late;
         // After the last epoch of a producer ID only the first repetition of InitProducerId is recognized.
         let is_rotated = is_renewal && self.setup.has_faults && self.exhausted.contains(&application.slot);
         let is_expected = match error.kind() {
             // The coordinator has given the last epoch, and the producer does not know it.
             ErrorKind::Broker(ErrorCode::UNKNOWN_SERVER_ERROR) => is_rotated,
-            ErrorKind::Fenced => is_superseded || is_late && may_time_out || is_reopened || is_rotated,
+            ErrorKind::Fenced => {
+                is_superseded || is_late && may_time_out || is_reopened || is_ended_late || is_rotated
+            }
             // The newer instance has got another producer ID, because the epochs of this one's were used up.
             ErrorKind::Inconsistent => {
                 is_superseded && error.to_string().contains(ErrorCode::INVALID_PRODUCER_ID_MAPPING.name())

@@ -99,6 +99,7 @@ impl Run {
         let late = [20, 300, 2 * self.setup.timeout.as_millis() as u64][self.rng.below(3) as usize];
         let late = Duration::from_millis(self.rng.below(late));
         self.registers_late |= matches!(api, ApiKey::AddPartitionsToTxn | ApiKey::AddOffsetsToTxn);
+        self.ends_late |= api == ApiKey::EndTxn;
         self.inject(FaultAction::DeliverLate(late), api, 1);
     }
 

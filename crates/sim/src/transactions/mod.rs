@@ -159,6 +159,8 @@ struct Run {
     cut: Vec<(Instant, usize, BrokerId)>,
     /// True if requests of the older protocol that register partitions or groups may have been delivered late.
     registers_late: bool,
+    /// True if an EndTxn may have been delivered late.
+    ends_late: bool,
     /// The slots whose producer ID has used its epochs up.
     exhausted: BTreeSet<usize>,
     /// Set when the faults end.
@@ -273,6 +275,7 @@ impl Run {
             fences: Vec::new(),
             cut: Vec::new(),
             registers_late: false,
+            ends_late: false,
             exhausted: BTreeSet::new(),
             healed: None,
             stage: 0,
@@ -416,7 +419,8 @@ impl Run {
         settings.topic.message_timeout = Some(self.setup.message_timeout);
         // The requests of a copier wait behind its Fetch, so that few of them are sent in a second.
         if slot < self.setup.producers {
-            settings.topic.batch.max_records = settings.topic.batch.max_records.min(self.setup.batch_messages);
+            settings.topic.batch.max_records =
+                settings.topic.batch.max_records.min(self.setup.batch_messages);
         }
         settings.topic.acks_timeout = Duration::from_secs(1);
         let reports = Arc::new(Reports::default());
