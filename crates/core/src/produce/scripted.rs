@@ -222,10 +222,10 @@ fn offset_that_goes_backwards_warns_and_records_are_reported_once() {
 #[test]
 fn offset_of_a_repeated_batch_may_go_backwards() {
     let mut script = Script::new(settings());
-    let mut batch = script.batch_in_flight();
-    batch.batch.written = Written::Possibly;
     let later = script.batch_in_flight();
     script.respond(vec![later], &[(0, ErrorCode::NONE, 11)]);
+    let mut batch = script.batch_in_flight();
+    batch.batch.written = Written::Possibly;
     script.respond(vec![batch], &[(0, ErrorCode::NONE, 10)]);
     assert!(script.outputs().is_empty());
     assert_eq!(script.statuses(), [PersistenceStatus::Persisted; 2]);
