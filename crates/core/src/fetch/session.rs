@@ -36,7 +36,7 @@ pub(crate) struct FetchSession {
 pub(crate) struct ForgottenPartition {
     pub(crate) key: TopicPartition,
     pub(crate) topic_id: Uuid,
-    /// Its end as the broker has reported it in this session.
+    /// Its end as the broker has reported it in the fetch session.
     pub(crate) end: Option<i64>,
 }
 

@@ -160,13 +160,19 @@ impl Fetcher {
     ) -> bool {
         let number = response.partition_index;
         let has_records = response.records.is_some_and(|records| !records.is_empty());
+        let mut slot = self.topics.get_mut(topic).and_then(|slots| slots.partitions.get_mut(&number));
         if response.error_code == ErrorCode::NONE {
-            self.note_end(topic, number, end_for(exchange.options.read_committed, response));
+            // The broker reports an end once in a fetch session, also if the partition starts again elsewhere meanwhile.
+            let end = end_for(exchange.options.read_committed, response);
+            let generation = self.session.generation();
+            match &mut slot {
+                Some(slot) if slot.known.is_some_and(|(known, _)| known == generation) => {
+                    slot.end = Some(end)
+                }
+                _ => self.session.note_end(topic, number, end),
+            }
         }
-        let Some(slot) = self.topics.get_mut(topic).and_then(|slots| slots.partitions.get_mut(&number))
-        else {
-            return has_records;
-        };
+        let Some(slot) = slot else { return has_records };
         // The response may belong to a request from before the partition started from another offset.
         let offset = slot.partition.offset;
         if !slot.is_current(exchange.generation) {
@@ -192,16 +198,6 @@ impl Fetcher {
         }
         slot.reported = None;
         slot.handle_records(exchange, response, &self.shared.settings, self.broker_id)
-    }
-
-    /// Notes the end that the broker has reported in this session, also if the partition starts again elsewhere meanwhile.
-    fn note_end(&mut self, topic: &Arc<str>, number: i32, end: i64) {
-        let generation = self.session.generation();
-        let slot = self.topics.get_mut(topic).and_then(|slots| slots.partitions.get_mut(&number));
-        match slot.filter(|slot| slot.known.is_some_and(|(known, _)| known == generation)) {
-            Some(slot) => slot.end = Some(end),
-            None => self.session.note_end(topic, number, end),
-        }
     }
 
     /// Reports the ends of partitions that started again there, and that the response leaves out.

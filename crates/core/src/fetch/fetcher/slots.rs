@@ -28,7 +28,7 @@ pub(super) struct Slot {
     pub(super) partition: Box<PartitionConsumer>,
     /// The partition's parameters in the last request, and the generation of the session.
     pub(super) known: Option<(u64, Asked)>,
-    /// The partition's end as the broker has reported it in this session.
+    /// The partition's end as the broker has reported it in the fetch session.
     pub(super) end: Option<i64>,
     pub(super) retry_at: Option<Instant>,
     /// The size limit of the next fetch; above `max.partition.fetch.bytes` if an old broker needs that to send a whole

@@ -191,8 +191,8 @@ fn late_offsets_do_not_decide_for_an_abort() {
     assert_eq!((taken(abort), script.identity()), (Ok(()), Some(epoch(1))));
 }
 
-#[test]
-fn first_transaction_after_an_upgrade_gets_a_higher_epoch() {
+/// A producer that begins its first transaction after an upgrade of the cluster.
+fn upgraded() -> Script {
     let mut script = Script::open();
     script.register();
     script.commit();
@@ -201,6 +201,12 @@ fn first_transaction_after_an_upgrade_gets_a_higher_epoch() {
     let features = TransactionFeatures { transaction_version: 2, epoch: 5, has_versions: true };
     script.part.handle_features(BrokerKey(1), features);
     script.begin();
+    script
+}
+
+#[test]
+fn first_transaction_after_an_upgrade_gets_a_higher_epoch() {
+    let mut script = upgraded();
     assert_eq!((script.identity(), script.asked_identity()), (None, FIRST));
     script.respond_init(ErrorCode::NONE, epoch(1));
     assert!(script.sends());
@@ -214,14 +220,7 @@ fn first_transaction_after_an_upgrade_gets_a_higher_epoch() {
 /// Without it, no message of a later transaction would be sent.
 #[test]
 fn renewal_survives_the_failure_of_its_transaction() {
-    let mut script = Script::open();
-    script.register();
-    script.commit();
-    script.respond_end(ErrorCode::NONE, None);
-    script.acknowledge();
-    let features = TransactionFeatures { transaction_version: 2, epoch: 5, has_versions: true };
-    script.part.handle_features(BrokerKey(1), features);
-    script.begin();
+    let mut script = upgraded();
     let failure = TransactionError::Abort(Error::new(ErrorKind::MessageTimedOutInQueue, ""));
     script.producer.transactions.as_ref().unwrap().note_failure(failure);
     script.advance();
