@@ -22,7 +22,10 @@ use ottla_protocol::{
 };
 
 use crate::{
-    admin::{BAD_RESPONSES, describe::BrokerDescription, every_broker::Timing, undecodable},
+    admin::{
+        BAD_RESPONSES, describe::BrokerDescription, every_broker::Timing, item_results::ItemResults,
+        undecodable,
+    },
     backoff::Backoff,
     broker::connection::Response,
     cluster::{
@@ -61,6 +64,24 @@ pub(crate) enum Step {
     NextApi(Error),
     /// The group fails with this error, or is requested again if the error is temporary.
     Failed(Error),
+}
+
+/// Returns the result of each group, in the order of the names. A broker may also have described a group of another
+/// coordinator.
+pub(super) fn in_order<T>(
+    names: &[Arc<str>],
+    mut found: BTreeMap<Arc<str>, T>,
+    mut failed: BTreeMap<Arc<str>, Error>,
+) -> ItemResults<String, T> {
+    let missing = || Error::new(ErrorKind::Bug, "a call ended without a result");
+    let results = names.iter().map(|name| {
+        let result = match failed.remove(name) {
+            Some(error) => Err(error),
+            None => found.remove(name).ok_or_else(missing),
+        };
+        (name.to_string(), result)
+    });
+    results.collect()
 }
 
 /// The calls in flight.

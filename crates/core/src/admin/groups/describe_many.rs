@@ -14,14 +14,14 @@ use ottla_protocol::{
 
 use super::{
     GroupState,
-    batches::{GroupsOperation, Step},
+    batches::{GroupsOperation, Step, in_order},
     describe::{FIRST_WITH_OPERATIONS, GroupDescription, of_classic_protocol, of_consumer_protocol},
 };
 use crate::{
     admin::{AdminCall, describe::BrokerDescription, item_results::ItemResults, undecodable},
     cluster::route::EncodeBody,
     completion::Completion,
-    error::{Error, ErrorKind},
+    error::Error,
 };
 
 /// Describes groups, which are distinct. With `missing_is_dead`, a group that does not exist is `Dead`, as with brokers before
@@ -129,17 +129,8 @@ impl GroupsOperation for DescribeMany {
         Ok(groups.collect())
     }
 
-    fn finish(mut self: Box<Self>, mut failed: BTreeMap<Arc<str>, Error>) {
-        let missing = || Error::new(ErrorKind::Bug, "a call ended without a result");
-        let results = self.names.iter().map(|name| {
-            // A broker may have described a group of another coordinator.
-            let result = match failed.remove(name) {
-                Some(error) => Err(error),
-                None => self.found.remove(name).ok_or_else(missing),
-            };
-            (name.to_string(), result)
-        });
-        let results = results.collect();
+    fn finish(self: Box<Self>, failed: BTreeMap<Arc<str>, Error>) {
+        let results = in_order(&self.names, self.found, failed);
         self.done.complete(results);
     }
 }

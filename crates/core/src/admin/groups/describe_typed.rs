@@ -8,12 +8,12 @@ use ottla_protocol::{
     primitive::{DecodeError, Reader},
 };
 
-use super::batches::{GroupsOperation, Step};
+use super::batches::{GroupsOperation, Step, in_order};
 use crate::{
     admin::{AdminCall, describe::BrokerDescription, item_results::ItemResults, undecodable},
     cluster::route::EncodeBody,
     completion::Completion,
-    error::{Error, ErrorKind},
+    error::Error,
 };
 
 /// The description of a group of one type, with the API that returns it.
@@ -88,17 +88,8 @@ impl<D: TypedGroup> GroupsOperation for DescribeTyped<D> {
         Ok(steps)
     }
 
-    fn finish(mut self: Box<Self>, mut failed: BTreeMap<Arc<str>, Error>) {
-        let missing = || Error::new(ErrorKind::Bug, "a call ended without a result");
-        let results = self.names.iter().map(|name| {
-            // A broker may have described a group of another coordinator.
-            let result = match failed.remove(name) {
-                Some(error) => Err(error),
-                None => self.found.remove(name).ok_or_else(missing),
-            };
-            (name.to_string(), result)
-        });
-        let results = results.collect();
+    fn finish(self: Box<Self>, failed: BTreeMap<Arc<str>, Error>) {
+        let results = in_order(&self.names, self.found, failed);
         self.done.complete(results);
     }
 }
