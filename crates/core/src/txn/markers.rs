@@ -3,7 +3,8 @@
 //!
 //! With the older protocol AddPartitionsToTxn is repeated until it succeeds. With the newer one a leader that gets the first
 //! batch of the next transaction too early asks the coordinator again after 20 ms (`add.partitions.to.txn.retry.backoff.ms`).
-//! So the client asks first, with DescribeTransactions, and sends when the transaction is complete.
+//! So the client asks first, with DescribeTransactions, and sends when the transaction is complete. It asks when the markers are
+//! probably written, by the time that those of earlier transactions took: each question costs both sides a request.
 //!
 //! The question also makes a coordinator that is idle otherwise go on: Apache Kafka 4.3.1 completes a transaction when it handles
 //! the next request after the last marker, even if that is a second later.
@@ -19,8 +20,14 @@ use crate::{
     broker::connection::Response, cluster::part::TransactionRequest, error::Error, machine::Instant,
 };
 
-/// The waits before each question. After the last one, the next transaction is sent in any case.
-const WAITS_MS: [u64; 10] = [1, 1, 2, 2, 4, 4, 8, 16, 32, 64];
+/// The wait before the first question, as long as nothing else is known.
+const FIRST_WAIT_MS: u64 = 1;
+
+/// The waits before the other questions. After the last one, the next transaction is sent in any case.
+const WAITS_MS: [u64; 9] = [1, 2, 2, 4, 4, 8, 16, 32, 64];
+
+/// The longest wait before the first question, which also makes a coordinator go on.
+const LONGEST_FIRST_WAIT_MS: u64 = 50;
 
 /// The client's knowledge of the markers of the last transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,12 +40,32 @@ enum Phase {
 }
 
 /// The questions about the markers of the last transaction.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct MarkerCheck {
     phase: Phase,
+    first_wait_ms: u64,
     asked: usize,
+    /// When the coordinator ended the transaction.
+    began: Instant,
+    /// The time from then to the question in progress, and to the last one which found that markers were missing.
+    asked_ms: u64,
+    missing_ms: Option<u64>,
     /// True if the coordinator does not tell.
     is_useless: bool,
+}
+
+impl Default for MarkerCheck {
+    fn default() -> Self {
+        Self {
+            phase: Phase::Over,
+            first_wait_ms: FIRST_WAIT_MS,
+            asked: 0,
+            began: Instant::ZERO,
+            asked_ms: 0,
+            missing_ms: None,
+            is_useless: false,
+        }
+    }
 }
 
 impl MarkerCheck {
@@ -55,24 +82,49 @@ impl MarkerCheck {
 
     /// The coordinator has begun to write markers.
     pub(super) fn start(&mut self, now: Instant) {
-        self.asked = 0;
-        self.wait(now);
+        (self.began, self.asked, self.missing_ms) = (now, 0, None);
+        self.phase = if self.is_useless { Phase::Over } else { due(now, self.first_wait_ms) };
     }
 
-    fn wait(&mut self, now: Instant) {
-        let wait = WAITS_MS.get(self.asked).filter(|_| !self.is_useless);
-        self.phase = wait.map_or(Phase::Over, |wait| Phase::Due(now + Duration::from_millis(*wait)));
+    fn note_sent(&mut self, now: Instant, number: u64) {
+        let since = now.saturating_since(self.began).as_millis();
+        self.asked_ms = u64::try_from(since).map_or(LONGEST_FIRST_WAIT_MS, |ms| ms.min(LONGEST_FIRST_WAIT_MS));
+        self.phase = Phase::InFlight(number);
+    }
+
+    /// Markers are missing: asks again, or gives up.
+    fn handle_missing(&mut self, now: Instant) {
+        self.missing_ms = Some(self.asked_ms);
+        match WAITS_MS.get(self.asked) {
+            Some(wait) => self.phase = due(now, (*wait).max(self.asked_ms / 4)),
+            None => self.handle_written(),
+        }
         self.asked += 1;
+    }
+
+    /// The markers are written. The first wait of the next transaction approaches the time at which some were missing, slowly
+    /// enough for one transaction that took very long not to matter.
+    fn handle_written(&mut self) {
+        self.phase = Phase::Over;
+        let wait = self.first_wait_ms;
+        self.first_wait_ms = match self.missing_ms {
+            Some(missing) => wait.midpoint(missing + 1).min(2 * wait + 1),
+            None => wait * 3 / 4,
+        };
     }
 }
 
+fn due(now: Instant, wait_ms: u64) -> Phase {
+    Phase::Due(now + Duration::from_millis(wait_ms))
+}
+
 impl Transactions {
-    /// Checks that the markers of the last transaction are written, if it is time.
+    /// Asks whether the markers of the last transaction are written, if it is time.
     pub(super) fn send_marker_check(&mut self, now: Instant) {
         if self.markers.due_at().is_some_and(|at| at <= now) {
             let (route, request) = (self.coordinator(), self.terms.describe());
             let number = self.send(route, request, TransactionRequest::Markers);
-            self.markers.phase = Phase::InFlight(number);
+            self.markers.note_sent(now, number);
         }
     }
 
@@ -81,8 +133,8 @@ impl Transactions {
             return;
         }
         match read_is_ending(result) {
-            Ok(true) => self.markers.wait(now),
-            Ok(false) => self.markers.phase = Phase::Over,
+            Ok(true) => self.markers.handle_missing(now),
+            Ok(false) => self.markers.handle_written(),
             Err(is_permanent) => {
                 self.markers.phase = Phase::Over;
                 self.markers.is_useless |= is_permanent;

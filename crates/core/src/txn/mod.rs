@@ -44,8 +44,9 @@
 //! - Offsets may reach the coordinator after it has aborted the transaction. During an abort only the response to EndTxn decides
 //!   whether the producer is fenced (`late_offsets_do_not_decide_for_an_abort`).
 //! - With the newer protocol, a leader that gets the first batch of a transaction before the markers of the last one are written
-//!   asks the coordinator again only after 20 ms. It is quicker to ask the coordinator first
-//!   (`newer_protocol_sends_when_the_last_markers_are_written`).
+//!   asks the coordinator again only after 20 ms. It is quicker to ask the coordinator first, at the time at which earlier markers
+//!   were written (`newer_protocol_sends_when_the_last_markers_are_written`,
+//!   `client_asks_about_markers_when_they_are_probably_written`).
 //! - A commit whose EndTxn was sent is never declared abortable: the coordinator may have committed. It is sent again until
 //!   the outcome is known (`lost_commit_is_sent_again_until_its_outcome_is_known`).
 //! - With the newer protocol, INVALID_TXN_STATE in response to a commit means that the coordinator has aborted the transaction,

@@ -67,6 +67,33 @@ fn newer_protocol_sends_when_the_last_markers_are_written() {
     assert!(script.sends());
 }
 
+/// Ends a transaction whose markers take this long. Returns the times in milliseconds at which the client asks about them.
+fn questions(script: &mut Script, markers: Duration) -> Vec<u128> {
+    commit_and_begin(script);
+    let (mut passed, mut asked) = (Duration::ZERO, Vec::new());
+    while !script.sends() {
+        if script.requests.is_empty() {
+            passed += script.wait();
+        }
+        asked.push(passed.as_millis());
+        script.respond_state(ErrorCode::NONE, if passed < markers { "PrepareCommit" } else { "CompleteCommit" });
+    }
+    asked
+}
+
+#[test]
+fn client_asks_about_markers_when_they_are_probably_written() {
+    let mut script = Script::newer();
+    let slow = Duration::from_millis(5);
+    let asked: Vec<_> = (0..4).map(|_| questions(&mut script, slow)).collect();
+    assert_eq!(asked, [vec![1, 2, 4, 6], vec![3, 4, 6], vec![4, 5], vec![4, 5]]);
+    let asked: Vec<_> = (0..5).map(|_| questions(&mut script, Duration::ZERO)).collect();
+    assert_eq!(asked, [vec![4], vec![3], vec![2], vec![1], vec![0]]);
+    assert_eq!(questions(&mut script, slow), [0, 1, 3, 5]);
+    questions(&mut script, Duration::MAX);
+    assert_eq!(questions(&mut script, slow)[0], 3, "one that takes very long is not what to expect");
+}
+
 #[test]
 fn markers_that_take_too_long_do_not_hold_up_the_client() {
     let mut script = Script::newer();
