@@ -40,7 +40,7 @@ impl ClusterCore {
     pub(super) fn refresh_now(&mut self, now: Instant) {
         // A request that waits for a connection gets the topics in use when it is sent.
         let waits = self.requests.waiting().any(|waiting| waiting.owner == RequestOwner::Metadata);
-        if waits && self.interest().all {
+        if waits && self.needs_all_topics() {
             self.refresh.cover_all_topics();
         } else if !waits && self.refresh.now() {
             self.request_metadata(now, false);
@@ -53,7 +53,7 @@ impl ClusterCore {
     }
 
     pub(super) fn request_metadata(&mut self, now: Instant, is_periodic: bool) {
-        let covers_all_topics = is_periodic && self.settings.refresh_all_topics || self.interest().all;
+        let covers_all_topics = is_periodic && self.settings.refresh_all_topics || self.needs_all_topics();
         self.refresh.sent(now, covers_all_topics);
         let request = self.metadata_request();
         self.route(now, Route::Any, request, RequestOwner::Metadata);
@@ -70,7 +70,7 @@ impl ClusterCore {
 
     /// Returns the metadata request that the parts need now.
     fn metadata_request(&self) -> RoutedRequest {
-        let Interest { used: mut names, mut asked, all: _ } = self.interest();
+        let Interest { used: mut names, mut asked } = self.interest();
         // A query of a topic must not create it.
         let is_only_asked =
             |name: &Arc<str>| !names.contains(name) && !self.metadata.topics.contains_key(name);
@@ -154,7 +154,7 @@ impl ClusterCore {
 
     /// Reports the names of all topics to the parts that need them, before unused topics are removed from the response.
     fn report_all_topics(&mut self, now: Instant, response: &MetadataResponse) {
-        if !self.refresh.covers_all_topics() || !self.interest().all {
+        if !self.refresh.covers_all_topics() || !self.needs_all_topics() {
             return;
         }
         let names = self.settings.matchable(response);
@@ -188,6 +188,10 @@ impl ClusterCore {
         let mut topics = Interest::default();
         self.parts().for_each(|part| part.add_topics(&mut topics));
         topics
+    }
+
+    fn needs_all_topics(&self) -> bool {
+        self.parts().any(|part| part.needs_all_topics())
     }
 
     /// Handles the leader of a partition that a broker named (KIP-951).

@@ -59,6 +59,11 @@ pub(crate) trait Part {
     /// Adds the topics whose leaders the part needs.
     fn add_topics(&self, topics: &mut Interest);
 
+    /// Returns true if the part needs the names of all topics.
+    fn needs_all_topics(&self) -> bool {
+        false
+    }
+
     /// Adds the statistics of the part to a snapshot.
     fn add_statistics(&mut self, _at: SnapshotTime, _statistics: &mut Statistics) {}
 
@@ -245,6 +250,4 @@ pub(crate) struct Interest {
     pub(crate) used: BTreeSet<Arc<str>>,
     /// Topics that are only queried. Requesting them must not create them.
     pub(crate) asked: BTreeSet<Arc<str>>,
-    /// True if a part needs the names of all topics.
-    pub(crate) all: bool,
 }

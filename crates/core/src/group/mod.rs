@@ -530,8 +530,11 @@ impl Part for Group {
 
     fn add_topics(&self, topics: &mut Interest) {
         self.member.add_topics(&mut topics.used);
+    }
+
+    fn needs_all_topics(&self) -> bool {
         let is_classic = self.settings.group_protocol == GroupProtocol::Classic;
-        topics.all |= self.subscription.has_patterns() && (is_classic || self.matched.is_none());
+        self.subscription.has_patterns() && (is_classic || self.matched.is_none())
     }
 
     fn add_statistics(&mut self, at: SnapshotTime, statistics: &mut Statistics) {

@@ -37,9 +37,7 @@ impl Script {
     }
 
     fn needs_all_topics(&self) -> bool {
-        let mut interest = Interest::default();
-        self.group.add_topics(&mut interest);
-        interest.all
+        self.group.needs_all_topics()
     }
 
     fn joining_topics(&self) -> Vec<String> {
