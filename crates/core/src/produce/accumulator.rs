@@ -379,10 +379,10 @@ impl Held<'_> {
         }
         let last_len = state.last_len;
         let open = state.open.get_or_insert_with(|| OpenBatch {
-            builder: if limits.sums_early {
-                RecordBatchBuilder::new(pool).summed_early()
-            } else {
-                RecordBatchBuilder::new(pool)
+            builder: {
+                let expected = last_len.max(1).saturating_mul(payload_bytes + RECORD_OVERHEAD);
+                let builder = RecordBatchBuilder::new(pool).expecting(expected);
+                if limits.sums_early { builder.summed_early() } else { builder }
             },
             tags: if keep_tags { Tags::with_capacity(last_len) } else { Tags::None },
             tracker: None,

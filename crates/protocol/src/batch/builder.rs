@@ -58,6 +58,13 @@ impl RecordBatchBuilder {
         self
     }
 
+    /// The batch will probably have this many bytes of records. A small one takes less memory at first.
+    #[must_use]
+    pub const fn expecting(mut self, bytes: usize) -> Self {
+        self.chain.expect(bytes);
+        self
+    }
+
     /// Returns the number of records.
     pub const fn record_count(&self) -> u32 {
         self.record_count

@@ -3,7 +3,8 @@
 //!
 //! A batch is a chain of chunks instead of one large buffer, because the memory that an application has open at the
 //! same time determines what stays in the cache. The first chunks of a batch are small for producers with thousands of
-//! partitions and a few records in each: the free part of the last chunk stays small compared with the batch.
+//! partitions and a few records in each: the free part of the last chunk stays small compared with the batch. They are tiny if the
+//! partition's last batch was, too: a batch that is known to become larger begins with one chunk instead of three.
 //!
 //! # Pitfalls
 //!
@@ -20,7 +21,11 @@ use bytes::Bytes;
 
 use super::{checksum::Checksum, layout, prefetch::prefetch_for_writing};
 
-/// The size of a batch's first chunks.
+/// The size of the first chunks of a batch that may stay tiny.
+pub const TINY_CHUNK_BYTES: usize = 1024;
+/// The number of bytes of such a batch that are in tiny chunks.
+pub const TINY_UP_TO: usize = 2 * 1024;
+/// The size of the chunks after them.
 pub const SMALL_CHUNK_BYTES: usize = 4 * 1024;
 /// The size of every chunk after the first [`SMALL_UP_TO`] bytes of a batch.
 pub const CHUNK_BYTES: usize = 16 * 1024;
@@ -34,9 +39,20 @@ pub struct ChunkPool {
 
 #[derive(Default)]
 struct Stock {
-    small: Idle,
-    large: Idle,
+    /// The idle chunks of each of [`SIZES`].
+    idle: [Idle; 3],
     in_use_bytes: usize,
+}
+
+/// The sizes of chunks.
+const SIZES: [usize; 3] = [TINY_CHUNK_BYTES, SMALL_CHUNK_BYTES, CHUNK_BYTES];
+
+/// An index into [`SIZES`].
+#[derive(Clone, Copy)]
+enum Size {
+    Tiny,
+    Small,
+    Large,
 }
 
 /// Idle chunks of one size, the most recently used on top.
@@ -80,7 +96,7 @@ impl ChunkPool {
     /// Returns the number of bytes in idle chunks.
     pub fn idle_bytes(&self) -> usize {
         let stock = self.stock();
-        stock.small.len() * SMALL_CHUNK_BYTES + stock.large.len() * CHUNK_BYTES
+        SIZES.iter().zip(&stock.idle).map(|(size, idle)| size * idle.len()).sum()
     }
 
     /// Frees the chunks that stayed idle since the previous call. Periodic calls give the pool the size of the working
@@ -88,19 +104,18 @@ impl ChunkPool {
     pub fn trim(&self) {
         let unused = {
             let mut stock = self.stock();
-            let Stock { small, large, .. } = &mut *stock;
-            [small, large].map(Idle::take_unused)
+            stock.idle.each_mut().map(Idle::take_unused)
         };
         // Thousands of chunks may take milliseconds to free: batches take and return chunks meanwhile.
         drop(unused);
     }
 
-    fn take(&self, small: bool) -> Chunk {
-        let size = if small { SMALL_CHUNK_BYTES } else { CHUNK_BYTES };
+    fn take(&self, size: Size) -> Chunk {
+        let (index, size) = (size as usize, SIZES[size as usize]);
         let idle = {
             let mut stock = self.stock();
             stock.in_use_bytes += size;
-            if small { stock.small.pop() } else { stock.large.pop() }
+            stock.idle[index].pop()
         };
         Chunk { bytes: idle.unwrap_or_else(|| vec![0; size].into_boxed_slice()), filled: 0 }
     }
@@ -111,8 +126,12 @@ impl ChunkPool {
         for chunk in chunks {
             let size = chunk.bytes.len();
             stock.in_use_bytes -= size;
-            let idle = if size == SMALL_CHUNK_BYTES { &mut stock.small } else { &mut stock.large };
-            idle.chunks.push(chunk.bytes);
+            let index = match size {
+                TINY_CHUNK_BYTES => Size::Tiny,
+                SMALL_CHUNK_BYTES => Size::Small,
+                _ => Size::Large,
+            };
+            stock.idle[index as usize].chunks.push(chunk.bytes);
         }
     }
 
@@ -162,6 +181,8 @@ pub(super) struct ChunkChain {
     /// The chunk that is being filled; without memory before the first record.
     last: Chunk,
     full_len: usize,
+    /// True if the first chunks are tiny.
+    may_stay_tiny: bool,
     /// True if the checksum is computed while the batch grows, once it is large.
     sums_early: bool,
     /// The checksum of the records in the first segments. Boxed, because few batches are large enough to have one.
@@ -186,9 +207,15 @@ impl ChunkChain {
             full: Vec::new(),
             last: Chunk::none(),
             full_len: 0,
+            may_stay_tiny: false,
             sums_early: false,
             summed: None,
         }
+    }
+
+    /// The batch will probably have this many bytes.
+    pub(super) const fn expect(&mut self, bytes: usize) {
+        self.may_stay_tiny = bytes <= TINY_UP_TO;
     }
 
     /// Computes the checksum of the bytes behind the header while the batch grows, once it is large.
@@ -277,7 +304,12 @@ impl ChunkChain {
         self.sum_full();
         // The bytes between large referenced values are few.
         let is_small = self.full_len < SMALL_UP_TO || !matches!(self.full.last(), Some(Segment::Chunk(_)));
-        self.last = self.pool.take(is_small);
+        let is_tiny = self.may_stay_tiny && self.full_len < TINY_UP_TO;
+        self.last = self.pool.take(match is_small {
+            true if is_tiny => Size::Tiny,
+            true => Size::Small,
+            false => Size::Large,
+        });
     }
 
     fn close_last(&mut self) {
@@ -327,7 +359,7 @@ impl fmt::Debug for ChunkPool {
         let stock = self.stock();
         f.debug_struct("ChunkPool")
             .field("in_use_bytes", &stock.in_use_bytes)
-            .field("idle", &(stock.small.len() + stock.large.len()))
+            .field("idle", &stock.idle.iter().map(Idle::len).sum::<usize>())
             .finish()
     }
 }
@@ -395,6 +427,25 @@ mod tests {
             chain.put_external(Bytes::from_static(b"large value"));
         }
         assert_eq!(pool.in_use_bytes(), 5 * SMALL_CHUNK_BYTES);
+    }
+
+    #[test]
+    fn batch_that_may_stay_tiny_takes_tiny_chunks_first() {
+        let pool = ChunkPool::new();
+        let mut chain = ChunkChain::new(&pool);
+        chain.expect(TINY_UP_TO);
+        chain.put(&[1; 900]);
+        assert_eq!(pool.in_use_bytes(), TINY_CHUNK_BYTES);
+        chain.put(&[1; 900]);
+        assert_eq!(pool.in_use_bytes(), TINY_UP_TO);
+        chain.put(&[1; 900]);
+        assert_eq!(pool.in_use_bytes(), TINY_UP_TO + SMALL_CHUNK_BYTES, "it has become larger");
+        drop(chain);
+        assert_eq!((pool.in_use_bytes(), pool.idle_bytes()), (0, TINY_UP_TO + SMALL_CHUNK_BYTES));
+        let mut chain = ChunkChain::new(&pool);
+        chain.expect(TINY_UP_TO + 1);
+        chain.put(&[1; 900]);
+        assert_eq!(pool.in_use_bytes(), SMALL_CHUNK_BYTES);
     }
 
     #[test]
