@@ -136,7 +136,7 @@ fn torture() -> Result<ExitCode> {
     let ottla = match env::var_os("OTTLA") {
         Some(program) => PathBuf::from(program),
         None => {
-            let mut build = Command::new(env!("CARGO"));
+            let mut build = shell::cargo();
             let built =
                 build.args(["build", "--release", "--package", "ottla-cli", "--bin", "ottla"]).status()?;
             if !built.success() {

@@ -33,8 +33,22 @@ pub fn cache() -> PathBuf {
 /// Returns the cargo that runs this program.
 pub fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(root());
+    forget_package(command.current_dir(root()));
     command
+}
+
+/// Hides the variables with which cargo tells this program its package. Build scripts that read them, such as that of `ring`, would
+/// run again whenever cargo is called from here after a shell or the other way round, and with them most of the workspace's build.
+pub fn forget_package(command: &mut Command) -> &mut Command {
+    let names = env::vars_os().map(|(name, _)| name);
+    for name in names.filter(|name| is_of_package(&name.to_string_lossy())) {
+        command.env_remove(name);
+    }
+    command
+}
+
+fn is_of_package(variable: &str) -> bool {
+    ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|prefix| variable.starts_with(prefix))
 }
 
 /// True if a program of this name is on the PATH.
@@ -61,7 +75,8 @@ pub fn run(command: &mut Command, deadline: Duration, show: bool) -> Result<Fini
     let (reader, writer) = std::io::pipe()?;
     command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer).process_group(0);
     let program = command.get_program().to_string_lossy().into_owned();
-    let mut child = command.spawn().map_err(|error| format!("cannot run {program}: {error}"))?;
+    let mut child =
+        forget_package(command).spawn().map_err(|error| format!("cannot run {program}: {error}"))?;
     let group = Reaper::of_group(child.id())?;
     // The command holds the writing ends of the pipe; the reader gets no end of file until they are closed.
     command.stdout(Stdio::null()).stderr(Stdio::null());

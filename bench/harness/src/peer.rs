@@ -434,9 +434,21 @@ pub fn built(wanted: &[&'static Peer]) -> Vec<&'static Peer> {
     wanted.iter().copied().filter(there).collect()
 }
 
+/// Returns the cargo that runs this program, without the variables that say so: a build script that reads them would run again
+/// after each call of cargo from a shell.
+pub fn cargo_command() -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in std::env::vars_os() {
+        if ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
 /// Builds packages of this workspace.
 pub fn cargo(packages: &[&str]) -> Result<()> {
-    let mut build = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut build = cargo_command();
     build.args(["build", "--quiet", "--release"]).current_dir(folder());
     for package in packages {
         build.args(["--package", package]);

@@ -211,7 +211,7 @@ fn start_kafka_with_tls(data: &Path) -> Result<(PathBuf, String)> {
 
 /// Builds the embedded broker's server, with the settings of Ottla's own release build.
 pub fn build() -> Result<()> {
-    let mut build = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut build = peer::cargo_command();
     build.args(["build", "--quiet", "--release", "--package", "ottla-embedded-broker", "--example", "serve"]);
     let status = build.current_dir(repository()).env("CARGO_TARGET_DIR", own_target()).status()?;
     if status.success() { Ok(()) } else { Err("the embedded broker can't be built".into()) }
@@ -219,7 +219,7 @@ pub fn build() -> Result<()> {
 
 /// Builds a package of ours, with the settings of its release.
 pub fn build_package(package: &str) -> Result<()> {
-    let mut build = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut build = peer::cargo_command();
     build.args(["build", "--quiet", "--release", "--package", package]);
     let status = build.current_dir(repository()).env("CARGO_TARGET_DIR", own_target()).status()?;
     if status.success() { Ok(()) } else { Err(format!("{package} can't be built").into()) }
@@ -227,7 +227,7 @@ pub fn build_package(package: &str) -> Result<()> {
 
 /// `cargo xtask kafka`.
 pub fn kafka(data: &Path, args: &[&str]) -> Result<String> {
-    let mut xtask = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut xtask = peer::cargo_command();
     xtask.args(["run", "--quiet", "--package", "xtask", "--", "kafka", "--data"]).arg(data).args(args);
     xtask.current_dir(repository()).env("CARGO_TARGET_DIR", own_target());
     let done = xtask.stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;

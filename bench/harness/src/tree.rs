@@ -69,7 +69,7 @@ impl Tree {
     }
 
     fn cargo(&self, workspace: &str, target: &Path, package: &str) -> Result<()> {
-        let mut build = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        let mut build = peer::cargo_command();
         build.args(["build", "--quiet", "--release", "--package", package]);
         peer::succeed(build.current_dir(self.root.join(workspace)).env("CARGO_TARGET_DIR", target))
     }
