@@ -1,7 +1,7 @@
 //! `cargo xtask ...`: the commands of this repository.
 //!
 //! One file per command: [`mod@test`] (the steps that CI runs), [`kafka`] (Apache Kafka on this machine), [`codegen`],
-//! [`docs`], [`mod@bench`], [`fuzz`], [`sim`], [`mutants`], [`mod@threads`], [`library`] (installation of the C library), [`abi`]
+//! [`docs`], [`mod@bench`], [`instructions`], [`fuzz`], [`sim`], [`mutants`], [`mod@threads`], [`library`] (installation of the C library), [`abi`]
 //! (its compatibility). Helpers: [`shell`] runs other programs and keeps their output, [`install`] installs missing
 //! programs or says what to install, [`tidy`] checks rules that the compiler does not check.
 
@@ -14,6 +14,7 @@ mod debug_files;
 mod docs;
 mod fuzz;
 mod install;
+mod instructions;
 mod kafka;
 mod library;
 mod mutants;
@@ -41,6 +42,7 @@ cargo xtask COMMAND [OPTIONS]        (cargo xtask COMMAND --help prints its opti
   docs       write CONFIGURATION.md and the other generated pages; --check only compares
   kafka      run Apache Kafka on this machine: start, stop, restart, kill, status, destroy, run
   bench      benchmark Ottla, librdkafka, franz-go, the Java client, confluent-kafka and krafka
+  instructions  count the instructions per message with valgrind, and compare them with bench/instructions.json
   install    install the C library, headers, pkg-config and cmake files, the program and documents under a prefix
   abi        test the C library: symbols, layout, headers, C programs, an installed tree
   fuzz       fuzz the decoders with random and damaged bytes
@@ -63,6 +65,7 @@ fn main() -> ExitCode {
         "kafka" => kafka::main(&args),
         "bench" => bench::main(&args),
         "install" => library::main(&args),
+        "instructions" => instructions::main(&args),
         "abi" => abi::main(&args),
         "fuzz" => fuzz::main(&args),
         "style" => style::main(&args),

@@ -37,8 +37,8 @@ pub fn cargo() -> Command {
     command
 }
 
-/// Hides the variables with which cargo tells this program its package. Build scripts that read them, such as that of `ring`, would
-/// run again whenever cargo is called from here after a shell or the other way round, and with them most of the workspace's build.
+/// Hides the variables in which cargo passes this program its package. The build script of `ring` reads them, and would run again
+/// whenever cargo is called from here after a call from a shell, and with it most of the workspace would be compiled again.
 pub fn forget_package(command: &mut Command) -> &mut Command {
     let names = env::vars_os().map(|(name, _)| name);
     for name in names.filter(|name| is_of_package(&name.to_string_lossy())) {

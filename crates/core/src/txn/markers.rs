@@ -88,7 +88,8 @@ impl MarkerCheck {
 
     fn note_sent(&mut self, now: Instant, number: u64) {
         let since = now.saturating_since(self.began).as_millis();
-        self.asked_ms = u64::try_from(since).map_or(LONGEST_FIRST_WAIT_MS, |ms| ms.min(LONGEST_FIRST_WAIT_MS));
+        self.asked_ms =
+            u64::try_from(since).map_or(LONGEST_FIRST_WAIT_MS, |ms| ms.min(LONGEST_FIRST_WAIT_MS));
         self.phase = Phase::InFlight(number);
     }
 
@@ -119,7 +120,7 @@ fn due(now: Instant, wait_ms: u64) -> Phase {
 }
 
 impl Transactions {
-    /// Asks whether the markers of the last transaction are written, if it is time.
+    /// Sends the question about the markers of the last transaction, if it is time.
     pub(super) fn send_marker_check(&mut self, now: Instant) {
         if self.markers.due_at().is_some_and(|at| at <= now) {
             let (route, request) = (self.coordinator(), self.terms.describe());

@@ -23,7 +23,7 @@ use super::{checksum::Checksum, layout, prefetch::prefetch_for_writing};
 
 /// The size of the first chunks of a batch that may stay tiny.
 pub const TINY_CHUNK_BYTES: usize = 1024;
-/// The number of bytes of such a batch that are in tiny chunks.
+/// The number of bytes of that batch in tiny chunks.
 pub const TINY_UP_TO: usize = 2 * 1024;
 /// The size of the chunks after them.
 pub const SMALL_CHUNK_BYTES: usize = 4 * 1024;

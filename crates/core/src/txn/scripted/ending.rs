@@ -76,7 +76,10 @@ fn questions(script: &mut Script, markers: Duration) -> Vec<u128> {
             passed += script.wait();
         }
         asked.push(passed.as_millis());
-        script.respond_state(ErrorCode::NONE, if passed < markers { "PrepareCommit" } else { "CompleteCommit" });
+        script.respond_state(
+            ErrorCode::NONE,
+            if passed < markers { "PrepareCommit" } else { "CompleteCommit" },
+        );
     }
     asked
 }

@@ -1,0 +1,297 @@
+//! `cargo xtask instructions`: the instructions that a message costs, counted by valgrind and compared with
+//! `bench/instructions.json`. Unlike CPU time they are the same on a busy machine.
+//!
+//! Each case runs its program twice under callgrind, with different numbers of messages, and divides the difference: starting
+//! and connecting do not count. The embedded brokers run outside of valgrind.
+//! Programs run fifty times slower under valgrind, and a linger would end their batches with fewer messages, so it is long.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode, Stdio},
+    time::Duration,
+};
+
+use crate::{
+    Result, abi, install, library,
+    shell::{self, Reaper, root},
+    test::{Session, target_folder},
+};
+
+const HELP: &str = "\
+cargo xtask instructions [--only TEXT] [--write]
+
+Counts the instructions per message of producing, consuming and transactions, in Rust and in C, with valgrind. Fails if a
+case takes over 3 % more than bench/instructions.json says.
+
+  --only TEXT  the cases whose name contains the text
+  --write      write the counts to bench/instructions.json
+";
+
+/// The counts to compare with, per case.
+const EXPECTED: &str = "bench/instructions.json";
+
+/// The program in C.
+const PROGRAM: &str = "bench/peers/c/peer.c";
+
+/// A count may be this much higher than expected.
+const TOLERANCE: f64 = 0.03;
+
+/// The number of times that a count may be too high, before the case fails.
+const ATTEMPTS: u32 = 3;
+
+/// The numbers of messages of the two runs.
+const FEW: u64 = 50_000;
+const MANY: u64 = 150_000;
+
+const A_WHILE: Duration = Duration::from_secs(300);
+
+/// What is counted.
+struct Case {
+    name: &'static str,
+    program: Program,
+}
+
+enum Program {
+    /// `ottla producer-perf-test`.
+    Produce,
+    /// `ottla consumer-perf-test`.
+    Consume,
+    /// The program in C with these arguments.
+    C(&'static [&'static str]),
+}
+
+const CASES: [Case; 6] = [
+    Case { name: "rust-produce", program: Program::Produce },
+    Case { name: "rust-consume", program: Program::Consume },
+    Case { name: "c-produce", program: Program::C(&["produce", "--mode", "single", "--acks", "1"]) },
+    Case { name: "c-poll", program: Program::C(&["consume", "--mode", "poll"]) },
+    Case { name: "c-poll-group", program: Program::C(&["consume", "--mode", "member-poll"]) },
+    Case {
+        name: "c-transactions-of-1000",
+        program: Program::C(&["produce", "--mode", "transactions", "--transaction", "1000", "--acks", "all"]),
+    },
+];
+
+pub fn main(args: &[String]) -> Result<ExitCode> {
+    let (mut only, mut is_writing) = (String::new(), false);
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--only" => only.clone_from(args.next().ok_or("--only needs a text")?),
+            "--write" => is_writing = true,
+            "--help" | "-h" => {
+                print!("{HELP}");
+                return Ok(ExitCode::SUCCESS);
+            }
+            other => return Err(format!("`{other}`? See cargo xtask instructions --help").into()),
+        }
+    }
+    install::debian("valgrind", "valgrind")?;
+    let mut expected = expected()?;
+    let counter = Counter::start()?;
+    let mut is_worse = false;
+    for case in CASES.iter().filter(|case| case.name.contains(&only)) {
+        if is_writing {
+            let counts = [counter.count(case)?, counter.count(case)?, counter.count(case)?];
+            // The middle one of three.
+            let count = counts.iter().sum::<u64>()
+                - counts.iter().min().unwrap_or(&0)
+                - counts.iter().max().unwrap_or(&0);
+            println!("    {:24} {count:6} instructions per message", case.name);
+            expected.insert(case.name.to_owned(), count);
+        } else {
+            is_worse |= !counter.judge(case, &expected)?;
+        }
+    }
+    if is_writing {
+        fs::write(root().join(EXPECTED), serde_json::to_string_pretty(&expected)? + "\n")?;
+    }
+    Ok(if is_worse { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// The step of `cargo xtask test`: each case is a test.
+pub fn step(session: &mut Session) -> Result<()> {
+    if let Err(error) = install::debian("valgrind", "valgrind") {
+        println!("    NOT CHECKED: {error}");
+        return Ok(());
+    }
+    let (expected, counter) = (expected()?, Counter::start()?);
+    for case in &CASES {
+        if counter.judge(case, &expected)? {
+            session.pass(&format!("{}: no more instructions than expected", case.name));
+        } else {
+            session.fail(&format!("{}: a message takes more instructions than {EXPECTED} says", case.name));
+        }
+    }
+    Ok(())
+}
+
+fn expected() -> Result<BTreeMap<String, u64>> {
+    let text = fs::read_to_string(root().join(EXPECTED)).map_err(|error| format!("{EXPECTED}: {error}"))?;
+    Ok(serde_json::from_str(&text)?)
+}
+
+/// The programs, and the brokers that they use.
+struct Counter {
+    programs: Programs,
+    brokers: Brokers,
+}
+
+impl Counter {
+    fn start() -> Result<Self> {
+        let programs = Programs::build()?;
+        let brokers = Brokers::start(&programs)?;
+        Ok(Self { programs, brokers })
+    }
+
+    /// Returns the instructions of a message.
+    fn count(&self, case: &Case) -> Result<u64> {
+        let [few, many] = [FEW, MANY].map(|messages| self.brokers.count(&self.programs, case, messages));
+        Ok(many?.saturating_sub(few?) / (MANY - FEW))
+    }
+
+    /// Counts a case and prints the result. Returns false if it is too high, also when it is counted again: threads may have run
+    /// in an unusual order.
+    fn judge(&self, case: &Case, expected: &BTreeMap<String, u64>) -> Result<bool> {
+        let expected = *expected.get(case.name).ok_or_else(|| format!("{EXPECTED} has no {}", case.name))?;
+        for _ in 0..ATTEMPTS {
+            let count = self.count(case)?;
+            let change = count as f64 / expected as f64 - 1.0;
+            let name = case.name;
+            println!(
+                "    {name:24} {count:6} instructions per message, expected {expected}: {:+.1} %",
+                change * 100.0
+            );
+            if change <= TOLERANCE {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// The programs that are counted, and the folder for their files.
+struct Programs {
+    ottla: PathBuf,
+    c: PathBuf,
+    library: PathBuf,
+    folder: PathBuf,
+}
+
+impl Programs {
+    fn build() -> Result<Self> {
+        install::debian("cc", "gcc")?;
+        let (prefix, ottla) = (abi::installed("release")?, library::ottla("release")?);
+        let folder = target_folder()?.join("instructions");
+        fs::create_dir_all(&folder)?;
+        let (c, library) = (folder.join("peer"), prefix.join("lib"));
+        let mut compile = Command::new("cc");
+        compile
+            .args(["-O2", "-DPEER_MAIN", "-o"])
+            .arg(&c)
+            .arg(root().join(PROGRAM))
+            .arg("-I")
+            .arg(prefix.join("include"));
+        shell::read(compile.arg("-L").arg(&library).args(["-lrdkafka", "-lpthread"]))?;
+        // The same payload for all messages, in a file of many.
+        fs::write(folder.join("payloads"), [b'x'; 100_000])?;
+        Ok(Self { ottla, c, library, folder })
+    }
+
+    fn ottla(&self) -> Command {
+        let mut command = Command::new(&self.ottla);
+        command.current_dir(&self.folder);
+        command
+    }
+}
+
+/// The embedded brokers, with a topic of [`MANY`] messages for the consumers.
+struct Brokers {
+    bootstrap: String,
+    _reaper: Reaper,
+}
+
+impl Brokers {
+    fn start(programs: &Programs) -> Result<Self> {
+        let output = programs.folder.join("brokers");
+        let mut command = programs.ottla();
+        command.args(["broker", "--port", "0", "--partitions", "1"]);
+        let child = command.stdin(Stdio::null()).stdout(fs::File::create(&output)?).spawn()?;
+        let reaper = Reaper::of_processes(&[child.id()])?;
+        let bootstrap = first_value(&output, "bootstrap.servers=")?;
+        let brokers = Self { bootstrap, _reaper: reaper };
+        shell::read(&mut brokers.produce(programs, "full", MANY))?;
+        Ok(brokers)
+    }
+
+    fn produce(&self, programs: &Programs, topic: &str, messages: u64) -> Command {
+        let mut command = programs.ottla();
+        command.args(["producer-perf-test", "-b", &self.bootstrap, "--topic", topic, "--record-size", "100"]);
+        command.args(["--num-records", &messages.to_string(), "-X", LINGER]);
+        command
+    }
+
+    fn command(&self, programs: &Programs, case: &Case, messages: u64) -> Command {
+        let (topic, messages) = (format!("{}-{messages}", case.name), messages.to_string());
+        match case.program {
+            Program::Produce => self.produce(programs, &topic, messages.parse().unwrap_or(MANY)),
+            Program::Consume => {
+                let mut command = programs.ottla();
+                command.args(["consumer-perf-test", "-b", &self.bootstrap, "--topic", "full"]);
+                command.args(["--num-records", &messages]);
+                command
+            }
+            Program::C(arguments) => {
+                let mut command = Command::new(&programs.c);
+                let topic = if arguments[0] == "consume" { "full" } else { &topic };
+                command.args(arguments).current_dir(&programs.folder);
+                command.env("LD_LIBRARY_PATH", &programs.library);
+                for (name, value) in [
+                    ("bootstrap", self.bootstrap.as_str()),
+                    ("topic", topic),
+                    ("messages", &messages),
+                    ("size", "100"),
+                    ("partitions", "1"),
+                    ("codec", "none"),
+                    ("payloads", "payloads"),
+                    ("set", LINGER),
+                ] {
+                    command.arg(format!("--{name}")).arg(value);
+                }
+                command
+            }
+        }
+    }
+
+    /// Runs a case under callgrind, and returns the number of instructions.
+    fn count(&self, programs: &Programs, case: &Case, messages: u64) -> Result<u64> {
+        let command = self.command(programs, case, messages);
+        let mut counted = Command::new("valgrind");
+        counted.args(["--tool=callgrind", "--callgrind-out-file=counts"]).arg(command.get_program());
+        counted.args(command.get_args()).current_dir(&programs.folder);
+        counted.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let done = shell::run(&mut counted, A_WHILE, false)?;
+        let collected = done.output.lines().find_map(|line| line.split_once("Collected :"));
+        let count = collected.and_then(|(_, count)| count.trim().parse().ok()).filter(|_| done.success);
+        count.ok_or_else(|| {
+            format!("{} of {messages} messages: {}\n{}", case.name, done.ending, done.output).into()
+        })
+    }
+}
+
+/// Longer than filling a batch takes under valgrind.
+const LINGER: &str = "linger.ms=2000";
+
+/// Waits for a file's line that begins with this name, and returns the rest of the line.
+fn first_value(file: &Path, name: &str) -> Result<String> {
+    for _ in 0..100 {
+        let text = fs::read_to_string(file)?;
+        if let Some(value) = text.lines().find_map(|line| line.strip_prefix(name)) {
+            return Ok(value.to_owned());
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Err(format!("{}: no line `{name}` after 10 s", file.display()).into())
+}
