@@ -16,6 +16,8 @@
 //!
 //! # Pitfalls
 //!
+//! - A lock limit of 2,000 records does not divide a batch of 8,000 unless the client's own limit is strict
+//!   (`lock_limit_divides_batches_only_with_a_strict_limit`).
 //! - Locks of a share group are not persisted: the next leader knows neither locks nor delivery counts, so a record can
 //!   be delivered for the first time twice (`new_leader_is_named_and_has_no_locks`).
 //! - A batch of a few bytes may claim billions of records. Their states are kept as runs, not per record
@@ -86,7 +88,7 @@ pub(crate) struct AcquireLimits {
     pub max_bytes: usize,
     /// Returns the first batch regardless of its size.
     pub at_least_one: bool,
-    /// The maximum number of records in flight.
+    /// The maximum number of records in flight. The last batch may exceed it, unless the limit of records is strict.
     pub max_record_locks: i64,
     /// The time at which the locks expire.
     pub until: Instant,
@@ -276,9 +278,9 @@ impl SharePartition {
             if bytes >= enough || batch.last_offset >= source.end || !self.may_reach(batch, limits) {
                 break;
             }
-            let is_new = batch.last_offset >= self.end_offset;
+            let has_new = batch.last_offset >= self.end_offset && self.room(limits) > 0;
             let is_available = |(_, run): &(i64, Run)| run.state == RecordState::Available;
-            if is_new && !source.skips(batch)
+            if has_new && !source.skips(batch)
                 || self.within(batch.base_offset, batch.last_offset).iter().any(is_available)
             {
                 bytes += batch.bytes.len();
@@ -337,7 +339,8 @@ impl SharePartition {
 
     /// Returns true if records of the batch, or records behind it, may be acquired.
     fn may_reach(&self, batch: &StoredBatch, limits: &AcquireLimits) -> bool {
-        let is_known = batch.last_offset < self.end_offset;
+        // A strict limit may have divided the batch: its first records are acquired again after a release.
+        let is_known = batch.base_offset < self.end_offset;
         is_known || self.room(limits) > 0
     }
 
@@ -372,8 +375,10 @@ impl SharePartition {
             }
         }
         let at = first.max(self.end_offset);
-        let count = (last - at + 1).min(left(acquired)).min(self.room(limits));
-        if count > 0 {
+        let room = self.room(limits);
+        let most = if limits.is_strict { room } else { i64::MAX };
+        let count = (last - at + 1).min(left(acquired)).min(most);
+        if room > 0 && count > 0 {
             self.skip_to(at);
             let range = AcquiredRange { first: at, last: at + count - 1, delivery_count: 1 };
             self.end_offset = range.last + 1;

@@ -160,15 +160,42 @@ fn acknowledgements_in_a_fetch_free_room_for_its_records() {
 }
 
 #[test]
-fn lock_limit_applies_within_a_batch() {
+fn last_batch_may_exceed_the_lock_limit() {
+    let mut world = world(|options| options.partition_max_record_locks = 3);
+    for records in [2, 8, 1] {
+        produce(&mut world, 0, records);
+    }
+    let mut a = Session::new(&mut world, "a");
+    assert_eq!(a.acquired(&mut world), [(0, 9, 1)]);
+    assert_eq!(a.acknowledge(&mut world, &[(0, 6, &[ACCEPT])]), ErrorCode::NONE);
+    assert_eq!(a.acquired(&mut world), [], "three are still in flight");
+    assert_eq!(a.acknowledge(&mut world, &[(7, 7, &[ACCEPT])]), ErrorCode::NONE);
+    assert_eq!(a.acquired(&mut world), [(10, 10, 1)]);
+}
+
+#[test]
+fn lock_limit_divides_batches_only_with_a_strict_limit() {
     let mut world = world(|options| options.partition_max_record_locks = 3);
     produce(&mut world, 0, 8);
     let mut a = Session::new(&mut world, "a");
+    a.is_strict = true;
     assert_eq!(a.acquired(&mut world), [(0, 2, 1)]);
     assert_eq!(a.acknowledge(&mut world, &[(1, 2, &[ACCEPT])]), ErrorCode::NONE);
     assert_eq!(a.acquired(&mut world), [], "the first one is still in flight");
     assert_eq!(a.acknowledge(&mut world, &[(0, 0, &[ACCEPT])]), ErrorCode::NONE);
     assert_eq!(a.acquired(&mut world), [(3, 5, 1)]);
+}
+
+#[test]
+fn released_part_of_a_divided_batch_is_acquired_again() {
+    let mut world = world(|options| options.partition_max_record_locks = 3);
+    produce(&mut world, 0, 8);
+    let mut a = Session::new(&mut world, "a");
+    a.is_strict = true;
+    assert_eq!(a.acquired(&mut world), [(0, 2, 1)]);
+    assert_eq!(a.acknowledge(&mut world, &[(0, 2, &[RELEASE])]), ErrorCode::NONE);
+    assert_eq!(a.acquired(&mut world), [(0, 2, 2)], "the window is full, but its records are available");
+    assert_eq!(a.acquired(&mut world), []);
 }
 
 #[test]

@@ -11,8 +11,8 @@ impl Run {
     /// Waits until every record is finished and every acknowledgement has an outcome.
     pub(super) fn drain(&mut self) -> Result<(), Broken> {
         let awake = self.members.iter().map(|member| member.frozen_until).max().unwrap_or(Instant::ZERO);
-        let patience = SESSION + self.setup.lock * 4 + Duration::from_secs(60);
         // A record may need all of its deliveries, one after the other.
+        let patience = SESSION + self.setup.lock * 4 + Duration::from_secs(60) + self.polling_time();
         let deadline = awake.max(self.world.now) + patience;
         loop {
             let until = self.world.now + Duration::from_millis(200);
@@ -24,6 +24,22 @@ impl Run {
                 return Err(Broken::new("drain", what));
             }
         }
+    }
+
+    /// Returns how long polls take for all unfinished records, if one member gets all of them.
+    fn polling_time(&mut self) -> Duration {
+        let Setup { delivery_count_limit, max_poll_records, max_record_locks, .. } = self.setup;
+        // Before their last delivery records are handed out one by one: with two deliveries, always.
+        let per_poll = if delivery_count_limit <= 2 { 1 } else { max_poll_records.min(max_record_locks) };
+        let mut records = 0;
+        for partition in 0..self.setup.partitions {
+            let control = self.world.cluster.control();
+            let start = control.share_progress(GROUP, TOPIC, partition).map_or(0, |it| it.start_offset);
+            let end = control.partition(TOPIC, partition).map_or(0, |it| it.log_end_offset);
+            records += u32::try_from(end - start).unwrap_or(0);
+        }
+        let round_trip = (self.setup.network.latency + self.setup.network.jitter) * 2;
+        (Duration::from_millis(60) + round_trip) * (records / u32::try_from(per_poll).unwrap_or(1).max(1))
     }
 
     /// Returns what is not finished.
