@@ -52,9 +52,10 @@ impl ShareConsumer {
         })
     }
 
-    /// Sends the acknowledgements so far, and asks all brokers for records.
+    /// Submits the acknowledgements so far, and asks all brokers for records. [`ShareConsumer::take_acquired`] follows, which
+    /// notifies the brokers' actors.
     pub(super) fn begin_poll(&self) {
-        self.inner.held.commit(&self.inner.shared);
+        self.inner.held.commit_with_poll(&self.inner.shared);
         if self.inner.shared.note_poll(clock::now()) {
             self.inner.client.command(Command::Share(ShareCommand::Polled));
         }
@@ -68,14 +69,21 @@ impl ShareConsumer {
     ) -> Poll<Result<Vec<Arc<AcquiredRecords>>>> {
         let Inner { shared, held, .. } = &*self.inner;
         let mut acquired = Vec::new();
-        if self.inner.topics.lock().is_empty() {
-            let detail = "the share consumer has no subscription; call subscribe first";
-            return Poll::Ready(Err(Error::new(ErrorKind::State, detail)));
-        }
-        let enough = usize::try_from(shared.settings.max_poll_records).unwrap_or(1);
         shared.register(context.waker());
-        self.check_open()?;
+        let checked = match self.inner.topics.lock().is_empty() {
+            true => {
+                let detail = "the share consumer has no subscription; call subscribe first";
+                Err(Error::new(ErrorKind::State, detail))
+            }
+            false => self.check_open(),
+        };
+        // Without records, it still notifies the broker actors.
+        let enough = match &checked {
+            Ok(()) => usize::try_from(shared.settings.max_poll_records).unwrap_or(1),
+            Err(_) => 0,
+        };
         shared.take(clock::now(), enough, &mut acquired);
+        checked?;
         if !acquired.is_empty() {
             held.add(&acquired);
             return Poll::Ready(Ok(acquired));

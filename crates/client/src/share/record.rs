@@ -62,10 +62,15 @@ impl ShareRecords {
     }
 
     /// Accepts all records.
-    pub fn accept_all(self) {
-        for record in self.records {
-            // An acknowledgement fails only for records that have one already.
-            let _ = record.accept();
+    pub fn accept_all(mut self) {
+        let mut last: Option<Arc<AcquiredRecords>> = None;
+        for record in &mut self.records {
+            // A poll returns all records that came together, and nothing else has their handles.
+            if last.as_ref().is_none_or(|last| !Arc::ptr_eq(last, &record.acquired)) {
+                record.acquired.acknowledge_open(AcknowledgeType::Accept);
+                last = Some(Arc::clone(&record.acquired));
+            }
+            record.is_acknowledged = true;
         }
     }
 }

@@ -68,11 +68,16 @@ impl AcknowledgedRange {
 
 /// Appends an offset to ascending ranges: to the last one if it continues it with the same verdict.
 pub(crate) fn append(ranges: &mut Vec<AcknowledgedRange>, offset: i64, verdict: Verdict) {
+    append_range(ranges, offset, offset, verdict);
+}
+
+/// Appends offsets, both ends included, as [`append`] does.
+pub(crate) fn append_range(ranges: &mut Vec<AcknowledgedRange>, first: i64, last: i64, verdict: Verdict) {
     match ranges.last_mut() {
-        Some(last) if last.verdict == verdict && last.last.checked_add(1) == Some(offset) => {
-            last.last = offset;
+        Some(before) if before.verdict == verdict && before.last.checked_add(1) == Some(first) => {
+            before.last = last;
         }
-        _ => ranges.push(AcknowledgedRange { first: offset, last: offset, verdict }),
+        _ => ranges.push(AcknowledgedRange { first, last, verdict }),
     }
 }
 

@@ -14,7 +14,8 @@ use std::{
 use ottla_protocol::{uuid::Uuid, vocabulary::TopicPartition};
 
 use super::{
-    acknowledgement::{AcknowledgeType, AcknowledgedRange, Verdict, append},
+    acknowledgement::{AcknowledgeType, AcknowledgedRange, Verdict, append, append_range},
+    marks::{Mark, Marks},
     shared::SessionId,
     upkeep::Warned,
     walk::AcquiredWalk,
@@ -46,6 +47,9 @@ pub(crate) struct Run {
     pub(crate) delivery_count: i16,
 }
 
+/// The number of fetched records after which a walk checks whether acquired ones follow.
+const SOME: usize = 256;
+
 /// Acquired offsets that could not be decoded. The client has acknowledged them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DamagedRecords {
@@ -62,7 +66,7 @@ pub struct AcquiredRecords {
     pub(super) runs: Vec<Run>,
     /// The index of the first mark of each run.
     starts: Vec<usize>,
-    marks: Box<[AtomicU8]>,
+    marks: Marks,
     damaged: Vec<DamagedRecords>,
     /// The bytes that count for the budget of fetches.
     bytes: usize,
@@ -91,26 +95,6 @@ struct Special {
     superseded: BTreeSet<i64>,
 }
 
-/// The state of an acquired record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-enum Mark {
-    /// The record needs a verdict.
-    Open = 0,
-    /// The record is accepted, and the acknowledgement not yet sent.
-    Accepted = 1,
-    Released = 2,
-    Rejected = 3,
-    /// The lock is to be renewed.
-    ToRenew = 4,
-    /// The acknowledgement was collected to be sent.
-    Sent = 5,
-    /// A renewal was collected to be sent; the record still needs a verdict, or waits for its release.
-    Renewing = 6,
-    /// The record is released later.
-    Delayed = 7,
-}
-
 /// The outcome of a renewal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Renewal {
@@ -120,45 +104,6 @@ pub(crate) enum Renewal {
     Unchanged,
     /// The record is not acquired any more.
     Lost,
-}
-
-impl Mark {
-    const fn of(kind: AcknowledgeType) -> Self {
-        match kind {
-            AcknowledgeType::Accept => Self::Accepted,
-            AcknowledgeType::Release => Self::Released,
-            AcknowledgeType::Reject => Self::Rejected,
-            AcknowledgeType::Renew => Self::ToRenew,
-        }
-    }
-
-    const fn from_u8(value: u8) -> Self {
-        match value {
-            0 => Self::Open,
-            1 => Self::Accepted,
-            2 => Self::Released,
-            3 => Self::Rejected,
-            4 => Self::ToRenew,
-            5 => Self::Sent,
-            6 => Self::Renewing,
-            _ => Self::Delayed,
-        }
-    }
-
-    /// Returns the verdict to send, and the mark of a record whose verdict is sent.
-    const fn to_send(self) -> Option<(AcknowledgeType, Self)> {
-        match self {
-            Self::Accepted => Some((AcknowledgeType::Accept, Self::Sent)),
-            Self::Released => Some((AcknowledgeType::Release, Self::Sent)),
-            Self::Rejected => Some((AcknowledgeType::Reject, Self::Sent)),
-            Self::ToRenew => Some((AcknowledgeType::Renew, Self::Renewing)),
-            Self::Open | Self::Sent | Self::Renewing | Self::Delayed => None,
-        }
-    }
-
-    const fn needs_verdict(self) -> bool {
-        matches!(self, Self::Open | Self::ToRenew | Self::Renewing)
-    }
 }
 
 impl AcquiredRecords {
@@ -182,7 +127,7 @@ impl AcquiredRecords {
             origin,
             runs,
             starts,
-            marks: (0..count).map(|_| AtomicU8::new(Mark::Open as u8)).collect(),
+            marks: Marks::new(count),
             damaged,
             is_single: false,
             lock_until: acquired_at + lock,
@@ -255,7 +200,7 @@ impl AcquiredRecords {
 
     /// Returns true if no record was acquired.
     pub fn is_empty(&self) -> bool {
-        self.marks.is_empty()
+        self.marks.len() == 0
     }
 
     /// Returns the size of the fetched batches in bytes.
@@ -294,12 +239,10 @@ impl AcquiredRecords {
         self.warned.fetch_max(warned as u8, Ordering::AcqRel) < warned as u8
     }
 
-    /// Calls `each` with the offset and the mark of every record.
-    fn each_mark(&self, mut each: impl FnMut(i64, &AtomicU8)) {
+    /// Calls `each` with the offset of every record and the index of its mark.
+    fn each_mark(&self, mut each: impl FnMut(i64, usize)) {
         for (run, start) in self.runs.iter().zip(&self.starts) {
-            for (offset, mark) in run.offsets.clone().zip(&self.marks[*start..]) {
-                each(offset, mark);
-            }
+            run.offsets.clone().zip(*start..).for_each(|(offset, index)| each(offset, index));
         }
     }
 
@@ -307,9 +250,10 @@ impl AcquiredRecords {
     pub(super) fn open_until(&self, until: Instant) -> Vec<(i64, i64)> {
         let special = self.special.lock();
         let mut open: Vec<(i64, i64)> = Vec::new();
-        self.each_mark(|offset, mark| {
-            let is_open = Mark::from_u8(mark.load(Ordering::Acquire)).needs_verdict();
-            if !is_open || special.renewed.get(&offset).copied().unwrap_or(self.lock_until) > until {
+        self.each_mark(|offset, index| {
+            if !self.marks.get(index).needs_verdict()
+                || special.renewed.get(&offset).copied().unwrap_or(self.lock_until) > until
+            {
                 return;
             }
             match open.last_mut() {
@@ -378,19 +322,16 @@ impl AcquiredRecords {
     /// Takes the records whose lock is to be renewed: delayed ones, and with `all` those without a verdict.
     pub(super) fn collect_renewals(&self, now: Instant, all: bool) -> Vec<AcknowledgedRange> {
         let mut ranges = Vec::new();
-        self.each_mark(|offset, mark| {
+        self.each_mark(|offset, index| {
             let is_renewed = |mark| mark == Mark::Delayed || all && mark == Mark::Open;
-            if !is_renewed(Mark::from_u8(mark.load(Ordering::Acquire))) {
+            if !is_renewed(self.marks.get(index)) {
                 return;
             }
             let until = self.lock_until_of(offset);
             if until <= now || self.renewed_at(until) > now {
                 return;
             }
-            let taken = mark.fetch_update(Ordering::AcqRel, Ordering::Acquire, |mark| {
-                is_renewed(Mark::from_u8(mark)).then_some(Mark::Renewing as u8)
-            });
-            if taken.is_ok() {
+            if self.marks.change(index, |mark| is_renewed(mark).then_some(Mark::Renewing)) {
                 append(&mut ranges, offset, Verdict::Of(AcknowledgeType::Renew));
             }
         });
@@ -408,8 +349,8 @@ impl AcquiredRecords {
         };
         let special = self.special.lock();
         // The outcome of a renewal asks for a check itself, and a lock that has ended is not renewed.
-        self.each_mark(|offset, mark| {
-            let mark = Mark::from_u8(mark.load(Ordering::Acquire));
+        self.each_mark(|offset, index| {
+            let mark = self.marks.get(index);
             if mark == Mark::Delayed || all && mark == Mark::Open {
                 let until = special.renewed.get(&offset).copied().unwrap_or(self.lock_until);
                 let renewed_at = if until > now { self.renewed_at(until) } else { Instant::FAR_FUTURE };
@@ -422,16 +363,14 @@ impl AcquiredRecords {
 
     /// Changes a mark; false if it is another one.
     fn change(&self, offset: i64, from: Mark, to: Mark) -> bool {
-        self.find(offset).is_some_and(|(_, index)| {
-            let mark = &self.marks[index];
-            mark.compare_exchange(from as u8, to as u8, Ordering::AcqRel, Ordering::Acquire).is_ok()
-        })
+        self.find(offset)
+            .is_some_and(|(_, index)| self.marks.change(index, |mark| (mark == from).then_some(to)))
     }
 
     /// Calls `each` with every acquired record and its delivery count, in the order of offsets.
     pub fn for_each(self: &Arc<Self>, mut each: impl FnMut(&MessageRef<'_>, i16)) {
         let mut walk = AcquiredWalk::new(Arc::clone(self));
-        while walk.run(usize::MAX, &mut each) {}
+        while walk.run(SOME, &mut each) {}
     }
 
     /// Sets the verdict on a record. A later verdict replaces one that is not sent.
@@ -445,51 +384,54 @@ impl AcquiredRecords {
         let Some((_, index)) = self.find(offset) else {
             return Err(self.refused(offset, "was not acquired"));
         };
-        let set = self.marks[index].fetch_update(Ordering::AcqRel, Ordering::Acquire, |mark| {
-            (Mark::from_u8(mark) != Mark::Sent).then_some(new as u8)
-        });
-        set.map(|_| ()).map_err(|_| self.refused(offset, "was acknowledged already"))
+        if self.marks.change(index, |mark| (mark != Mark::Sent).then_some(new)) {
+            Ok(())
+        } else {
+            Err(self.refused(offset, "was acknowledged already"))
+        }
     }
 
     /// Sets a verdict on all records without one. Returns their number.
     pub fn acknowledge_open(&self, kind: AcknowledgeType) -> usize {
-        let set = |mark: &&AtomicU8| {
-            mark.fetch_update(Ordering::AcqRel, Ordering::Acquire, |mark| {
-                Mark::from_u8(mark).needs_verdict().then_some(Mark::of(kind) as u8)
-            })
-            .is_ok()
-        };
-        self.marks.iter().filter(set).count()
+        let mut count = 0;
+        let change = |mark: Mark| mark.needs_verdict().then_some(Mark::of(kind));
+        self.marks.change_all(0..self.len(), change, |indices, _| count += indices.len());
+        count
     }
 
     /// Returns true if some record has no verdict. A renewed record still needs one.
     pub fn has_open(&self) -> bool {
-        self.marks.iter().any(|mark| Mark::from_u8(mark.load(Ordering::Acquire)).needs_verdict())
+        self.marks.has_open()
     }
 
     /// Returns the number of records without a verdict.
     pub fn open_count(&self) -> usize {
-        let is_open = |mark: &&AtomicU8| Mark::from_u8(mark.load(Ordering::Acquire)).needs_verdict();
-        self.marks.iter().filter(is_open).count()
+        self.marks.count(Mark::needs_verdict)
     }
 
     /// Returns true if the acknowledgement of each record was collected.
     pub(crate) fn is_settled(&self) -> bool {
-        self.marks.iter().all(|mark| Mark::from_u8(mark.load(Ordering::Acquire)) == Mark::Sent)
+        self.marks.are_sent()
     }
 
     /// Takes the verdicts that are not sent.
     pub(crate) fn collect(&self) -> Vec<AcknowledgedRange> {
         let mut ranges = Vec::new();
         for (run, start) in self.runs.iter().zip(&self.starts) {
-            for (offset, mark) in run.offsets.clone().zip(&self.marks[*start..]) {
-                let taken = mark.fetch_update(Ordering::AcqRel, Ordering::Acquire, |mark| {
-                    Mark::from_u8(mark).to_send().map(|(_, next)| next as u8)
-                });
-                if let Ok(Some((kind, _))) = taken.map(|mark| Mark::from_u8(mark).to_send()) {
-                    append(&mut ranges, offset, Verdict::Of(kind));
+            let (first, last) = (*run.offsets.start(), *run.offsets.end());
+            let count = usize::try_from(last - first + 1).unwrap_or(0);
+            let offset = |index: usize| first + i64::try_from(index - start).unwrap_or(0);
+            let next = |mark: Mark| mark.to_send().map(|(_, next)| next);
+            self.marks.change_all(*start..*start + count, next, |indices, mark| {
+                if let Some((kind, _)) = mark.to_send() {
+                    append_range(
+                        &mut ranges,
+                        offset(indices.start),
+                        offset(indices.end) - 1,
+                        Verdict::Of(kind),
+                    );
                 }
-            }
+            });
         }
         ranges
     }

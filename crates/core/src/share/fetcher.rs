@@ -6,7 +6,7 @@
 //!   ─────────────────────────────────────────┼──────────────────────────────────────────────
 //!   ShareAcknowledge                         │ no, or a commit waits for them, or they renew locks
 //!   ShareFetch with them, without a wait     │ yes
-//!   ShareFetch that waits at the broker      │ yes, and there are none
+//!   ShareFetch that waits at the broker      │ yes, and there are none; not for long, or not at all, while it has records
 //! ```
 //!
 //! # Pitfalls
@@ -286,7 +286,7 @@ impl ShareFetcher {
         }
         let permit = match wanted.is_empty() {
             true => FetchPermit::Denied,
-            false => self.shared.permit(&mut self.demand, &self.wake),
+            false => self.shared.permit(&mut self.demand, self.session.id(), &self.wake),
         };
         match permit {
             FetchPermit::Bytes(bytes) => self.fetch(now, connection, &wanted, bytes),
@@ -336,9 +336,11 @@ impl ShareFetcher {
         let settings = &self.shared.settings;
         let wait = match () {
             () if !submissions.is_empty() => Duration::ZERO,
-            // Acknowledgements of records that the application has wait behind the fetch.
-            () if self.upkeep.has_open() => settings.fetch_wait_max.min(SHORT_WAIT),
-            () => settings.fetch_wait_max,
+            () if !self.upkeep.has_open() => settings.fetch_wait_max,
+            // Acknowledgements of records that the application has wait behind the fetch. A thread that waits in a poll asks
+            // again and again.
+            () if self.shared.is_blocking() => settings.fetch_wait_max.min(SHORT_WAIT),
+            () => Duration::ZERO,
         };
         let request = ShareFetchRequest {
             max_wait_ms: i32::try_from(wait.as_millis()).unwrap_or(i32::MAX),
@@ -531,7 +533,8 @@ impl ShareFetcher {
 
 /// The first version of ShareFetch and ShareAcknowledge with renewals (KIP-1222) and strict limits (KIP-1206).
 const FIRST_WITH_RENEWALS: i16 = 2;
-/// The longest that a fetch waits at the broker while the application has records that it may acknowledge meanwhile.
+/// The longest that the fetch of a poll waits at the broker while the application has records that another of its threads may
+/// acknowledge meanwhile.
 const SHORT_WAIT: Duration = Duration::from_millis(100);
 
 /// Returns true if the broker can renew locks.

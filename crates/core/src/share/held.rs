@@ -7,7 +7,7 @@ use ottla_protocol::vocabulary::TopicPartition;
 use super::{
     acknowledgement::AcknowledgeType,
     acquired::AcquiredRecords,
-    shared::{Reply, ShareShared},
+    shared::{Reply, ShareShared, Waking},
     ticket::CommitTicket,
 };
 use crate::{
@@ -78,7 +78,13 @@ impl HeldRecords {
 
     /// Sends the verdicts so far; the outcomes go to [`ShareShared::take_outcomes`]. Returns whether there are any.
     pub fn commit(&self, shared: &ShareShared) -> bool {
-        self.submit(shared, &Reply::Queue)
+        self.submit(shared, &Reply::Queue, Waking::Now)
+    }
+
+    /// Does the same at the beginning of a poll: [`ShareShared::take`] must follow, which notifies the broker actors. A broker
+    /// then gets the verdicts in the request that fetches.
+    pub fn commit_with_poll(&self, shared: &ShareShared) -> bool {
+        self.submit(shared, &Reply::Queue, Waking::WithPoll)
     }
 
     /// Sends the verdicts so far. Returns the ticket and its end; `None` if there are no verdicts.
@@ -99,16 +105,16 @@ impl HeldRecords {
     ) -> Option<(Arc<CommitTicket>, Waiting<()>)> {
         let (ticket, waiting) = CommitTicket::new();
         let ticket = Arc::new(ticket);
-        let has_any = self.submit(shared, &reply(Arc::clone(&ticket)));
+        let has_any = self.submit(shared, &reply(Arc::clone(&ticket)), Waking::Now);
         ticket.seal();
         has_any.then_some((ticket, waiting))
     }
 
-    fn submit(&self, shared: &ShareShared, reply: &Reply) -> bool {
+    fn submit(&self, shared: &ShareShared, reply: &Reply, waking: Waking) -> bool {
         let held = self.0.lock().clone();
         let mut has_any = false;
         for records in &held {
-            has_any |= shared.submit(records, reply);
+            has_any |= shared.submit(records, reply, waking);
         }
         self.0.lock().retain(|records| !records.is_settled());
         has_any

@@ -18,7 +18,7 @@
 //! | `session` | epochs and partitions of a share session |
 //! | [`fetcher`], `responses` | requests and responses of one broker |
 //! | `decode` | acquired ranges, gaps, damaged batches |
-//! | [`acquired`], [`walk`] | acquired records and the verdicts on them |
+//! | [`acquired`], [`walk`], `marks` | acquired records and the verdicts on them |
 //! | [`acknowledgement`] | kinds of acknowledgements, and ranges of them |
 //! | [`shared`] | the state that the application's threads share with the actors |
 //! | `upkeep` | renewals, delayed releases, and events of locks |
@@ -33,6 +33,7 @@ pub mod acquired;
 mod decode;
 pub mod fetcher;
 pub mod held;
+mod marks;
 mod membership;
 pub mod message;
 mod responses;

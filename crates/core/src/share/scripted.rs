@@ -2,10 +2,18 @@
 
 mod acknowledging;
 mod damage;
+mod demand;
 mod locks;
 mod membership;
 
-use std::{io::IoSlice, sync::Arc, time::Duration};
+use std::{
+    io::IoSlice,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use ottla_protocol::{
     api::ApiKey,
@@ -33,7 +41,7 @@ use super::{
     held::HeldRecords,
     message::{ShareMessage, ShareReport},
     settings::ShareSettings,
-    shared::{AcknowledgeOutcome, ShareEvent, ShareShared},
+    shared::{AcknowledgeOutcome, Demand, FetchPermit, ShareEvent, ShareShared},
 };
 use crate::{
     broker::{
@@ -46,7 +54,7 @@ use crate::{
     machine::Instant,
     message::{BrokerNews, ToCluster},
     rng::Rng,
-    wake::WakeHandle,
+    wake::{Wake, WakeHandle},
 };
 
 const T: Uuid = Uuid([7; 16]);
@@ -68,12 +76,23 @@ enum Asked {
     Acknowledge(ShareAcknowledgeRequest),
 }
 
+/// Counts the notifications of the broker actor.
+#[derive(Default)]
+struct Wakes(AtomicUsize);
+
+impl Wake for Wakes {
+    fn wake(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
 struct Script {
     now: Instant,
     shared: Arc<ShareShared>,
     held: HeldRecords,
     connection: Connection,
     fetcher: ShareFetcher,
+    wakes: Arc<Wakes>,
     /// The request in flight: API, version, and correlation ID.
     asked: (ApiKey, i16, i32),
 }
@@ -87,13 +106,15 @@ impl Script {
         let now = Instant::from_nanos(1_000_000_000);
         let shared = Arc::new(ShareShared::new(settings));
         let buffers = BufferPool::default();
-        let fetcher =
-            ShareFetcher::new(Arc::clone(&shared), buffers.clone(), WakeHandle::noop(), Rng::from_seed(1));
+        let wakes = Arc::new(Wakes::default());
+        let wake = WakeHandle::new(Arc::clone(&wakes) as Arc<dyn Wake>);
+        let fetcher = ShareFetcher::new(Arc::clone(&shared), buffers.clone(), wake, Rng::from_seed(1));
         let settings = Arc::new(ConnectionSettings::default());
         let rng = Rng::from_seed(2);
         let connection = Connection::new(settings, "b".into(), 9092, Some(node()), buffers, rng);
         let asked = (ApiKey::ApiVersions, 0, 0);
-        let mut script = Self { now, shared, held: HeldRecords::default(), connection, fetcher, asked };
+        let held = HeldRecords::default();
+        let mut script = Self { now, shared, held, connection, fetcher, wakes, asked };
         script.connect(version);
         script
     }
@@ -254,6 +275,11 @@ impl Script {
             (outcome.partition.partition, outcome.offsets, outcome.result.err().map(|error| error.kind()))
         };
         self.shared.take_outcomes().into_iter().map(shown).collect()
+    }
+
+    /// Returns the number of notifications of the broker actor since the last call.
+    fn wakes(&self) -> usize {
+        self.wakes.0.swap(0, Ordering::Relaxed)
     }
 
     fn reports(&mut self) -> Vec<ShareReport> {

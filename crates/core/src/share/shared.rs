@@ -10,6 +10,13 @@
 //!
 //! A broker actor fetches on demand: records in the queue would use up their acquisition lock. Each poll allows one fetch
 //! per broker, so that all leaders are fetched in parallel, and a thread that waits in a poll allows them until it returns.
+//!
+//! # Pitfalls
+//!
+//! - A poll takes the records of one leader while several respond. A leader whose records still wait in the queue is not
+//!   fetched from: more and more of them would wait until their locks end (`leader_with_queued_records_is_not_fetched_from`).
+//! - A broker actor that is woken before the poll has submitted its acknowledgements and taken its records sends two requests
+//!   instead of one. A poll wakes after that (`poll_wakes_after_it_has_taken_records`).
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -83,6 +90,8 @@ struct State {
     last_session: u64,
     /// Broker actors to wake when the application polls.
     idle: Vec<WakeHandle>,
+    /// A poll has begun, and has not woken broker actors.
+    is_polling: bool,
     /// The number of times that the idle broker actors were woken.
     wakeups: u64,
     wakers: Vec<Waker>,
@@ -97,6 +106,16 @@ struct State {
 struct Session {
     wake: WakeHandle,
     inbox: Vec<Submission>,
+    /// The inbox has acknowledgements of a poll that has not woken the broker actor.
+    is_behind: bool,
+}
+
+/// When a submission wakes the broker actor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waking {
+    Now,
+    /// Once the poll that submits has taken records.
+    WithPoll,
 }
 
 /// An event of a share consumer that belongs to no record.
@@ -197,12 +216,17 @@ impl ShareShared {
 
     // ---- the application
 
-    /// The application polls: every broker may fetch once. Returns true if the member left because of missing polls, so that
-    /// [`ShareCommand::Polled`](super::ShareCommand::Polled) must notify it.
+    /// The application polls: every broker may fetch once, from the next [`ShareShared::take`] on. Returns true if the member
+    /// left because of missing polls, so that [`ShareCommand::Polled`](super::ShareCommand::Polled) must notify it.
     pub fn note_poll(&self, now: Instant) -> bool {
         let before = self.polled_at.fetch_max(now.as_nanos(), Ordering::Relaxed);
         self.polls.fetch_add(1, Ordering::SeqCst);
-        self.wake_idle((before > 0).then(|| now.as_nanos().saturating_sub(before) / 1_000_000));
+        let mut state = self.state.lock();
+        state.is_polling = true;
+        if before > 0 {
+            state.between_polls.record(now.as_nanos().saturating_sub(before) / 1_000_000);
+        }
+        drop(state);
         self.is_expired.load(Ordering::Relaxed) && self.is_expired.swap(false, Ordering::AcqRel)
     }
 
@@ -210,18 +234,13 @@ impl ShareShared {
     pub fn begin_blocking(&self, now: Instant) {
         self.idle.begin(now);
         self.blocked.fetch_add(1, Ordering::SeqCst);
-        self.wake_idle(None);
+        self.wake_idle();
     }
 
-    /// Wakes the broker actors that wait for a poll. `since_poll` are the milliseconds since the last one.
-    fn wake_idle(&self, since_poll: Option<u64>) {
-        let idle = {
-            let mut state = self.state.lock();
-            state.wakeups += 1;
-            since_poll.into_iter().for_each(|millis| state.between_polls.record(millis));
-            std::mem::take(&mut state.idle)
-        };
-        idle.iter().for_each(WakeHandle::wake);
+    /// Wakes the broker actors that wait for a poll.
+    fn wake_idle(&self) {
+        let wakes = self.state.lock().take_wakes();
+        wakes.iter().for_each(WakeHandle::wake);
     }
 
     /// A thread no longer blocks in a poll.
@@ -233,10 +252,12 @@ impl ShareShared {
 
     /// Takes queued records, until there are `enough`; with a strict limit not more. A record that is to be handed out alone
     /// comes alone, once all acknowledgements so far have an outcome. Records whose locks have ended are left out.
+    ///
+    /// It wakes the broker actors that may fetch now, or have acknowledgements of the poll.
     pub fn take(&self, now: Instant, enough: usize, into: &mut Vec<Arc<AcquiredRecords>>) {
         let is_strict = self.settings.is_strict;
         let mut state = self.state.lock();
-        let (mut count, mut has_dropped) = (0, false);
+        let (mut count, mut has_taken) = (0, false);
         while count < enough
             && let Some(next) = state.queue.front()
         {
@@ -249,8 +270,8 @@ impl ShareShared {
             }
             let Some(records) = state.queue.pop_front() else { break };
             state.queued_bytes -= records.bytes();
+            has_taken = true;
             if is_expired && !records.is_empty() {
-                has_dropped = true;
                 continue;
             }
             count += records.len().max(1);
@@ -261,11 +282,10 @@ impl ShareShared {
                 break;
             }
         }
-        drop(state);
         // Brokers that were not asked because of these records may fetch now.
-        if has_dropped {
-            self.wake_idle(None);
-        }
+        let wakes = if has_taken || state.is_polling { state.take_wakes() } else { Vec::new() };
+        drop(state);
+        wakes.iter().for_each(WakeHandle::wake);
     }
 
     /// Releases a record at this time; the broker actor holds its lock until then.
@@ -345,7 +365,7 @@ impl ShareShared {
 
     /// Sends the collected verdicts of `records` to the session that acquired them. The outcome goes to `reply`.
     /// Returns whether there are any.
-    pub(crate) fn submit(&self, records: &Arc<AcquiredRecords>, reply: &Reply) -> bool {
+    pub(crate) fn submit(&self, records: &Arc<AcquiredRecords>, reply: &Reply, waking: Waking) -> bool {
         let ranges = records.collect();
         if ranges.is_empty() {
             return false;
@@ -360,7 +380,10 @@ impl ShareShared {
             match state.sessions.get_mut(&records.origin.session) {
                 Some(session) => {
                     session.inbox.push(submission);
-                    session.wake.wake();
+                    match waking {
+                        Waking::Now => session.wake.wake(),
+                        Waking::WithPoll => session.is_behind = true,
+                    }
                     None
                 }
                 None => Some(submission),
@@ -379,7 +402,7 @@ impl ShareShared {
         let mut state = self.state.lock();
         state.last_session += 1;
         let id = SessionId(state.last_session);
-        state.sessions.insert(id, Session { wake: wake.clone(), inbox: Vec::new() });
+        state.sessions.insert(id, Session { wake: wake.clone(), inbox: Vec::new(), is_behind: false });
         id
     }
 
@@ -404,7 +427,7 @@ impl ShareShared {
         };
         // A poll that waits for more records than the dropped ones fetches again.
         if !dropped.is_empty() {
-            self.wake_idle(None);
+            self.wake_idle();
         }
     }
 
@@ -419,21 +442,33 @@ impl ShareShared {
         self.settle(Submission { ranges, ..of.clone() }, Err(error), None);
     }
 
+    /// Returns true while a thread waits in a poll.
+    pub(crate) fn is_blocking(&self) -> bool {
+        self.blocked.load(Ordering::SeqCst) > 0
+    }
+
     /// Takes the acknowledgements of a session.
     pub(crate) fn take_submissions(&self, id: SessionId) -> Vec<Submission> {
         let mut state = self.state.lock();
         state.sessions.get_mut(&id).map(|session| std::mem::take(&mut session.inbox)).unwrap_or_default()
     }
 
-    /// Returns whether a broker may fetch. If not, the next poll wakes `wake`.
-    pub(crate) fn permit(&self, demand: &mut Demand, wake: &WakeHandle) -> FetchPermit {
+    /// Returns whether the broker of a session may fetch. If not, the next poll wakes `wake`.
+    pub(crate) fn permit(
+        &self,
+        demand: &mut Demand,
+        session: Option<SessionId>,
+        wake: &WakeHandle,
+    ) -> FetchPermit {
         let mut state = self.state.lock();
         let polls = self.polls.load(Ordering::SeqCst);
         // Records in the queue end the polls that wait: what is fetched beyond them would hold up acknowledgements.
-        let is_waiting = self.blocked.load(Ordering::SeqCst) > 0 && state.queue.is_empty();
+        let is_waiting = self.is_blocking() && state.queue.is_empty();
         // Records that are handed out alone come one by one: the locks of more of them would end in the queue.
         let has_single = state.queue.back().is_some_and(|records| records.is_single());
-        let is_asked = (is_waiting || demand.served != polls) && !has_single;
+        let is_of = |records: &Arc<AcquiredRecords>| Some(records.origin.session) == session;
+        let has_queued = state.queue.iter().any(|records| is_of(records) && !records.is_empty());
+        let is_asked = (is_waiting || demand.served != polls) && !has_single && !has_queued;
         let budget = usize::try_from(self.settings.fetch_max_bytes).unwrap_or(0);
         let room = budget.saturating_sub(state.queued_bytes);
         if !is_asked || room == 0 || state.is_closed {
@@ -581,6 +616,21 @@ impl ShareShared {
 
     pub(crate) fn set_expired(&self, is_expired: bool) {
         self.is_expired.store(is_expired, Ordering::Release);
+    }
+}
+
+impl State {
+    /// Takes the broker actors that wait for a poll, or have not noticed its acknowledgements.
+    fn take_wakes(&mut self) -> Vec<WakeHandle> {
+        self.wakeups += 1;
+        self.is_polling = false;
+        let mut wakes = std::mem::take(&mut self.idle);
+        for session in self.sessions.values_mut() {
+            if std::mem::take(&mut session.is_behind) {
+                wakes.push(session.wake.clone());
+            }
+        }
+        wakes
     }
 }
 

@@ -37,6 +37,10 @@ impl AcquiredWalk {
     /// end.
     pub fn run(&mut self, limit: usize, mut each: impl FnMut(&MessageRef<'_>, i16)) -> bool {
         let Self { records, walk, run, next } = self;
+        if *run >= records.runs.len() {
+            // The rest of the batches belongs to other members.
+            return false;
+        }
         let count = walk.run(limit, |message| {
             let offset = message.offset();
             if offset > *next {

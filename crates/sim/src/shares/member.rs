@@ -162,7 +162,7 @@ impl Member {
             }
             self.held.accept_open();
         }
-        self.held.commit(&self.shared);
+        self.held.commit_with_poll(&self.shared);
         if self.shared.note_poll(now) {
             commands.push(Command::Share(ShareCommand::Polled));
         }

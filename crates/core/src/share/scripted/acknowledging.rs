@@ -211,6 +211,7 @@ fn refused_partition_is_forgotten_and_fetched_later() {
     let is_stale = |output| matches!(output, HalfOutput::ToCluster(ToCluster::News(BrokerNews::StaleMetadata(topic))) if &*topic == "t");
     assert!(std::iter::from_fn(|| script.fetcher.poll_output()).any(is_stale));
     script.poll();
+    script.take();
     let request = script.fetch();
     assert_eq!(request.forgotten_topics_data[0].partitions, [0]);
     script.respond_with(Vec::new());
@@ -302,19 +303,21 @@ fn end_without_a_session_is_reported_at_once() {
 
 #[test]
 fn queued_bytes_limit_fetching() {
-    let records = batch(0, 100);
-    let half = records.len() as i32;
-    let mut script = Script::new(ShareSettings { fetch_max_bytes: 2 * half, ..settings() });
-    script.adopt(0);
-    script.poll();
-    assert_eq!(script.fetch().max_bytes, 2 * half);
-    script.respond_with(vec![acquired(0, records, &[(0, 99, 1)])]);
-    script.poll();
-    assert!(script.fetch().max_bytes < 2 * half);
-    script.respond_with(vec![acquired(0, batch(100, 300), &[(100, 399, 1)])]);
-    script.poll();
-    script.assert_idle();
-    assert_eq!(script.take().len(), 2);
-    script.poll();
-    assert_eq!(script.fetch().max_bytes, 2 * half);
+    let half = batch(0, 100).len() as i32;
+    for (count, is_full) in [(100, false), (300, true)] {
+        let mut script = Script::new(ShareSettings { fetch_max_bytes: 2 * half, ..settings() });
+        script.adopt(0);
+        script.poll();
+        assert_eq!(script.fetch().max_bytes, 2 * half);
+        script.respond_with(vec![acquired(0, batch(0, count), &[(0, count as i64 - 1, 1)])]);
+        // All leaders share the budget.
+        let other = Some(script.shared.begin_session(&WakeHandle::noop()));
+        match script.shared.permit(&mut Demand::default(), other, &WakeHandle::noop()) {
+            FetchPermit::Denied => assert!(is_full),
+            FetchPermit::Bytes(bytes) => assert!(!is_full && (bytes as i32) < 2 * half),
+        }
+        script.poll();
+        assert_eq!(script.take().len(), 1);
+        assert_eq!(script.fetch().max_bytes, 2 * half);
+    }
 }

@@ -239,7 +239,11 @@ fn fetch_is_short_while_the_application_has_records() {
     let mut script = Script::new(settings());
     script.deliver(2);
     script.poll();
-    assert_eq!(script.fetch().max_wait_ms, 100);
+    assert_eq!(script.fetch().max_wait_ms, 0, "the application may commit at any time");
+    script.respond_with(Vec::new());
+    script.shared.begin_blocking(script.now);
+    assert_eq!(script.fetch().max_wait_ms, 100, "one of its threads waits in a poll");
+    script.shared.end_blocking(script.now);
     script.respond_with(Vec::new());
     script.accept();
     let _ = script.acknowledge();
