@@ -266,10 +266,12 @@ impl AcquiredRecords {
 
     /// Releases a record at this time; it stays acquired until then. Error: as for [`AcquiredRecords::acknowledge`].
     pub fn release_at(&self, offset: i64, at: Instant) -> Result<(), Error> {
-        self.special.lock().delayed.insert(offset, at);
+        // Under the lock: a renewal that fails at the same time must find both or neither.
+        let mut special = self.special.lock();
+        special.delayed.insert(offset, at);
         let set = self.acknowledge_as(offset, Mark::Delayed);
         if set.is_err() {
-            self.special.lock().delayed.remove(&offset);
+            special.delayed.remove(&offset);
         }
         set
     }
@@ -457,7 +459,10 @@ impl AcquiredRecords {
                 }
                 Renewal::Lost => {
                     let was_delayed = special.delayed.remove(&offset).is_some();
-                    if self.change(offset, Mark::Renewing, Mark::Sent) && was_delayed {
+                    // The application may have asked for the release while the renewal was in flight.
+                    let has_ended = self.change(offset, Mark::Renewing, Mark::Sent)
+                        || was_delayed && self.change(offset, Mark::Delayed, Mark::Sent);
+                    if has_ended && was_delayed {
                         append(&mut ended, offset, Verdict::Of(AcknowledgeType::Release));
                     }
                 }

@@ -13,7 +13,8 @@
 //! - Records that the application has not taken are not renewed: a process that no longer polls must lose them
 //!   (`queued_records_are_not_renewed`).
 //! - A release with a delay has an outcome even if its session or lock is lost before its time
-//!   (`delayed_release_fails_with_its_session`, `delayed_release_fails_with_its_renewal`).
+//!   (`delayed_release_fails_with_its_session`, `delayed_release_fails_with_its_renewal`), also if the application asks for it
+//!   while its renewal is in flight (`delayed_release_fails_with_a_renewal_in_flight`).
 //! - A renewal is no acknowledgement: a held record is renewed until its delay ends, and released then
 //!   (`held_record_is_renewed_until_its_delay_is_over`).
 

@@ -172,6 +172,20 @@ fn delayed_release_fails_with_its_renewal() {
 }
 
 #[test]
+fn delayed_release_fails_with_a_renewal_in_flight() {
+    let mut script = Script::new(ShareSettings { renews_locks: true, ..settings() });
+    let records = script.deliver(1);
+    script.now = script.fetcher.poll_timeout(&script.connection).expect("the lock ends");
+    assert_eq!(in_acknowledge(&script.acknowledge()), [(0, 0, vec![4])]);
+    script.shared.release_at(&records, 0, script.now + seconds(5)).expect("it is open");
+    script.respond_acknowledged(ErrorCode::INVALID_RECORD_STATE);
+    let lost = Some(ErrorKind::Broker(ErrorCode::INVALID_RECORD_STATE));
+    assert_eq!(script.outcomes(), [(0, vec![(0, 0)], lost)]);
+    script.now += seconds(100);
+    script.assert_idle();
+}
+
+#[test]
 fn closing_releases_held_records() {
     let mut script = Script::new(settings());
     let records = script.deliver(1);
