@@ -21,7 +21,7 @@ fn share_groups_keep_all_guarantees() {
 }
 
 /// Seeds that failed once, each with its reason.
-const REGRESSIONS: [(u64, &str); 4] = [
+const REGRESSIONS: [(u64, &str); 6] = [
     (69, "the check expected records that are handed out one by one too early"),
     (76, "the broker did not return released records of a batch that the lock limit had divided"),
     (137, "a delayed release had no outcome if a renewal failed that was in flight when it was asked for"),
@@ -29,6 +29,8 @@ const REGRESSIONS: [(u64, &str); 4] = [
         168,
         "records of other leaders waited in the queue until their locks ended, and were delivered again and again",
     ),
+    (232, "closing forgot a delayed release whose renewal was in flight"),
+    (330, "the check of leaving did not wait for hosts that sleep"),
 ];
 
 #[test]

@@ -279,8 +279,10 @@ impl AcquiredRecords {
     /// Releases all records now that were to be released later.
     pub fn release_delayed(&self) {
         let delayed = std::mem::take(&mut self.special.lock().delayed);
-        for offset in delayed.into_keys() {
-            self.change(offset, Mark::Delayed, Mark::Released);
+        for (_, index) in delayed.into_keys().filter_map(|offset| self.find(offset)) {
+            // The renewal of a delayed record may be in flight.
+            let is_delayed = |mark| matches!(mark, Mark::Delayed | Mark::Renewing);
+            self.marks.change(index, |mark| is_delayed(mark).then_some(Mark::Released));
         }
     }
 

@@ -10,10 +10,9 @@ use crate::checkers::Broken;
 impl Run {
     /// Waits until every record is finished and every acknowledgement has an outcome.
     pub(super) fn drain(&mut self) -> Result<(), Broken> {
-        let awake = self.members.iter().map(|member| member.frozen_until).max().unwrap_or(Instant::ZERO);
         // A record may need all of its deliveries, one after the other.
         let patience = SESSION + self.setup.lock * 4 + Duration::from_secs(60) + self.polling_time();
-        let deadline = awake.max(self.world.now) + patience;
+        let deadline = self.awake() + patience;
         loop {
             let until = self.world.now + Duration::from_millis(200);
             while self.world.now < until {
@@ -24,6 +23,12 @@ impl Run {
                 return Err(Broken::new("drain", what));
             }
         }
+    }
+
+    /// Returns when no host sleeps any more.
+    fn awake(&self) -> Instant {
+        let until = self.members.iter().map(|member| member.frozen_until).max();
+        until.unwrap_or(Instant::ZERO).max(self.world.now)
     }
 
     /// Returns how long polls take for all unfinished records, if one member gets all of them.
@@ -118,7 +123,7 @@ impl Run {
                 self.members[index].leave(self.world.now, LEAVE, &commands);
             }
         }
-        let deadline = self.world.now + LEAVE + Duration::from_secs(1);
+        let deadline = self.awake() + LEAVE + Duration::from_secs(1);
         while self.members.iter().any(|member| matches!(member.state, State::Leaving(..))) {
             self.step()?;
             if self.world.now > deadline {

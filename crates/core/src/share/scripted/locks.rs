@@ -198,6 +198,22 @@ fn closing_releases_held_records() {
 }
 
 #[test]
+fn closing_releases_a_held_record_whose_renewal_is_in_flight() {
+    let mut script = Script::new(settings());
+    let records = script.deliver(1);
+    script.shared.release_at(&records, 0, script.now + seconds(50)).expect("it is open");
+    script.assert_idle();
+    script.now = script.fetcher.poll_timeout(&script.connection).expect("the lock ends");
+    assert_eq!(in_acknowledge(&script.acknowledge()), [(0, 0, vec![4])]);
+    script.held.release_delayed();
+    script.held.commit(&script.shared);
+    script.respond_acknowledged(ErrorCode::NONE);
+    assert_eq!(in_acknowledge(&script.acknowledge()), [(0, 0, vec![2])]);
+    script.respond_acknowledged(ErrorCode::NONE);
+    assert_eq!(script.outcomes(), [(0, vec![(0, 0)], None)]);
+}
+
+#[test]
 fn record_before_its_last_delivery_is_handed_out_alone() {
     let mut script = Script::new(settings());
     script.adopt(0);
