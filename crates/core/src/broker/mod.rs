@@ -529,7 +529,7 @@ impl BrokerCore {
             }
             RequestTag::Share => {
                 if let Some(share) = &mut self.share {
-                    share.handle_response(now, &response, &self.connection.name());
+                    share.handle_response(now, response, &self.connection.name());
                 }
             }
         }

@@ -11,7 +11,10 @@
 
 use std::{ops::RangeInclusive, sync::Arc};
 
-use ottla_protocol::{generated::share_fetch::response::AcquiredRecord, vocabulary::NodeId};
+use ottla_protocol::{
+    generated::share_fetch::response::{AcquiredRecord, PartitionView},
+    vocabulary::NodeId,
+};
 
 use super::{
     acknowledgement::{AcknowledgeType, AcknowledgedRange, Verdict},
@@ -40,17 +43,18 @@ pub(crate) struct DecodedShare {
     pub(crate) damaged: Vec<DamagedRecords>,
 }
 
-/// Decodes the records of one partition. Error: why the acquired ranges are invalid.
+/// Decodes the records of one partition, which are in the buffer. Error: why the acquired ranges are invalid.
 pub(crate) fn decode_share(
     handle: &Arc<PartitionHandle>,
     broker: Option<NodeId>,
     buffer: &Arc<FetchBuffer>,
-    acquired: &[AcquiredRecord],
+    partition: &PartitionView<'_>,
     options: &mut DecodeOptions,
 ) -> Result<DecodedShare, String> {
+    let (acquired, bytes) = (&partition.acquired_records[..], Some(partition.records));
     check(acquired)?;
     let first = acquired.first().map_or(0, |range| range.first_offset);
-    let mut all = decode(buffer, Some(buffer.bytes()), first, -1, None, options);
+    let mut all = decode(buffer, bytes, first, -1, None, options);
     let mut failures = Vec::new();
     let mut undecoded = undecoded_from(&all);
     while let Some(damage) = all.damage.take() {
@@ -61,7 +65,7 @@ pub(crate) fn decode_share(
             break;
         };
         failures.push((damage.offset..=next - 1, error));
-        let rest = decode(buffer, Some(buffer.bytes()), next, -1, None, options);
+        let rest = decode(buffer, bytes, next, -1, None, options);
         undecoded = undecoded_from(&rest);
         all.batches.extend(rest.batches);
         all.messages += rest.messages;

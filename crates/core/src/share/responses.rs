@@ -11,9 +11,8 @@ use ottla_protocol::{
     error_code::ErrorCode,
     generated::{
         share_acknowledge::ShareAcknowledgeResponse,
-        share_fetch::{ShareFetchResponse, response::Partition},
+        share_fetch::{ShareFetchResponseView, response::PartitionView},
     },
-    message::Message,
     primitive::Reader,
     vocabulary::NodeId,
 };
@@ -44,19 +43,24 @@ type Endpoints = Vec<(i32, String, i32, Option<String>)>;
 
 impl ShareFetcher {
     /// Handles the response to the request in flight.
-    pub fn handle_response(&mut self, now: Instant, response: &Response, peer: &str) {
+    pub fn handle_response(&mut self, now: Instant, response: Response, peer: &str) {
         let Some(InFlightShare { kind, submissions }) = self.in_flight.take() else { return };
+        let (api, version) = (response.request.api.name(), response.request.version);
+        let (body, len) = (response.body, response.frame.len);
+        // Records stay in the frame.
+        let buffer = Arc::new(FetchBuffer::new(response.frame.bytes, self.buffers.clone()));
+        let reader = &mut Reader::new(&buffer.bytes()[body..len]);
         let handled = match kind {
-            ShareRequestKind::Fetch => decode::<ShareFetchResponse>(response)
-                .and_then(|decoded| self.handle_fetched(now, decoded, submissions.clone(), peer)),
+            ShareRequestKind::Fetch => ShareFetchResponseView::decode(reader, version)
+                .map_err(|error| error.to_string())
+                .and_then(|decoded| self.handle_fetched(now, &decoded, &buffer, submissions.clone(), peer)),
             ShareRequestKind::Acknowledge | ShareRequestKind::End => {
-                decode::<ShareAcknowledgeResponse>(response).map(|decoded| {
-                    self.handle_acknowledged(now, decoded, submissions.clone(), peer);
-                })
+                ShareAcknowledgeResponse::decode(reader, version)
+                    .map_err(|error| error.to_string())
+                    .map(|decoded| self.handle_acknowledged(now, decoded, submissions.clone(), peer))
             }
         };
         if let Err(detail) = handled {
-            let api = response.request.api.name();
             let error = Error::new(ErrorKind::BadResponse, detail).with_api(api).with_peer(peer);
             submissions.into_iter().for_each(|submission| {
                 self.shared.settle(submission, Err(error.clone()), None);
@@ -74,39 +78,40 @@ impl ShareFetcher {
     fn handle_fetched(
         &mut self,
         now: Instant,
-        response: ShareFetchResponse,
+        response: &ShareFetchResponseView<'_>,
+        buffer: &Arc<FetchBuffer>,
         submissions: Vec<Submission>,
         peer: &str,
     ) -> Result<(), String> {
         let lock = lock_of(response.acquisition_lock_timeout_ms);
         if response.error_code.is_error() {
-            let refusal = (response.error_code, response.error_message);
+            let refusal = (response.error_code, response.error_message.map(str::to_owned));
             self.handle_refused(now, refusal, submissions, "ShareFetch", peer);
             return Ok(());
         }
         let endpoints: Endpoints = response
             .node_endpoints
-            .into_iter()
-            .map(|node| (node.node_id, node.host, node.port, node.rack))
+            .iter()
+            .map(|node| (node.node_id, node.host.to_owned(), node.port, node.rack.map(str::to_owned)))
             .collect();
         let mut outcomes = Outcomes::new();
         let mut acquired = Vec::new();
         let mut seen = BTreeSet::new();
-        for topic in response.responses {
-            for partition in topic.partitions {
+        for topic in &response.responses {
+            for partition in &topic.partitions {
                 let id = (topic.topic_id, partition.partition_index);
                 if !seen.insert(id) {
                     return Err(format!("partition {} of a topic twice", id.1));
                 }
-                let message = partition.acknowledge_error_message.clone();
+                let message = partition.acknowledge_error_message.map(str::to_owned);
                 outcomes.insert(id, (partition.acknowledge_error_code, message));
                 let leader = (partition.current_leader.leader_id, partition.current_leader.leader_epoch);
                 let code = partition.error_code;
-                let message = partition.error_message.clone();
+                let message = partition.error_message.map(str::to_owned);
                 if code.is_error() {
                     self.handle_partition_error(now, id, (code, message), leader, &endpoints, peer);
                 } else {
-                    acquired.extend(self.handle_records(id, partition, (now, lock))?);
+                    acquired.extend(self.handle_records(id, partition, buffer, (now, lock))?);
                 }
             }
         }
@@ -165,7 +170,8 @@ impl ShareFetcher {
     fn handle_records(
         &self,
         id: PartitionId,
-        partition: Partition,
+        partition: &PartitionView<'_>,
+        buffer: &Arc<FetchBuffer>,
         locked: (Instant, Duration),
     ) -> Result<Option<Acquired>, String> {
         let (Some(slot), Some(session)) = (self.partitions.get(&id), self.session.id()) else {
@@ -174,7 +180,6 @@ impl ShareFetcher {
         if partition.acquired_records.is_empty() {
             return Ok(None);
         }
-        let buffer = Arc::new(FetchBuffer::new(partition.records, self.buffers.clone()));
         let settings = &self.shared.settings;
         let mut options = DecodeOptions {
             check_crcs: settings.check_crcs,
@@ -184,8 +189,7 @@ impl ShareFetcher {
             decompressed_room: usize::MAX,
             buffers: self.buffers.clone(),
         };
-        let decoded =
-            decode_share(&slot.handle, self.node, &buffer, &partition.acquired_records, &mut options)?;
+        let decoded = decode_share(&slot.handle, self.node, buffer, partition, &mut options)?;
         let origin = Origin { session, stay: slot.stay, topic_id: id.0 };
         let fetched = Arc::new(decoded.fetched);
         let records = AcquiredRecords::new(fetched, origin, decoded.runs, decoded.damaged, locked);
@@ -310,8 +314,4 @@ impl ShareFetcher {
 /// Returns how long locks last that were acquired or renewed now.
 fn lock_of(timeout_ms: i32) -> Duration {
     Duration::from_millis(u64::try_from(timeout_ms).unwrap_or(0))
-}
-
-fn decode<M: Message>(response: &Response) -> Result<M, String> {
-    M::decode(&mut Reader::new(response.body()), response.request.version).map_err(|error| error.to_string())
 }

@@ -219,7 +219,7 @@ impl Script {
             rest = &rest[n..];
             self.connection.handle_read(self.now, n);
             while let Some(response) = self.connection.next_response(self.now) {
-                self.fetcher.handle_response(self.now, &response, "b:9092/1");
+                self.fetcher.handle_response(self.now, response, "b:9092/1");
             }
         }
     }

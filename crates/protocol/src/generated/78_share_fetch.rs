@@ -155,6 +155,40 @@ const RESPONSE_VERSIONS: Versions =
 
 message!(ShareFetchResponse, RESPONSE_VERSIONS, ApiKey::ShareFetch);
 
+/// [`ShareFetchResponse`] with strings and bytes that borrow from the received frame.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ShareFetchResponseView<'a> {
+    /// All versions.
+    pub throttle_time_ms: i32,
+    /// All versions.
+    pub error_code: ErrorCode,
+    /// All versions; may be null.
+    pub error_message: Option<&'a str>,
+    /// All versions.
+    pub acquisition_lock_timeout_ms: i32,
+    /// All versions.
+    pub responses: Vec<response::ResponseView<'a>>,
+    /// All versions.
+    pub node_endpoints: Vec<response::NodeEndpointView<'a>>,
+}
+
+impl<'a> ReadFrom<'a> for ShareFetchResponseView<'a> {
+    fn read_from(r: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+        let value = Self {
+            throttle_time_ms: r.at("ShareFetchResponse.throttle_time_ms").i32()?,
+            error_code: r.at("ShareFetchResponse.error_code").error_code()?,
+            error_message: r.at("ShareFetchResponse.error_message").nullable_str()?,
+            acquisition_lock_timeout_ms: r.at("ShareFetchResponse.acquisition_lock_timeout_ms").i32()?,
+            responses: r.at("ShareFetchResponse.responses").array(version)?,
+            node_endpoints: r.at("ShareFetchResponse.node_endpoints").array(version)?,
+        };
+        r.skip_tagged_fields()?;
+        Ok(value)
+    }
+}
+
+message!(view ShareFetchResponseView, RESPONSE_VERSIONS);
+
 impl Request for ShareFetchRequest {
     type Response = ShareFetchResponse;
 }
@@ -323,6 +357,26 @@ pub mod response {
         }
     }
 
+    /// [`Response`] with strings and bytes that borrow from the received frame.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ResponseView<'a> {
+        /// All versions.
+        pub topic_id: Uuid,
+        /// All versions.
+        pub partitions: Vec<PartitionView<'a>>,
+    }
+
+    impl<'a> ReadFrom<'a> for ResponseView<'a> {
+        fn read_from(r: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+            let value = Self {
+                topic_id: r.at("ShareFetchResponse.Response.topic_id").uuid()?,
+                partitions: r.at("ShareFetchResponse.Response.partitions").array(version)?,
+            };
+            r.skip_tagged_fields()?;
+            Ok(value)
+        }
+    }
+
     /// An element of `partitions`, all versions.
     #[derive(Clone, Debug, Default, PartialEq)]
     pub struct Partition {
@@ -379,6 +433,48 @@ pub mod response {
             w.at("ShareFetchResponse.Partition.acquired_records").array(version, &self.acquired_records)?;
             w.no_tagged_fields();
             Ok(())
+        }
+    }
+
+    /// [`Partition`] with strings and bytes that borrow from the received frame.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct PartitionView<'a> {
+        /// All versions.
+        pub partition_index: i32,
+        /// All versions.
+        pub error_code: ErrorCode,
+        /// All versions; may be null.
+        pub error_message: Option<&'a str>,
+        /// All versions.
+        pub acknowledge_error_code: ErrorCode,
+        /// All versions; may be null.
+        pub acknowledge_error_message: Option<&'a str>,
+        /// All versions.
+        pub current_leader: CurrentLeader,
+        /// All versions.
+        pub records: &'a [u8],
+        /// All versions.
+        pub acquired_records: Vec<AcquiredRecord>,
+    }
+
+    impl<'a> ReadFrom<'a> for PartitionView<'a> {
+        fn read_from(r: &mut Reader<'a>, version: i16) -> Result<Self, DecodeError> {
+            let value = Self {
+                partition_index: r.at("ShareFetchResponse.Partition.partition_index").i32()?,
+                error_code: r.at("ShareFetchResponse.Partition.error_code").error_code()?,
+                error_message: r.at("ShareFetchResponse.Partition.error_message").nullable_str()?,
+                acknowledge_error_code: r
+                    .at("ShareFetchResponse.Partition.acknowledge_error_code")
+                    .error_code()?,
+                acknowledge_error_message: r
+                    .at("ShareFetchResponse.Partition.acknowledge_error_message")
+                    .nullable_str()?,
+                current_leader: CurrentLeader::read_from(r, version)?,
+                records: r.at("ShareFetchResponse.Partition.records").byte_slice()?,
+                acquired_records: r.at("ShareFetchResponse.Partition.acquired_records").array(version)?,
+            };
+            r.skip_tagged_fields()?;
+            Ok(value)
         }
     }
 
@@ -478,6 +574,32 @@ pub mod response {
             w.at("ShareFetchResponse.NodeEndpoint.rack").nullable_string(self.rack.as_deref())?;
             w.no_tagged_fields();
             Ok(())
+        }
+    }
+
+    /// [`NodeEndpoint`] with strings and bytes that borrow from the received frame.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct NodeEndpointView<'a> {
+        /// All versions.
+        pub node_id: i32,
+        /// All versions.
+        pub host: &'a str,
+        /// All versions.
+        pub port: i32,
+        /// All versions; may be null.
+        pub rack: Option<&'a str>,
+    }
+
+    impl<'a> ReadFrom<'a> for NodeEndpointView<'a> {
+        fn read_from(r: &mut Reader<'a>, _version: i16) -> Result<Self, DecodeError> {
+            let value = Self {
+                node_id: r.at("ShareFetchResponse.NodeEndpoint.node_id").i32()?,
+                host: r.at("ShareFetchResponse.NodeEndpoint.host").str()?,
+                port: r.at("ShareFetchResponse.NodeEndpoint.port").i32()?,
+                rack: r.at("ShareFetchResponse.NodeEndpoint.rack").nullable_str()?,
+            };
+            r.skip_tagged_fields()?;
+            Ok(value)
         }
     }
 }
