@@ -1,6 +1,6 @@
 //! Calls about the offsets and the records of partitions.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use ottla_core::{
     admin::{AdminCall, records::delete_records},
@@ -8,7 +8,7 @@ use ottla_core::{
     fetch::offsets::{ListedOffset, OffsetQuery, OffsetSpec},
 };
 
-use super::{Admin, AdminFuture, AdminOptions};
+use super::{Admin, AdminFuture, AdminOptions, calls::distinct};
 use crate::topic_name::check_partition;
 
 /// The records of a partition that [`Admin::delete_records`] deletes.
@@ -59,7 +59,10 @@ impl Admin {
         self.start("list_offsets", options.timeout, call)
     }
 
-    /// Deletes the oldest records of partitions. The results are the lowest offsets that remain.
+    /// Deletes the oldest records of partitions, with one request to each of their leaders. The results are the lowest
+    /// offsets that remain.
+    ///
+    /// Error: there is no partition, or one is named twice.
     pub fn delete_records(
         &self,
         partitions: &[(&str, i32, RecordsToDelete)],
@@ -87,23 +90,18 @@ impl Admin {
         }
     }
 
-    /// Deletes records before offsets, -1 for the high watermark. The requests go to the partitions' leaders.
+    /// Deletes records before offsets, -1 for the high watermark.
     pub(super) fn delete_records_before(
         &self,
         partitions: &[(&str, i32, i64)],
         options: AdminOptions,
     ) -> AdminFuture<Vec<Result<i64>>> {
-        let calls: Vec<AdminFuture<Result<i64>>> = partitions
-            .iter()
-            .map(|(topic, partition, before)| {
-                let (topic, partition, before) = (Arc::from(*topic), *partition, *before);
-                let call = move |done| {
-                    delete_records(topic, partition, before, options.timeout, done).done(options.how())
-                };
-                self.start("delete_records", options.timeout, Ok(call))
-            })
-            .collect();
-        AdminFuture::all("delete_records", options.timeout, calls)
+        let keys = distinct(partitions.iter().map(|(topic, partition, _)| (*topic, *partition)));
+        let call = keys.map(|keys| {
+            let before = keys.into_iter().zip(partitions.iter().map(|(_, _, before)| *before)).collect();
+            move |done| delete_records(before, options.timeout, done).done(options.how())
+        });
+        self.start("delete_records", options.timeout, call)
     }
 }
 

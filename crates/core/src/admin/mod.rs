@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  AdminCall ──► AdminCalls ── request ──► controller or any broker ──► response ──► per topic: done, or retried
-//!                    ├── offsets ──► one request per leader ──► merged
+//!                    ├── offsets, records ──► one request per leader ──► merged
 //!                    └── every broker ──► one request per broker ──► merged
 //! ```
 //!
@@ -15,7 +15,8 @@
 //! | `one_result`: one request, one result | describe ACLs, users, quotas, quorum, features; unregister a broker; tokens |
 //! | [`item_results`]: a result for each item; some are requested again | ACLs, users, quotas, elections, reassignments |
 //! | `every_broker`: one request per broker | groups, transactions, log directories |
-//! | `Operation`: everything else | topics, configurations, records, groups |
+//! | `leader_batches`: one request per leader | records |
+//! | `Operation`: everything else | topics, configurations, groups |
 
 pub mod acls;
 pub mod config_resources;
@@ -28,6 +29,7 @@ mod every_broker;
 pub mod features;
 pub mod groups;
 pub mod item_results;
+mod leader_batches;
 pub mod leader_epochs;
 pub mod log_dirs;
 mod numbered;
@@ -59,6 +61,7 @@ use ottla_protocol::{
 use self::{
     every_broker::{BrokerOperation, EveryBroker, Timing},
     groups::batches::{GroupBatches, GroupsOperation},
+    leader_batches::{LeaderBatches, PartitionsOperation},
 };
 use crate::{
     backoff::Backoff,
@@ -83,9 +86,28 @@ use crate::{
 pub struct AdminCall(Call);
 
 enum Call {
-    Operation { operation: Box<dyn Operation>, timeout: Duration, how: How },
-    EveryBroker { operation: Box<dyn BrokerOperation>, timeout: Duration, how: How },
-    Groups { operation: Box<dyn GroupsOperation>, groups: Vec<Arc<str>>, timeout: Duration, how: How },
+    Operation {
+        operation: Box<dyn Operation>,
+        timeout: Duration,
+        how: How,
+    },
+    EveryBroker {
+        operation: Box<dyn BrokerOperation>,
+        timeout: Duration,
+        how: How,
+    },
+    Groups {
+        operation: Box<dyn GroupsOperation>,
+        groups: Vec<Arc<str>>,
+        timeout: Duration,
+        how: How,
+    },
+    Partitions {
+        operation: Box<dyn PartitionsOperation>,
+        partitions: Vec<TopicPartition>,
+        timeout: Duration,
+        how: How,
+    },
     ListOffsets(OffsetQuery, Completion<OffsetResults>),
 }
 
@@ -106,6 +128,7 @@ pub struct AdminCalls {
     offsets: OffsetLookups,
     every_broker: EveryBroker,
     groups: GroupBatches,
+    leaders: LeaderBatches,
     request_timeout: Duration,
     retry_backoff: Duration,
     retry_backoff_max: Duration,
@@ -196,11 +219,21 @@ impl AdminCall {
         Self(Call::Groups { operation: Box::new(operation), groups, timeout, how: How::default() })
     }
 
-    /// Sets the options of the call. Offset queries go to the partitions' leaders in any case.
+    pub(crate) fn of_partitions(
+        operation: impl PartitionsOperation + 'static,
+        partitions: Vec<TopicPartition>,
+        timeout: Duration,
+    ) -> Self {
+        Self(Call::Partitions { operation: Box::new(operation), partitions, timeout, how: How::default() })
+    }
+
+    /// Sets the options of the call. Requests about partitions go to their leaders in any case.
     #[must_use]
     pub fn done(mut self, requested: How) -> Self {
-        if let Call::Operation { how, .. } | Call::EveryBroker { how, .. } | Call::Groups { how, .. } =
-            &mut self.0
+        if let Call::Operation { how, .. }
+        | Call::EveryBroker { how, .. }
+        | Call::Groups { how, .. }
+        | Call::Partitions { how, .. } = &mut self.0
         {
             *how = requested;
         }
@@ -222,6 +255,7 @@ impl AdminCalls {
             offsets: OffsetLookups::new(0, request_timeout, backoff.0),
             every_broker: EveryBroker::default(),
             groups: GroupBatches::default(),
+            leaders: LeaderBatches::default(),
             request_timeout,
             retry_backoff: backoff.0,
             retry_backoff_max: backoff.1,
@@ -250,6 +284,10 @@ impl AdminCalls {
             Call::Groups { operation, groups, timeout, how } => {
                 let timing = self.timing(now, timeout);
                 self.groups.start(operation, groups, timing, how.broker.and_then(NodeId::from_wire));
+            }
+            Call::Partitions { operation, partitions, timeout, how } => {
+                let timing = self.timing(now, timeout);
+                self.leaders.start(now, operation, partitions, timing, how);
             }
             Call::EveryBroker { operation, timeout, how } => {
                 let timing = self.timing(now, timeout);
@@ -289,6 +327,9 @@ impl AdminCalls {
             AdminRequest::Offsets(number) => self.offsets.handle_response(now, number, result),
             AdminRequest::OfGroups { call, request } => {
                 self.groups.handle_response(now, (call, request), result, &mut self.rng);
+            }
+            AdminRequest::OfLeader { call, request } => {
+                self.leaders.handle_response(now, (call, request), result, &mut self.rng);
             }
             AdminRequest::OfBroker { call, node } => {
                 self.every_broker.handle_response(now, (call, node), result, &mut self.rng);
@@ -356,6 +397,7 @@ impl Part for AdminCalls {
         let errors = &changes.errors;
         self.every_broker.handle_metadata(metadata);
         let mut incomplete = self.offsets.handle_metadata(now, metadata, errors);
+        incomplete |= self.leaders.handle_metadata(now, metadata, errors);
         let mut failed = Vec::new();
         for (number, call) in &mut self.calls {
             let Some((topic, partition)) = call.operation.partition() else { continue };
@@ -390,6 +432,7 @@ impl Part for AdminCalls {
         self.offsets.handle_timeout(now, unreachable);
         self.every_broker.handle_timeout(now);
         self.groups.handle_timeout(now);
+        self.leaders.handle_timeout(now);
         let mut late = Vec::new();
         for (number, call) in &mut self.calls {
             if call.deadline <= now {
@@ -410,6 +453,7 @@ impl Part for AdminCalls {
     fn poll_timeout(&self) -> Option<Instant> {
         let others = earliest(self.offsets.poll_timeout(), self.every_broker.poll_timeout());
         let others = earliest(others, self.groups.poll_timeout());
+        let others = earliest(others, self.leaders.poll_timeout());
         self.calls.values().fold(others, |deadline, call| {
             let later = match call.state {
                 State::Later(at) => Some(at),
@@ -449,6 +493,8 @@ impl Part for AdminCalls {
         self.needs.extend(std::iter::from_fn(|| self.every_broker.poll_need()));
         self.groups.advance(now);
         self.needs.extend(std::iter::from_fn(|| self.groups.poll_need()));
+        self.leaders.advance(now, metadata);
+        self.needs.extend(std::iter::from_fn(|| self.leaders.poll_need()));
         self.offsets.advance(now, metadata);
         while let Some((number, leader, request)) = self.offsets.poll_request() {
             let owner = RequestOwner::Admin(AdminRequest::Offsets(number));
@@ -463,6 +509,7 @@ impl Part for AdminCalls {
 
     fn add_topics(&self, topics: &mut Interest) {
         self.offsets.requested_topics(&mut topics.asked);
+        self.leaders.requested_topics(&mut topics.asked);
         let of_calls = self.calls.values().filter_map(|call| call.operation.partition());
         topics.asked.extend(of_calls.map(|(topic, _)| Arc::clone(topic)));
     }
@@ -474,6 +521,7 @@ impl Part for AdminCalls {
         self.offsets.close();
         self.every_broker.close();
         self.groups.close();
+        self.leaders.close();
     }
 }
 
@@ -507,6 +555,7 @@ impl fmt::Debug for Call {
             Self::Operation { operation, .. } => operation.api().name(),
             Self::EveryBroker { operation, .. } => operation.api().name(),
             Self::Groups { operation, .. } => operation.apis()[0].name(),
+            Self::Partitions { operation, .. } => operation.api().name(),
             Self::ListOffsets(..) => "ListOffsets",
         })
     }

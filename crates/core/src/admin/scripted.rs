@@ -3,7 +3,7 @@
 use ottla_protocol::{
     generated::{
         create_topics::{CreateTopicsRequest, CreateTopicsResponse, response::Topic},
-        delete_records::{DeleteRecordsResponse, response as deleted},
+        delete_records::{DeleteRecordsRequest, DeleteRecordsResponse, response as deleted},
         list_offsets::{
             ListOffsetsRequest, ListOffsetsResponse,
             response::{Partition as ListedPartition, Topic as ListedTopic},
@@ -186,6 +186,23 @@ fn call_may_choose_its_broker_and_its_timeout() {
     drop(waiting);
 }
 
+fn delete(before: &[(i32, i64)], done: Completion<records::DeletedRecords>) -> AdminCall {
+    let before = before.iter().map(|(partition, offset)| (("t", *partition).into(), *offset));
+    records::delete_records(before.collect(), Duration::from_secs(9), done)
+}
+
+fn response_of_deletion(low: &[(i32, i64)]) -> Result<Response, Error> {
+    let partitions = low.iter().map(|(partition_index, low_watermark)| deleted::Partition {
+        partition_index: *partition_index,
+        low_watermark: *low_watermark,
+        error_code: ErrorCode::NONE,
+    });
+    let topics = vec![deleted::Topic { name: "t".into(), partitions: partitions.collect() }];
+    let mut body = Vec::new();
+    DeleteRecordsResponse { topics, ..DeleteRecordsResponse::default() }.encode(2, &mut body).unwrap();
+    response(ApiKey::DeleteRecords, 2, body)
+}
+
 fn deleted(error_code: ErrorCode, low_watermark: i64) -> Result<Response, Error> {
     let partitions = vec![deleted::Partition { partition_index: 1, low_watermark, error_code }];
     let topics = vec![deleted::Topic { name: "t".into(), partitions }];
@@ -198,7 +215,7 @@ fn deleted(error_code: ErrorCode, low_watermark: i64) -> Result<Response, Error>
 fn records_are_deleted_at_the_partitions_leader_also_after_it_moved() {
     let mut calls = calls();
     let (done, waiting) = completion();
-    calls.start(START, records::delete_records(Arc::from("t"), 1, 7, Duration::from_secs(9), done));
+    calls.start(START, delete(&[(1, 7)], done));
     let sent = requests(&mut calls, START, 2);
     assert_eq!(sent[0].1, Route::Node(2));
     respond(&mut calls, START, sent[0].0, deleted(ErrorCode::NOT_LEADER_OR_FOLLOWER, -1));
@@ -207,17 +224,64 @@ fn records_are_deleted_at_the_partitions_leader_also_after_it_moved() {
     let sent = requests(&mut calls, later, 2);
     assert_eq!(sent.len(), 1);
     respond(&mut calls, later, sent[0].0, deleted(ErrorCode::NONE, 7));
-    assert_eq!(waiting.try_take().unwrap().unwrap(), 7);
+    assert_eq!(waiting.try_take().unwrap(), [Ok(7)]);
+}
+
+#[test]
+fn records_are_deleted_with_one_request_per_leader() {
+    let mut calls = calls();
+    let (done, waiting) = completion();
+    calls.start(START, delete(&[(2, 8), (0, -1), (1, 7), (3, 9)], done));
+    let sent = requests(&mut calls, START, 2);
+    let decoded = |bytes: &[u8]| DeleteRecordsRequest::decode(&mut Reader::new(bytes), 2).unwrap();
+    let asked = sent.iter().map(|(_, route, bytes)| {
+        let mut request = decoded(bytes);
+        let partitions = request.topics.remove(0).partitions.into_iter();
+        (route.clone(), partitions.map(|one| (one.partition_index, one.offset)).collect::<Vec<_>>())
+    });
+    assert_eq!(
+        asked.collect::<Vec<_>>(),
+        [(Route::Node(1), vec![(0, -1)]), (Route::Node(2), vec![(1, 7), (2, 8)])]
+    );
+    assert!(!calls.handle_metadata(START, &metadata(), &MetadataChanges::default()));
+    respond(&mut calls, START, sent[0].0, response_of_deletion(&[(0, 5), (7, 7)]));
+    // Partition 2 is left out, and requested again by itself.
+    respond(&mut calls, START, sent[1].0, response_of_deletion(&[(1, 7)]));
+    let later = START + Duration::from_secs(1);
+    calls.handle_timeout(later, None);
+    let sent = requests(&mut calls, later, 2);
+    assert_eq!((sent.len(), decoded(&sent[0].2).topics[0].partitions.len()), (1, 1));
+    respond(&mut calls, later, sent[0].0, response_of_deletion(&[(2, 8)]));
+    let results = waiting.try_take().unwrap();
+    assert_eq!(results[..3], [Ok(8), Ok(5), Ok(7)]);
+    assert_eq!(results[3].as_ref().unwrap_err().kind(), ErrorKind::UnknownPartition);
+}
+
+#[test]
+fn deletion_of_records_ends_at_its_deadline_with_the_results_so_far() {
+    let mut calls = calls();
+    let (done, waiting) = completion();
+    calls.start(START, delete(&[(0, 1), (1, 7)], done));
+    let sent = requests(&mut calls, START, 2);
+    respond(&mut calls, START, sent[0].0, response_of_deletion(&[(0, 1)]));
+    let late = START + Duration::from_secs(9);
+    assert!(calls.poll_timeout().is_some_and(|at| at <= late));
+    calls.handle_timeout(late, None);
+    let results = waiting.try_take().unwrap();
+    assert_eq!(results[0], Ok(1));
+    assert_eq!(results[1].as_ref().unwrap_err().kind(), ErrorKind::TimedOut);
+    assert_eq!(calls.poll_timeout(), None);
 }
 
 #[test]
 fn deleting_records_of_unknown_partition_fails_before_the_deadline() {
     let mut calls = calls();
     let (done, waiting) = completion();
-    calls.start(START, records::delete_records(Arc::from("t"), 3, 7, Duration::from_secs(9), done));
+    calls.start(START, delete(&[(3, 7)], done));
     assert!(requests(&mut calls, START, 2).is_empty());
     assert!(!calls.handle_metadata(START, &metadata(), &MetadataChanges::default()));
-    assert_eq!(waiting.try_take().unwrap().unwrap_err().kind(), ErrorKind::UnknownPartition);
+    let results = waiting.try_take().unwrap();
+    assert_eq!(results[0].as_ref().unwrap_err().kind(), ErrorKind::UnknownPartition);
 }
 
 #[test]

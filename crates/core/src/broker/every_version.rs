@@ -393,7 +393,9 @@ fn admin_cases(api: ApiKey) -> Vec<Case> {
         ApiKey::CreatePartitions => {
             admin("validation", create_partitions(vec![more()], true, TIMEOUT, done()))
         }
-        ApiKey::DeleteRecords => admin("records", delete_records("t".into(), 0, 7, TIMEOUT, done())),
+        ApiKey::DeleteRecords => {
+            admin("records", delete_records(vec![(("t", 0).into(), 7)], TIMEOUT, done()))
+        }
         ApiKey::DescribeConfigs => admin("resources", describe_configs(resources(), TIMEOUT, done())),
         ApiKey::IncrementalAlterConfigs => {
             admin("validation", change_configs(changes(), true, TIMEOUT, done()))

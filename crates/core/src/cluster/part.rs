@@ -230,6 +230,13 @@ pub(crate) enum AdminRequest {
         /// The request.
         request: u64,
     },
+    /// A call about many partitions: the request to one of their leaders.
+    OfLeader {
+        /// The call.
+        call: u64,
+        /// The request.
+        request: u64,
+    },
     /// Offsets of partitions, from their leader (ListOffsets).
     Offsets(u64),
 }

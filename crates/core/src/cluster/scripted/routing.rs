@@ -70,7 +70,7 @@ fn calls_to_one_broker() -> Vec<Case> {
         (ApiKey::DescribeConfigs, describe_configs(vec![broker(2)], TIMEOUT, done())),
         (ApiKey::IncrementalAlterConfigs, change_configs(changes.clone(), false, TIMEOUT, done())),
         (ApiKey::AlterConfigs, replace_configs(changes, false, TIMEOUT, done())),
-        (ApiKey::DeleteRecords, delete_records("t".into(), 0, 1, TIMEOUT, done())),
+        (ApiKey::DeleteRecords, delete_records(vec![(("t", 0).into(), 1)], TIMEOUT, done())),
         (ApiKey::ListOffsets, AdminCall::list_offsets(offsets, done())),
     ]
 }
