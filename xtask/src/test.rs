@@ -304,6 +304,8 @@ fn unit(session: &mut Session) -> Result<()> {
     install::debian("kcat", "kcat")?;
     session.tests(cargo().args(["test", "--workspace", "--no-fail-fast"]))?;
     session.tests(cargo().args(["test", "--package", "ottla-net", "--lib", "--features", "aws-lc-rs"]))?;
+    let hooks = ["test", "--package", "ottla", "--test", "metrics", "--features", "opentelemetry"];
+    session.tests(cargo().args(hooks))?;
     // Only the harness of the bench is tested: building the peers takes minutes.
     session.tests(cargo().args(["test", "--package", "harness", "--manifest-path", BENCH]))
 }
