@@ -1,8 +1,8 @@
 //! `ottla quorum`: the controllers' quorum, with the meaning of Kafka's kafka-metadata-quorum, and unregistering brokers.
 
 use clap::Args;
-use ottla::Admin;
 use ottla::admin::{QuorumReplica, Uuid, Voter, VoterListener};
+use ottla::{Admin, AdminOptions, ClusterDescription, ErrorKind};
 
 use super::admin_command::{Common, pair, subcommands};
 use super::table::Table;
@@ -14,11 +14,13 @@ subcommands! {
     #[command(after_help = format!("Examples:\n  \
         ottla quorum -b localhost:9092 status\n  \
         ottla quorum -b localhost:9092 replication\n  \
+        ottla quorum -b localhost:9092 brokers\n  \
         ottla quorum -b localhost:9092 remove-controller 3 --directory-id 8vKJ3sBpT1yMnOeVgZbE0w --dry-run\n  \
         ottla quorum -b localhost:9092 unregister-broker 4\n\n{EXIT_CODES}"))]
     QuorumOptions {
         Status(StatusOptions),
         Replication(ReplicationOptions),
+        Brokers(BrokersOptions),
         AddController(AddControllerOptions),
         RemoveController(RemoveControllerOptions),
         UnregisterBroker(UnregisterBrokerOptions),
@@ -101,6 +103,49 @@ impl ReplicationOptions {
             add(voter, if Some(voter.id) == quorum.leader { "Leader" } else { "Follower" });
         }
         quorum.observers.iter().for_each(|one| add(one, "Observer"));
+        table.print(self.common.json)
+    }
+}
+
+/// Print the brokers; those that the controller has fenced are listed by brokers of Kafka 4.0 or later
+#[derive(Args, Debug)]
+struct BrokersOptions {
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Describes the cluster, with its fenced brokers if the brokers can list them.
+fn with_fenced(admin: &Admin) -> Outcome<ClusterDescription> {
+    match admin.describe_cluster(AdminOptions::new(TIMEOUT).include_fenced_brokers(true)) {
+        Err(error) if error.kind() == ErrorKind::UnsupportedVersion => Ok(admin.describe_cluster(TIMEOUT)?),
+        described => Ok(described?),
+    }
+}
+
+const fn state(is_fenced: bool) -> &'static str {
+    if is_fenced { "fenced" } else { "up" }
+}
+
+impl BrokersOptions {
+    fn run(&self, admin: &Admin) -> Outcome {
+        let mut cluster = with_fenced(admin)?;
+        cluster.brokers.sort_by_key(|broker| broker.id);
+        let mut table = Table::new(&[
+            ("BROKER", "broker", 0),
+            ("HOST", "host", 0),
+            ("PORT", "port", 0),
+            ("RACK", "rack", 0),
+            ("STATE", "state", 0),
+        ]);
+        for broker in cluster.brokers {
+            table.add([
+                broker.id.into(),
+                broker.host.into(),
+                broker.port.into(),
+                broker.rack.into(),
+                state(broker.is_fenced).into(),
+            ]);
+        }
         table.print(self.common.json)
     }
 }
@@ -218,9 +263,11 @@ struct UnregisterBrokerOptions {
 
 impl UnregisterBrokerOptions {
     fn run(&self, admin: &Admin) -> Outcome {
-        let is_up = admin.describe_cluster(TIMEOUT)?.brokers.iter().any(|broker| broker.id == self.id);
+        let brokers = with_fenced(admin)?.brokers;
+        let broker = brokers.iter().find(|broker| broker.id == self.id);
+        let is_up = broker.is_some_and(|broker| !broker.is_fenced);
         if self.dry_run {
-            let state = if is_up { "up" } else { "down or unknown" };
+            let state = broker.map_or("down or unknown", |broker| state(broker.is_fenced));
             return self.common.preview("broker", [format!("{} (it is {state})", self.id)], "unregistered");
         }
         if is_up && !self.force {

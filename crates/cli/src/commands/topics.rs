@@ -224,12 +224,17 @@ struct DescribeOptions {
 
 impl DescribeOptions {
     fn run(&self, admin: &Admin) -> Outcome {
-        let names: Vec<_> = self.topics.iter().map(String::as_str).collect();
-        let which = if names.is_empty() { None } else { Some(names.as_slice()) };
-        let mut cluster = admin.metadata(which, TIMEOUT)?;
-        cluster.topics.sort_by(|left, right| left.name.cmp(&right.name));
+        let mut names = self.topics.clone();
+        if names.is_empty() {
+            names = admin.metadata(None, TIMEOUT)?.topics.into_iter().map(|topic| topic.name).collect();
+        }
+        names.sort();
+        names.dedup();
+        let names: Vec<_> = names.iter().map(String::as_str).collect();
+        // Metadata does not report eligible leaders.
+        let described = if names.is_empty() { Vec::new() } else { admin.describe_topics(&names, TIMEOUT)? };
         let (mut topics, mut failures) = (Vec::new(), Vec::new());
-        for topic in cluster.topics {
+        for topic in described {
             match topic.error {
                 Some(error) => failures.push(error.to_string()),
                 None => topics.push(topic),
@@ -283,6 +288,8 @@ fn as_json(topic: &TopicDescription) -> Value {
             "replicas": partition.replicas,
             "in_sync_replicas": partition.in_sync_replicas,
             "offline_replicas": partition.offline_replicas,
+            "eligible_leader_replicas": partition.eligible_leader_replicas,
+            "last_known_eligible_leader_replicas": partition.last_known_eligible_leader_replicas,
         })
     });
     json!({
@@ -304,15 +311,18 @@ fn print(out: &mut impl Write, topic: &TopicDescription, with_heading: bool) -> 
             topic.partitions.len(),
         )?;
     }
+    let reported = |replicas: &Option<Vec<i32>>| replicas.as_deref().map_or("N/A".to_owned(), join);
     for partition in &topic.partitions {
         writeln!(
             out,
-            "\tTopic: {}\tPartition: {}\tLeader: {}\tReplicas: {}\tIsr: {}",
+            "\tTopic: {}\tPartition: {}\tLeader: {}\tReplicas: {}\tIsr: {}\tElr: {}\tLastKnownElr: {}",
             topic.name,
             partition.id,
             partition.leader.map_or("none".to_string(), |leader| leader.to_string()),
             join(&partition.replicas),
             join(&partition.in_sync_replicas),
+            reported(&partition.eligible_leader_replicas),
+            reported(&partition.last_known_eligible_leader_replicas),
         )?;
     }
     Ok(())

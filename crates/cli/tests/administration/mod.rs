@@ -1,7 +1,7 @@
 //! The administrative commands: access rules, users, quotas, configurations, replicas, features, the quorum and tokens.
 
 use ottla_embedded_broker::{
-    Authorizer, BrokerId, ClusterOptions, EmbeddedCluster, SaslListener, SaslMechanism, Tail,
+    ApiKey, Authorizer, BrokerId, ClusterOptions, EmbeddedCluster, SaslListener, SaslMechanism, Tail,
 };
 use serde_json::{Value, json};
 
@@ -174,6 +174,44 @@ fn replicas_are_reassigned_by_a_plan() {
 }
 
 #[test]
+fn plan_with_directories_moves_replicas_to_them() {
+    let cluster = Started::new(ClusterOptions { log_dirs: 2, ..ClusterOptions::default() });
+    let folder = Folder::new("directories");
+    let dirs = cluster.rows(&["log-dirs", "describe", "--broker", "3"]);
+    let path = dirs[1]["log_dir"].as_str().unwrap();
+    let plan = |path: &str| json!({"partitions": [{"topic": "orders", "partition": 0, "replicas": [3, 1], "log_dirs": [path, "any"]}]});
+    let file = folder.file("plan.json", &plan(path).to_string());
+    let executed = cluster.lines(&["reassign", "execute", &file]);
+    let moved = format!("started reassignment of orders [0] to {path} of broker 3");
+    assert_eq!(executed, ["started reassignment of orders [0]".to_owned(), moved]);
+    assert_eq!(cluster.rows(&["reassign", "verify", &file])[0]["status"], "complete");
+    let rows = cluster.rows(&["log-dirs", "describe", "--broker", "3", "--replicas"]);
+    assert!(rows.iter().any(|row| row["log_dir"] == path && row["partition"] == 0), "{rows:?}");
+    let other = folder.file("other.json", &plan(dirs[0]["log_dir"].as_str().unwrap()).to_string());
+    assert!(cluster.fails(1, &["reassign", "verify", &other]).contains(&format!("is in {path} of broker 3")));
+    let nowhere = folder.file("nowhere.json", &plan("/nowhere").to_string());
+    assert!(cluster.fails(1, &["reassign", "execute", &nowhere]).contains("LOG_DIR_NOT_FOUND"));
+}
+
+#[test]
+fn reassignments_beside_others_need_an_option() {
+    let reassignment_duration = std::time::Duration::from_secs(600);
+    let cluster = Started::new(ClusterOptions { reassignment_duration, ..ClusterOptions::default() });
+    let folder = Folder::new("additional");
+    let plan = |partition: i32| {
+        json!({"partitions": [{"topic": "orders", "partition": partition, "replicas": [3, 1]}]}).to_string()
+    };
+    let (first, second) = (folder.file("first.json", &plan(0)), folder.file("second.json", &plan(1)));
+    cluster.lines(&["reassign", "execute", &first]);
+    for arguments in [&["reassign", "execute", &second][..], &["reassign", "execute", &second, "--dry-run"]] {
+        assert!(cluster.fails(1, arguments).contains("use --additional"));
+    }
+    assert_eq!(cluster.rows(&["reassign", "list"]).len(), 1);
+    cluster.lines(&["reassign", "execute", &second, "--additional"]);
+    assert_eq!(cluster.rows(&["reassign", "list"]).len(), 2);
+}
+
+#[test]
 fn limits_of_reassignments_are_set_and_removed() {
     let reassignment_duration = std::time::Duration::from_secs(600);
     let cluster = Started::new(ClusterOptions { reassignment_duration, ..ClusterOptions::default() });
@@ -203,6 +241,22 @@ fn limits_of_reassignments_are_set_and_removed() {
     assert!(removed.contains("limits removed: topic orders, broker 1, broker 2, broker 3"), "{removed}");
     assert_eq!((rate(), followers()), (unlimited, Some(json!(""))));
     assert!(!cluster.fails(1, &["reassign", "verify", &file]).contains("limits removed"));
+}
+
+#[test]
+fn topics_are_described_with_their_eligible_leaders() {
+    let cluster = default();
+    let topics = cluster.rows(&["topics", "describe", "orders"]);
+    let partition = &topics[0]["partitions"][0];
+    assert_eq!(partition["eligible_leader_replicas"], json!([]));
+    assert_eq!(partition["last_known_eligible_leader_replicas"], json!([]));
+    let lines = cluster.lines(&["topics", "describe"]);
+    assert!(lines[1].ends_with("Replicas: 1,2\tIsr: 1,2\tElr: \tLastKnownElr: "), "{lines:?}");
+    cluster._cluster.control(|control| {
+        control.set_api_versions(None, ApiKey::DescribeTopicPartitions, 1, 0);
+    });
+    let lines = cluster.lines(&["topics", "describe", "orders"]);
+    assert!(lines[1].ends_with("Elr: N/A\tLastKnownElr: N/A"), "older brokers: {lines:?}");
 }
 
 #[test]
@@ -312,7 +366,11 @@ fn quorum_is_described_and_brokers_are_unregistered() {
     assert_eq!((rows.len(), &rows[0]["status"]), (3, &json!("Leader")));
     assert!(cluster.fails(1, &["quorum", "unregister-broker", "3"]).contains("is up"));
     cluster._cluster.control(|control| control.kill_broker(BrokerId(3), Tail::Kept));
-    cluster.lines(&["quorum", "unregister-broker", "3", "--dry-run"]);
+    let states = cluster.rows(&["quorum", "brokers"]);
+    let states: Vec<_> = states.iter().map(|row| (row["broker"].clone(), row["state"].clone())).collect();
+    assert_eq!(states, [(json!(1), json!("up")), (json!(2), json!("up")), (json!(3), json!("fenced"))]);
+    let previewed = cluster.lines(&["quorum", "unregister-broker", "3", "--dry-run"]);
+    assert!(previewed[0].contains("it is fenced"), "{previewed:?}");
     cluster.lines(&["quorum", "unregister-broker", "3"]);
     assert!(cluster.fails(1, &["quorum", "unregister-broker", "3"]).contains("not currently registered"));
     let remove = ["quorum", "remove-controller", "1", "--directory-id", "8vKJ3sBpT1yMnOeVgZbE0w"];

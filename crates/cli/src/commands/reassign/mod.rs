@@ -1,22 +1,22 @@
-//! `ottla reassign`: moves replicas to brokers, with the plans of Kafka's kafka-reassign-partitions. `throttle.rs` limits the
-//! bandwidth.
+//! `ottla reassign`: moves replicas to brokers, with the plans of Kafka's kafka-reassign-partitions. [`plan`] reads
+//! them, [`throttle`] limits the bandwidth.
 
+mod plan;
 mod throttle;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use ottla::admin::Reassignments;
 use ottla::{Admin, AdminOptions, TopicPartition};
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use self::plan::{LogDirs, Plan};
 use self::throttle::Throttle;
-use super::admin_command::{
-    Common, Partitions, finish, named, partitions, read_text, resolve, subcommands, texts,
-};
+use super::admin_command::{Common, Partitions, finish, named, partitions, resolve, subcommands, texts};
 use super::table::Table;
 use super::topics::{TIMEOUT, join};
 use crate::client_options::parse_seconds;
@@ -26,12 +26,14 @@ subcommands! {
     /// Move replicas of partitions to other brokers
     #[command(after_help = format!("\
         A plan is a file in the format of Kafka's kafka-reassign-partitions:\n  \
-        {{\"version\": 1, \"partitions\": [{{\"topic\": \"orders\", \"partition\": 0, \"replicas\": [2, 3]}}]}}\n\n\
+        {{\"version\": 1, \"partitions\": [{{\"topic\": \"orders\", \"partition\": 0, \"replicas\": [2, 3]}}]}}\n\
+        \"log_dirs\": [\"/data/b\", \"any\"] beside \"replicas\" names their directories.\n\n\
         Examples:\n  \
         ottla reassign -b localhost:9092 generate orders invoices --brokers 2,3,4 > plan.json\n  \
         ottla reassign -b localhost:9092 execute plan.json --throttle 50000000\n  \
         ottla reassign -b localhost:9092 verify plan.json      # and removes the limit once it is complete\n  \
         ottla reassign -b localhost:9092 execute plan.json --wait\n  \
+        ottla reassign -b localhost:9092 execute more.json --additional\n  \
         ottla reassign -b localhost:9092 list\n  \
         ottla reassign -b localhost:9092 cancel orders:0,1 --dry-run\n\n{EXIT_CODES}"))]
     ReassignOptions {
@@ -50,44 +52,6 @@ fn shown(key: &TopicPartition) -> String {
 /// Returns the topics of partitions.
 fn topics<'a>(keys: impl Iterator<Item = &'a TopicPartition>) -> BTreeSet<&'a str> {
     keys.map(|key| &*key.topic).collect()
-}
-
-/// The replicas of partitions.
-type Plan = BTreeMap<TopicPartition, Vec<i32>>;
-
-/// Reads a plan; `-` is standard input.
-fn read_plan(path: &Path) -> Outcome<Plan> {
-    let text = read_text(path, "plan")?;
-    let invalid = |reason| Failure::Usage(format!("the plan {} is invalid: {reason}", path.display()));
-    parse_plan(&text).map_err(invalid)
-}
-
-fn parse_plan(text: &str) -> Result<Plan, String> {
-    let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    let partitions = value.get("partitions").and_then(Value::as_array).ok_or("\"partitions\" is missing")?;
-    let mut plan = Plan::new();
-    for one in partitions {
-        let number = |value: &Value| value.as_i64().and_then(|number| i32::try_from(number).ok());
-        let topic = one.get("topic").and_then(Value::as_str);
-        let partition = one.get("partition").and_then(number);
-        let replicas = one.get("replicas").and_then(Value::as_array);
-        let replicas =
-            replicas.and_then(|replicas| replicas.iter().map(number).collect::<Option<Vec<i32>>>());
-        let (Some(topic), Some(partition), Some(replicas)) = (topic, partition, replicas) else {
-            return Err(format!("{one} needs \"topic\", \"partition\" and \"replicas\""));
-        };
-        if plan.insert(TopicPartition::new(topic, partition), replicas).is_some() {
-            return Err(format!("topic \"{topic}\" [{partition}] is listed twice"));
-        }
-    }
-    if plan.is_empty() { Err("it has no partitions".into()) } else { Ok(plan) }
-}
-
-fn plan_json(plan: &Plan) -> Value {
-    let partitions = plan.iter().map(
-        |(key, replicas)| json!({"topic": &*key.topic, "partition": key.partition, "replicas": replicas}),
-    );
-    json!({"version": 1, "partitions": partitions.collect::<Vec<_>>()})
 }
 
 /// Returns the replicas of partitions now.
@@ -140,7 +104,7 @@ impl GenerateOptions {
         let plan =
             spread(&now, &brokers, self.replication_factor.map(usize::from)).map_err(Failure::Usage)?;
         // Without a change of the other output: the plan itself is JSON.
-        writeln!(io::stdout(), "{:#}", plan_json(&plan))?;
+        writeln!(io::stdout(), "{:#}", plan::to_json(&plan))?;
         Ok(())
     }
 }
@@ -194,6 +158,10 @@ struct ExecuteOptions {
     #[arg(long, requires = "wait")]
     preserve_throttles: bool,
 
+    /// Start the reassignments although others are in progress
+    #[arg(long)]
+    additional: bool,
+
     /// Only print what would change
     #[arg(long)]
     dry_run: bool,
@@ -201,14 +169,21 @@ struct ExecuteOptions {
 
 impl ExecuteOptions {
     fn run(&self, admin: &Admin) -> Outcome {
-        let plan = read_plan(&self.plan)?;
+        let (plan, log_dirs) = plan::read(&self.plan)?;
+        let ongoing = admin.list_reassignments(None, TIMEOUT)?.len();
+        if ongoing > 0 && !self.additional {
+            return Err(Failure::Failed(format!(
+                "{ongoing} reassignments are in progress; use --additional to start others beside them, or to change \
+                 their limits with the same plan"
+            )));
+        }
         let now = current(admin, plan.keys().cloned())?;
         if self.dry_run {
             self.throttle.set(admin, &plan, &now, true)?;
             return self.preview(&plan, &now);
         }
         // The plan that undoes this one.
-        eprintln!("replicas before: {}", plan_json(&now));
+        eprintln!("replicas before: {}", plan::to_json(&now));
         // The replicas must not start without their limits.
         self.throttle.set(admin, &plan, &now, false)?;
         let reassignments: Reassignments =
@@ -217,7 +192,9 @@ impl ExecuteOptions {
         let results = admin.alter_reassignments(&reassignments, options)?;
         let started: Vec<TopicPartition> =
             results.iter().filter(|(_, result)| result.is_ok()).map(|(key, _)| key.clone()).collect();
-        let reported = self.common.report("reassignment of", "started", texts(results, shown));
+        let mut rows = texts(results, shown);
+        rows.extend(move_replicas(admin, &log_dirs, &started)?);
+        let reported = self.common.report("reassignment of", "started", rows);
         if self.wait {
             wait(admin, &started, self.wait_timeout)?;
             if !self.preserve_throttles && admin.list_reassignments(None, TIMEOUT)?.is_empty() {
@@ -247,6 +224,25 @@ impl ExecuteOptions {
         table.print(self.common.json)?;
         finish(failures)
     }
+}
+
+/// Moves replicas of the `started` partitions to the directories of the plan. A broker that does not have a replica yet refuses
+/// that, and is asked again until the timeout.
+fn move_replicas(
+    admin: &Admin,
+    log_dirs: &LogDirs,
+    started: &[TopicPartition],
+) -> Outcome<Vec<(String, Result<(), String>)>> {
+    let mut rows = Vec::new();
+    for (broker, paths) in log_dirs {
+        let mut paths = paths.clone();
+        paths.retain(|key, _| started.contains(key));
+        if !paths.is_empty() {
+            let name = |key: &TopicPartition| format!("{} to {} of broker {broker}", shown(key), paths[key]);
+            rows.extend(texts(admin.alter_replica_log_dirs(*broker, &paths, TIMEOUT)?, name));
+        }
+    }
+    Ok(rows)
 }
 
 /// The pause between two looks at the progress.
@@ -296,15 +292,19 @@ struct VerifyOptions {
 
 impl VerifyOptions {
     fn run(&self, admin: &Admin) -> Outcome {
-        let plan = read_plan(&self.plan)?;
+        let (plan, log_dirs) = plan::read(&self.plan)?;
         let ongoing = admin.list_reassignments(None, TIMEOUT)?;
         let now = current(admin, plan.keys().cloned())?;
         let mut table =
             Table::new(&[("TOPIC", "topic", 0), ("PARTITION", "partition", 0), ("STATUS", "status", 0)]);
         let mut failures = Vec::new();
+        let elsewhere = elsewhere(admin, &log_dirs)?;
         for (key, replicas) in &plan {
             let status = if ongoing.contains_key(key) {
                 "in progress".to_owned()
+            } else if let Some(text) = elsewhere.get(key) {
+                failures.push(format!("{} {text}", shown(key)));
+                text.clone()
             } else if now.get(key) == Some(replicas) {
                 "complete".to_owned()
             } else {
@@ -322,6 +322,25 @@ impl VerifyOptions {
         }
         finish(failures)
     }
+}
+
+/// Returns the partitions of the plan with a replica in another directory, and which one.
+fn elsewhere(admin: &Admin, log_dirs: &LogDirs) -> Outcome<BTreeMap<TopicPartition, String>> {
+    let mut elsewhere = BTreeMap::new();
+    for (broker, paths) in log_dirs {
+        let keys: Vec<(&str, i32)> = paths.keys().map(|key| (&*key.topic, key.partition)).collect();
+        for (_, dirs) in admin.describe_log_dirs(Some(&[*broker]), Some(&keys), TIMEOUT)? {
+            for dir in dirs? {
+                for (key, replica) in dir.replicas {
+                    let is_there = paths.get(&key).is_none_or(|path| *path == dir.path);
+                    if !replica.is_future && !is_there {
+                        elsewhere.insert(key, format!("is in {} of broker {broker}", dir.path));
+                    }
+                }
+            }
+        }
+    }
+    Ok(elsewhere)
 }
 
 /// Print the reassignments in progress
@@ -415,21 +434,5 @@ mod tests {
             [[5], [5]]
         );
         assert!(super::spread(&plan(1, 1), &[5], Some(2)).is_err());
-    }
-
-    #[test]
-    fn plans_are_read_as_they_are_written() {
-        let plan = spread(&plan(3, 2), &[1, 2], None).unwrap();
-        assert_eq!(parse_plan(&plan_json(&plan).to_string()), Ok(plan));
-        for wrong in [
-            "",
-            "{}",
-            "{\"partitions\": []}",
-            "{\"partitions\": [{\"topic\": \"t\", \"partition\": 0}]}",
-            "{\"partitions\": [{\"topic\": \"t\", \"partition\": 0, \"replicas\": [\"a\"]}]}",
-            "{\"partitions\": [{\"topic\": \"t\", \"partition\": 0, \"replicas\": [1]}, {\"topic\": \"t\", \"partition\": 0, \"replicas\": [2]}]}",
-        ] {
-            assert!(parse_plan(wrong).is_err(), "{wrong}");
-        }
     }
 }
