@@ -48,8 +48,15 @@ mod threads;
 mod transactions;
 
 /// Programs that measure: they need arguments, or much time.
-const MEASUREMENTS: [&str; 5] =
-    ["commit_latency", "consume_cpu", "reauthentication_latency", "statistics_cpu", "where_records_wait"];
+const MEASUREMENTS: [&str; 7] = [
+    "commit_latency",
+    "consume_cpu",
+    "reauthentication_latency",
+    "share_round_trips",
+    "statistics_cpu",
+    "telemetry_cpu",
+    "where_records_wait",
+];
 
 /// Defines a test per example, and the list of their names.
 macro_rules! examples {
