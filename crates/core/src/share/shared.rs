@@ -16,7 +16,8 @@
 //! - A poll takes the records of one leader while several respond. A leader whose records still wait in the queue is not
 //!   fetched from: more and more of them would wait until their locks end (`leader_with_queued_records_is_not_fetched_from`).
 //! - A broker actor that is woken before the poll has submitted its acknowledgements and taken its records sends two requests
-//!   instead of one. A poll wakes after that (`poll_wakes_after_it_has_taken_records`).
+//!   instead of one. A poll wakes after that (`poll_wakes_after_it_has_taken_records`). For the same reason a leader whose queued
+//!   records a poll takes is fetched from by the next poll (`leader_is_asked_by_the_poll_after_the_one_that_took_its_records`).
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -108,6 +109,8 @@ struct Session {
     inbox: Vec<Submission>,
     /// The inbox has acknowledgements of a poll that has not woken the broker actor.
     is_behind: bool,
+    /// The poll that last took records of the session.
+    taken_by: u64,
 }
 
 /// When a submission wakes the broker actor.
@@ -274,6 +277,9 @@ impl ShareShared {
             if is_expired && !records.is_empty() {
                 continue;
             }
+            if let Some(session) = state.sessions.get_mut(&records.origin.session) {
+                session.taken_by = self.polls.load(Ordering::SeqCst);
+            }
             count += records.len().max(1);
             records.set_handed_out();
             let is_single = records.is_single();
@@ -402,7 +408,9 @@ impl ShareShared {
         let mut state = self.state.lock();
         state.last_session += 1;
         let id = SessionId(state.last_session);
-        state.sessions.insert(id, Session { wake: wake.clone(), inbox: Vec::new(), is_behind: false });
+        state
+            .sessions
+            .insert(id, Session { wake: wake.clone(), inbox: Vec::new(), is_behind: false, taken_by: 0 });
         id
     }
 
@@ -468,7 +476,10 @@ impl ShareShared {
         let has_single = state.queue.back().is_some_and(|records| records.is_single());
         let is_of = |records: &Arc<AcquiredRecords>| Some(records.origin.session) == session;
         let has_queued = state.queue.iter().any(|records| is_of(records) && !records.is_empty());
-        let is_asked = (is_waiting || demand.served != polls) && !has_single && !has_queued;
+        // The next poll has the acknowledgements of what this one took.
+        let taken_by = session.and_then(|id| state.sessions.get(&id)).map_or(0, |session| session.taken_by);
+        let is_due = demand.served != polls && taken_by != polls;
+        let is_asked = (is_waiting || is_due) && !has_single && !has_queued;
         let budget = usize::try_from(self.settings.fetch_max_bytes).unwrap_or(0);
         let room = budget.saturating_sub(state.queued_bytes);
         if !is_asked || room == 0 || state.is_closed {

@@ -367,11 +367,13 @@ fn slow_down(backend: &Backend, round_trip: Duration) {
 fn commit_takes_at_most_two_round_trips(backend: &Backend) {
     const ROUND_TRIP: Duration = Duration::from_millis(300);
     let topic = topic_with_numbers(backend, 1, 60);
-    let consumer = consumer_with(backend, &topic, &[("max.poll.records", "10")]);
+    let strict = [("share.acquire.mode", "record_limit"), ("max.poll.records", "10")];
+    let consumer = consumer_with(backend, &topic, &strict);
     poll(&consumer, 10).into_iter().for_each(|record| record.accept().expect("it is open"));
     slow_down(backend, ROUND_TRIP);
     for _ in 0..3 {
         let records = consumer.poll(TIMEOUT).expect("the poll succeeds");
+        assert_eq!(records.len(), 10);
         records.into_iter().for_each(|record| record.accept().expect("it is open"));
         let began = Instant::now();
         let committed = consumer.commit_sync(TIMEOUT).expect("it has an outcome");

@@ -212,6 +212,7 @@ fn refused_partition_is_forgotten_and_fetched_later() {
     assert!(std::iter::from_fn(|| script.fetcher.poll_output()).any(is_stale));
     script.poll();
     script.take();
+    script.poll();
     let request = script.fetch();
     assert_eq!(request.forgotten_topics_data[0].partitions, [0]);
     script.respond_with(Vec::new());
@@ -318,6 +319,7 @@ fn queued_bytes_limit_fetching() {
         }
         script.poll();
         assert_eq!(script.take().len(), 1);
+        script.poll();
         assert_eq!(script.fetch().max_bytes, 2 * half);
     }
 }

@@ -12,7 +12,25 @@ fn leader_with_queued_records_is_not_fetched_from() {
     script.poll();
     script.assert_idle();
     assert_eq!(script.take().len(), 1);
+    script.poll();
     let _ = script.fetch();
+}
+
+#[test]
+fn leader_is_asked_by_the_poll_after_the_one_that_took_its_records() {
+    let mut script = Script::new(settings());
+    script.adopt(0);
+    script.poll();
+    let _ = script.fetch();
+    script.respond_with(vec![acquired(0, batch(0, 2), &[(0, 1, 1)])]);
+    script.poll();
+    assert_eq!(script.take().len(), 1);
+    script.assert_idle();
+    script.held.accept_open();
+    assert!(script.held.commit_with_poll(&script.shared));
+    script.poll();
+    assert!(script.take().is_empty());
+    assert_eq!(in_fetch(&script.fetch()), [(0, 1, vec![1])], "with the acknowledgements");
 }
 
 #[test]

@@ -245,6 +245,7 @@ fn record_that_comes_alone_stops_fetching_while_it_is_queued() {
         script.assert_idle();
         assert_eq!(script.take().len(), 1);
     }
+    script.poll();
     let _ = script.fetch();
 }
 
