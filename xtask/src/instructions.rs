@@ -3,7 +3,8 @@
 //!
 //! Each case runs its program twice under callgrind, with different numbers of messages, and divides the difference: starting
 //! and connecting do not count. The embedded brokers run outside of valgrind.
-//! Programs run fifty times slower under valgrind, and a linger would end their batches with fewer messages, so it is long.
+//! Programs run fifty times slower under valgrind, and a linger would end their batches with fewer messages, so it is long. The
+//! counts of producers still depend on how valgrind's turns of their threads fall: compare several runs.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +17,7 @@ use std::{
 use crate::{
     Result, abi, install, library,
     shell::{self, Reaper, root},
-    test::{Session, target_folder},
+    test::target_folder,
 };
 
 const HELP: &str = "\
@@ -109,23 +110,6 @@ pub fn main(args: &[String]) -> Result<ExitCode> {
         fs::write(root().join(EXPECTED), serde_json::to_string_pretty(&expected)? + "\n")?;
     }
     Ok(if is_worse { ExitCode::FAILURE } else { ExitCode::SUCCESS })
-}
-
-/// The step of `cargo xtask test`: each case is a test.
-pub fn step(session: &mut Session) -> Result<()> {
-    if let Err(error) = install::debian("valgrind", "valgrind") {
-        println!("    NOT CHECKED: {error}");
-        return Ok(());
-    }
-    let (expected, counter) = (expected()?, Counter::start()?);
-    for case in &CASES {
-        if counter.judge(case, &expected)? {
-            session.pass(&format!("{}: no more instructions than expected", case.name));
-        } else {
-            session.fail(&format!("{}: a message takes more instructions than {EXPECTED} says", case.name));
-        }
-    }
-    Ok(())
 }
 
 fn expected() -> Result<BTreeMap<String, u64>> {
@@ -229,7 +213,7 @@ impl Brokers {
     fn produce(&self, programs: &Programs, topic: &str, messages: u64) -> Command {
         let mut command = programs.ottla();
         command.args(["producer-perf-test", "-b", &self.bootstrap, "--topic", topic, "--record-size", "100"]);
-        command.args(["--num-records", &messages.to_string(), "-X", LINGER]);
+        command.args(["--num-records", &messages.to_string(), "-X", LINGER, "-X", ROOM]);
         command
     }
 
@@ -257,6 +241,7 @@ impl Brokers {
                     ("codec", "none"),
                     ("payloads", "payloads"),
                     ("set", LINGER),
+                    ("set", ROOM),
                 ] {
                     command.arg(format!("--{name}")).arg(value);
                 }
@@ -283,6 +268,9 @@ impl Brokers {
 
 /// Longer than filling a batch takes under valgrind.
 const LINGER: &str = "linger.ms=2000";
+
+/// No call finds the queue full: how often it would try again depends on the machine's other load.
+const ROOM: &str = "queue.buffering.max.messages=1000000";
 
 /// Waits for a file's line that begins with this name, and returns the rest of the line.
 fn first_value(file: &Path, name: &str) -> Result<String> {

@@ -12,7 +12,7 @@ use std::{
 };
 
 use crate::{
-    Result, abi, codegen, docs, install, instructions, kafka, mutants, readme,
+    Result, abi, codegen, docs, install, kafka, mutants, readme,
     shell::{self, Reaper, cargo, root},
     threads, tidy,
 };
@@ -39,7 +39,7 @@ pub struct Step {
     pub run: fn(&mut Session) -> Result<()>,
 }
 
-const STEPS: [Step; 15] = [
+const STEPS: [Step; 14] = [
     Step { name: "format", what: "rustfmt changes nothing", run: format },
     Step {
         name: "tidy",
@@ -71,11 +71,6 @@ const STEPS: [Step; 15] = [
         name: "interop",
         what: "tests/interop/*.sh: other clients and Ottla with each other's brokers and records",
         run: interop,
-    },
-    Step {
-        name: "instructions",
-        what: "no message costs more instructions than bench/instructions.json says",
-        run: instructions::step,
     },
     Step {
         name: "real",
