@@ -17,8 +17,8 @@ use std::{
 
 use ottla_protocol::{api::ApiKey, vocabulary::NodeId};
 
+use super::attempts::Attempts;
 use crate::{
-    backoff::Backoff,
     broker::connection::Response,
     cluster::{
         metadata::Metadata,
@@ -67,8 +67,7 @@ struct Call {
 #[derive(Debug)]
 struct Broker {
     state: State,
-    backoff: Backoff,
-    last_error: Option<Error>,
+    attempts: Attempts,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,8 +91,7 @@ pub(crate) struct Timing {
 impl Call {
     /// Takes the brokers to ask, unless they are known already.
     fn set_brokers(&mut self, nodes: impl Iterator<Item = NodeId>) {
-        let (first, longest) = self.backoff;
-        let broker = || Broker { state: State::Due, backoff: Backoff::new(first, longest), last_error: None };
+        let broker = || Broker { state: State::Due, attempts: Attempts::new(self.backoff) };
         self.brokers.get_or_insert_with(|| nodes.map(|node| (node, broker())).collect());
     }
 
@@ -150,8 +148,7 @@ impl EveryBroker {
         match result {
             Ok(()) => drop(brokers.remove(&node)),
             Err(error) if error.is_retriable() => {
-                broker.last_error = Some(error);
-                broker.state = State::Later(now + broker.backoff.next(rng));
+                broker.state = State::Later(broker.attempts.repeat(now, error, rng));
             }
             Err(error) => {
                 brokers.remove(&node);
@@ -185,7 +182,13 @@ impl EveryBroker {
                 continue;
             };
             let failed = brokers.into_iter().map(|(node, broker)| {
-                (node, broker.last_error.unwrap_or_else(|| timed_out("the broker did not respond in time")))
+                (
+                    node,
+                    broker
+                        .attempts
+                        .last_error
+                        .unwrap_or_else(|| timed_out("the broker did not respond in time")),
+                )
             });
             call.failed.extend(failed);
             self.finish(number, None);

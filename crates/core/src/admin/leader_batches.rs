@@ -15,9 +15,8 @@ use std::{
 
 use ottla_protocol::{api::ApiKey, error_code::ErrorCode, vocabulary::TopicPartition};
 
-use super::{BAD_RESPONSES, How, every_broker::Timing};
+use super::{How, attempts::Attempts, every_broker::Timing};
 use crate::{
-    backoff::Backoff,
     broker::connection::Response,
     cluster::{
         metadata::{Metadata, TopicError},
@@ -67,9 +66,7 @@ struct Call {
 
 struct Partition {
     state: State,
-    backoff: Backoff,
-    last_error: Option<Error>,
-    bad_responses: u32,
+    attempts: Attempts,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,13 +88,7 @@ impl LeaderBatches {
         timing: Timing,
         how: How,
     ) {
-        let (first, longest) = timing.backoff;
-        let partition = || Partition {
-            state: State::Due,
-            backoff: Backoff::new(first, longest),
-            last_error: None,
-            bad_responses: 0,
-        };
+        let partition = || Partition { state: State::Due, attempts: Attempts::new(timing.backoff) };
         let call = Call {
             operation,
             timing,
@@ -206,7 +197,7 @@ impl LeaderBatches {
     pub(crate) fn close(&mut self) {
         self.needs.clear();
         for call in self.calls.values_mut() {
-            call.partitions.values_mut().for_each(|partition| partition.last_error = None);
+            call.partitions.values_mut().for_each(|partition| partition.attempts.last_error = None);
             call.fail_rest(&Error::new(ErrorKind::Closed, ""));
         }
         self.finish_complete();
@@ -233,7 +224,7 @@ impl Call {
             } else if let Some(error) = errors.iter().find(|error| error.name == key.topic) {
                 let is_unknown = error.code == ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
                 if if is_unknown { is_new } else { error.code.is_retriable() } {
-                    partition.last_error = Some(topic_error(error));
+                    partition.attempts.last_error = Some(topic_error(error));
                     incomplete = true;
                 } else {
                     failed.push((key.clone(), topic_error(error)));
@@ -297,14 +288,11 @@ impl Call {
     /// Returns true if the partition is requested again.
     fn handle_error(&mut self, now: Instant, key: &TopicPartition, error: Error, rng: &mut Rng) -> bool {
         let Some(partition) = self.partitions.get_mut(key) else { return false };
-        let is_bad = error.kind() == ErrorKind::BadResponse;
-        partition.bad_responses += u32::from(is_bad);
-        if !error.is_retriable() && (!is_bad || partition.bad_responses >= BAD_RESPONSES) {
+        if partition.attempts.ends_with(&error) {
             self.fail(key.clone(), error);
             return false;
         }
-        partition.last_error = Some(error);
-        partition.state = State::Later(now + partition.backoff.next(rng));
+        partition.state = State::Later(partition.attempts.repeat(now, error, rng));
         true
     }
 
@@ -318,7 +306,7 @@ impl Call {
     fn fail_rest(&mut self, error: &Error) {
         let api = self.operation.api().name();
         for (key, partition) in std::mem::take(&mut self.partitions) {
-            let error = partition.last_error.unwrap_or_else(|| error.clone().with_api(api));
+            let error = partition.attempts.last_error.unwrap_or_else(|| error.clone().with_api(api));
             self.fail(key, error);
         }
     }

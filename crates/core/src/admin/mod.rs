@@ -19,6 +19,7 @@
 //! | `Operation`: everything else | topics, configurations, groups |
 
 pub mod acls;
+mod attempts;
 pub mod config_resources;
 pub mod configs;
 pub mod delegation_tokens;
@@ -59,12 +60,12 @@ use ottla_protocol::{
 };
 
 use self::{
+    attempts::Attempts,
     every_broker::{BrokerOperation, EveryBroker, Timing},
     groups::batches::{GroupBatches, GroupsOperation},
     leader_batches::{LeaderBatches, PartitionsOperation},
 };
 use crate::{
-    backoff::Backoff,
     broker::connection::Response,
     cluster::{
         coordinators::Coordinator,
@@ -130,8 +131,7 @@ pub struct AdminCalls {
     groups: GroupBatches,
     leaders: LeaderBatches,
     request_timeout: Duration,
-    retry_backoff: Duration,
-    retry_backoff_max: Duration,
+    backoff: (Duration, Duration),
     rng: Rng,
     needs: VecDeque<Need>,
 }
@@ -142,15 +142,8 @@ struct Running {
     since: Instant,
     deadline: Instant,
     state: State,
-    last_error: Option<Error>,
-    backoff: Backoff,
-    /// The number of invalid responses.
-    bad_responses: u32,
+    attempts: Attempts,
 }
-
-/// The number of invalid responses after which a call fails. Another broker may give a valid response, but if none
-/// does, the call need not wait for its deadline.
-const BAD_RESPONSES: u32 = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -257,8 +250,7 @@ impl AdminCalls {
             groups: GroupBatches::default(),
             leaders: LeaderBatches::default(),
             request_timeout,
-            retry_backoff: backoff.0,
-            retry_backoff_max: backoff.1,
+            backoff,
             rng,
             needs: VecDeque::new(),
         }
@@ -274,9 +266,7 @@ impl AdminCalls {
                     since: now,
                     deadline: now + timeout,
                     state: State::Due,
-                    last_error: None,
-                    backoff: Backoff::new(self.retry_backoff, self.retry_backoff_max),
-                    bad_responses: 0,
+                    attempts: Attempts::new(self.backoff),
                 };
                 self.calls.insert(self.next_call, running);
                 self.next_call += 1;
@@ -298,11 +288,7 @@ impl AdminCalls {
     }
 
     fn timing(&self, now: Instant, timeout: Duration) -> Timing {
-        Timing {
-            deadline: now + timeout,
-            request_timeout: self.request_timeout,
-            backoff: (self.retry_backoff, self.retry_backoff_max),
-        }
+        Timing { deadline: now + timeout, request_timeout: self.request_timeout, backoff: self.backoff }
     }
 
     /// Notes the coordinator whose response follows.
@@ -361,23 +347,17 @@ impl AdminCalls {
                 self.finish(number, Some(error));
                 return false;
             }
-            Ok(Verdict::Again(error)) => error,
-            Err(error) => {
-                let is_bad = error.kind() == ErrorKind::BadResponse;
-                call.bad_responses += u32::from(is_bad);
-                if !error.is_retriable() && (!is_bad || call.bad_responses >= BAD_RESPONSES) {
-                    self.finish(number, Some(error));
-                    return false;
-                }
-                error
+            Err(error) if call.attempts.ends_with(&error) => {
+                self.finish(number, Some(error));
+                return false;
             }
+            Ok(Verdict::Again(error)) | Err(error) => error,
         };
         let has_moved = matches!(
             error.kind(),
             ErrorKind::Broker(ErrorCode::COORDINATOR_NOT_AVAILABLE | ErrorCode::NOT_COORDINATOR)
         );
-        call.last_error = Some(error);
-        call.state = State::Later(now + call.backoff.next(&mut self.rng));
+        call.state = State::Later(call.attempts.repeat(now, error, &mut self.rng));
         if call.operation.route().coordinator().is_none() {
             self.needs.push_back(Need::Metadata(Urgency::Now));
         }
@@ -411,7 +391,7 @@ impl Part for AdminCalls {
                 let is_unknown = error.code == ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
                 let is_new = now - call.since < NEW_TOPIC_TIMEOUT;
                 if if is_unknown { is_new } else { error.code.is_retriable() } {
-                    call.last_error = Some(topic_error(error));
+                    call.attempts.last_error = Some(topic_error(error));
                     incomplete = true;
                 } else {
                     failed.push((*number, topic_error(error)));
@@ -443,7 +423,7 @@ impl Part for AdminCalls {
         }
         for number in late {
             let call = &mut self.calls.get_mut(&number);
-            let last = call.as_mut().and_then(|call| call.last_error.take());
+            let last = call.as_mut().and_then(|call| call.attempts.last_error.take());
             let error =
                 last.unwrap_or_else(|| Error::new(ErrorKind::TimedOut, "no broker responded in time"));
             self.finish(number, Some(error));

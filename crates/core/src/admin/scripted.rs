@@ -13,6 +13,7 @@ use ottla_protocol::{
 };
 
 use super::{
+    attempts::BAD_RESPONSES,
     topics::{NewTopic, TopicResults, create_topics},
     *,
 };

@@ -180,13 +180,7 @@ impl Marks {
         let of_word = |word: &AtomicU64| {
             let word = word.load(Ordering::Acquire);
             match uniform(word) {
-                Some(mark) => {
-                    if is_counted(mark) {
-                        LANES
-                    } else {
-                        0
-                    }
-                }
+                Some(mark) => usize::from(is_counted(mark)) * LANES,
                 None => (0..LANES).filter(|number| is_counted(lane(word, *number))).count(),
             }
         };

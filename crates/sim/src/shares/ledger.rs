@@ -82,8 +82,8 @@ impl Ledger {
         if is_calm && record.finished_at.is_some_and(|at| at + LATENCY < now) {
             return Err(Broken::new("finished", format!("{at}: it was reported as finished")));
         }
-        // Deliveries that end in the queue of a member are not seen here. The lock of an earlier one may have ended at the broker while
-        // the response was under way.
+        // Deliveries that end in the queue of a member are not seen here. The lock of an earlier one may have ended at the broker
+        // before its response arrived.
         let is_late = count < record.count && lock_until <= now + LATENCY;
         if count < 1 || count > limit || is_calm && count <= record.count && !is_late {
             return Err(Broken::new("counts", format!("{at} follows {} of at most {limit}", record.count)));

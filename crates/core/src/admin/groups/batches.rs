@@ -23,10 +23,9 @@ use ottla_protocol::{
 
 use crate::{
     admin::{
-        BAD_RESPONSES, describe::BrokerDescription, every_broker::Timing, item_results::ItemResults,
+        attempts::Attempts, describe::BrokerDescription, every_broker::Timing, item_results::ItemResults,
         undecodable,
     },
-    backoff::Backoff,
     broker::connection::Response,
     cluster::{
         part::{AdminRequest, Need, RequestOwner, Urgency},
@@ -110,9 +109,7 @@ struct Group {
     api: usize,
     coordinator: Option<NodeId>,
     state: State,
-    backoff: Backoff,
-    last_error: Option<Error>,
-    bad_responses: u32,
+    attempts: Attempts,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -149,15 +146,8 @@ impl GroupBatches {
         timing: Timing,
         broker: Option<NodeId>,
     ) {
-        let (first, longest) = timing.backoff;
-        let group = || Group {
-            api: 0,
-            coordinator: broker,
-            state: State::Due,
-            backoff: Backoff::new(first, longest),
-            last_error: None,
-            bad_responses: 0,
-        };
+        let attempts = || Attempts::new(timing.backoff);
+        let group = || Group { api: 0, coordinator: broker, state: State::Due, attempts: attempts() };
         let call = Call {
             operation,
             timing,
@@ -268,7 +258,7 @@ impl GroupBatches {
     fn finish(&mut self, number: u64, error: Option<&Error>) {
         let Some(mut call) = self.calls.remove(&number) else { return };
         for (name, group) in call.groups {
-            let error = group.last_error.or_else(|| error.cloned());
+            let error = group.attempts.last_error.or_else(|| error.cloned());
             call.failed.extend(error.map(|error| (name, error)));
         }
         call.operation.finish(call.failed);
@@ -424,10 +414,7 @@ impl Call {
             }
             Step::NextApi(error) | Step::Failed(error) => error,
         };
-        let is_bad = error.kind() == ErrorKind::BadResponse;
-        group.bad_responses += u32::from(is_bad);
-        let is_temporary = error.is_retriable() || (is_bad && group.bad_responses < BAD_RESPONSES);
-        if !is_temporary {
+        if group.attempts.ends_with(&error) {
             self.groups.remove(&name);
             self.failed.insert(name, error);
             return;
@@ -436,8 +423,7 @@ impl Call {
         if error.kind() != ErrorKind::Broker(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS) {
             group.coordinator = self.broker;
         }
-        group.state = State::Later(now + group.backoff.next(rng));
-        group.last_error = Some(error);
+        group.state = State::Later(group.attempts.repeat(now, error, rng));
     }
 }
 
