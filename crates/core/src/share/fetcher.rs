@@ -360,8 +360,7 @@ impl ShareFetcher {
 
     fn acknowledge(&mut self, now: Instant, connection: &mut Connection) {
         let (submissions, ranges) = self.next_acknowledgements();
-        let acknowledged = ranges.keys().copied().collect();
-        if let Some(epoch) = self.session.acknowledge(&acknowledged) {
+        if let Some(epoch) = self.session.acknowledge() {
             self.send_acknowledge(
                 now,
                 connection,
@@ -382,7 +381,7 @@ impl ShareFetcher {
         // Records with several acknowledgements, of which only one fits in a request: the rest comes first.
         if self.pending.is_empty() {
             self.send_acknowledge(now, connection, ShareRequestKind::End, ENDS, next);
-        } else if let Some(epoch) = self.session.acknowledge(&next.1.keys().copied().collect()) {
+        } else if let Some(epoch) = self.session.acknowledge() {
             self.send_acknowledge(now, connection, ShareRequestKind::Acknowledge, epoch, next);
         }
     }

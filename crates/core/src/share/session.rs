@@ -14,8 +14,9 @@
 //!
 //! - A session that opens can't acknowledge anything: what the member had acquired before was released
 //!   (`opening_session_has_all_partitions_and_epoch_0`).
-//! - An acknowledgement adds its partition to the broker's session again, even if the member no longer fetches from it
-//!   (`acknowledged_partition_is_forgotten_again`).
+//! - An acknowledgement in ShareFetch adds its partition to the broker's session again, even if the member no longer fetches from
+//!   it. One in ShareAcknowledge does not: a member that took it for added would never get another record of the partition
+//!   (`only_a_fetch_adds_the_partition_that_it_acknowledges`).
 
 use std::collections::BTreeSet;
 
@@ -85,14 +86,11 @@ impl ShareSession {
         }
     }
 
-    /// Returns the epoch of a ShareAcknowledge for these partitions; `None` without a session.
-    pub(crate) fn acknowledge(&mut self, acknowledged: &BTreeSet<PartitionId>) -> Option<i32> {
+    /// Returns the epoch of a ShareAcknowledge; `None` without a session.
+    pub(crate) fn acknowledge(&mut self) -> Option<i32> {
         match self {
             Self::Closed => None,
-            Self::Open { epoch, known, .. } => {
-                known.extend(acknowledged);
-                Some(advance(epoch))
-            }
+            Self::Open { epoch, .. } => Some(advance(epoch)),
         }
     }
 
@@ -129,11 +127,11 @@ mod tests {
     #[test]
     fn opening_session_has_all_partitions_and_epoch_0() {
         let mut session = ShareSession::default();
-        assert_eq!(session.acknowledge(&set(&[A])), None, "there is no session");
+        assert_eq!(session.acknowledge(), None, "there is no session");
         assert_eq!(session.fetch(&set(&[A, B]), &set(&[]), || SessionId(7)), head(0, &[A, B], &[]));
         assert_eq!(session.id(), Some(SessionId(7)));
         assert_eq!(session.fetch(&set(&[A, B]), &set(&[]), || SessionId(8)), head(1, &[], &[]));
-        assert_eq!(session.acknowledge(&set(&[A])), Some(2), "the APIs share the epoch");
+        assert_eq!(session.acknowledge(), Some(2), "the APIs share the epoch");
         assert_eq!(session.end(), Some(SessionId(7)));
         assert_eq!(session.fetch(&set(&[B]), &set(&[]), || SessionId(9)), head(0, &[B], &[]));
         assert_eq!(session.id(), Some(SessionId(9)));
@@ -148,19 +146,19 @@ mod tests {
     }
 
     #[test]
-    fn acknowledged_partition_is_forgotten_again() {
+    fn only_a_fetch_adds_the_partition_that_it_acknowledges() {
         let mut session = ShareSession::default();
         session.fetch(&set(&[A, B]), &set(&[]), || SessionId(1));
         assert_eq!(session.fetch(&set(&[B]), &set(&[A]), || SessionId(1)), head(1, &[], &[]));
         assert_eq!(session.fetch(&set(&[B]), &set(&[]), || SessionId(1)), head(2, &[], &[A]));
-        session.acknowledge(&set(&[A]));
-        assert_eq!(session.fetch(&set(&[B]), &set(&[]), || SessionId(1)), head(4, &[], &[A]));
+        session.acknowledge();
+        assert_eq!(session.fetch(&set(&[A, B]), &set(&[]), || SessionId(1)), head(4, &[A], &[]));
     }
 
     #[test]
     fn epoch_after_the_largest_is_1() {
         let mut session = ShareSession::Open { id: SessionId(1), epoch: i32::MAX, known: set(&[A]) };
-        assert_eq!(session.acknowledge(&set(&[])), Some(i32::MAX));
-        assert_eq!(session.acknowledge(&set(&[])), Some(1));
+        assert_eq!(session.acknowledge(), Some(i32::MAX));
+        assert_eq!(session.acknowledge(), Some(1));
     }
 }

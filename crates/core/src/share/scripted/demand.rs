@@ -2,13 +2,19 @@
 
 use super::*;
 
-#[test]
-fn leader_with_queued_records_is_not_fetched_from() {
+/// A leader whose two records wait in the queue.
+fn queued() -> Script {
     let mut script = Script::new(settings());
     script.adopt(0);
     script.poll();
     let _ = script.fetch();
     script.respond_with(vec![acquired(0, batch(0, 2), &[(0, 1, 1)])]);
+    script
+}
+
+#[test]
+fn leader_with_queued_records_is_not_fetched_from() {
+    let mut script = queued();
     script.poll();
     script.assert_idle();
     assert_eq!(script.take().len(), 1);
@@ -18,11 +24,7 @@ fn leader_with_queued_records_is_not_fetched_from() {
 
 #[test]
 fn leader_is_asked_by_the_poll_after_the_one_that_took_its_records() {
-    let mut script = Script::new(settings());
-    script.adopt(0);
-    script.poll();
-    let _ = script.fetch();
-    script.respond_with(vec![acquired(0, batch(0, 2), &[(0, 1, 1)])]);
+    let mut script = queued();
     script.poll();
     assert_eq!(script.take().len(), 1);
     script.assert_idle();
@@ -35,12 +37,8 @@ fn leader_is_asked_by_the_poll_after_the_one_that_took_its_records() {
 
 #[test]
 fn leader_is_fetched_from_while_records_of_another_are_queued() {
-    let mut script = Script::new(settings());
-    script.adopt(0);
+    let script = queued();
     let other = script.shared.begin_session(&WakeHandle::noop());
-    script.poll();
-    let _ = script.fetch();
-    script.respond_with(vec![acquired(0, batch(0, 2), &[(0, 1, 1)])]);
     let (mut demand, wake) = (Demand::default(), WakeHandle::noop());
     assert!(matches!(script.shared.permit(&mut demand, Some(other), &wake), FetchPermit::Bytes(_)));
 }
