@@ -15,7 +15,7 @@ use ottla_core::{
 };
 use ottla_net::ClientHandle;
 
-use super::{ShareConsumer, poll::BlockedPoll};
+use super::ShareConsumer;
 use crate::{sasl::Sasl, start};
 
 impl ShareConsumer {
@@ -74,13 +74,7 @@ impl ShareConsumer {
     pub fn acquire(&self) -> impl Future<Output = Result<Vec<Arc<AcquiredRecords>>>> + use<> {
         let consumer = self.clone();
         let mut blocked = None;
-        poll_fn(move |context| {
-            let taken = consumer.take_acquired(context, true);
-            if taken.is_pending() && blocked.is_none() {
-                blocked = Some(BlockedPoll::begin(&consumer.inner));
-            }
-            taken
-        })
+        poll_fn(move |context| consumer.take_acquired(context, true, &mut blocked))
     }
 
     /// Begins to leave the group, with the acknowledgements so far, at the latest after this time. The future is ready when

@@ -42,12 +42,7 @@ impl ShareConsumer {
             if std::mem::take(&mut is_first) {
                 consumer.begin_poll();
             }
-            let taken = consumer.take_acquired(context, false);
-            match &taken {
-                Poll::Pending if blocked.is_none() => blocked = Some(BlockedPoll::begin(&consumer.inner)),
-                Poll::Pending => {}
-                Poll::Ready(_) => blocked = None,
-            }
+            let taken = consumer.take_acquired(context, false, &mut blocked);
             taken.map_ok(|acquired| ShareRecords::new(&consumer.inner.shared, &acquired))
         })
     }
@@ -61,8 +56,25 @@ impl ShareConsumer {
         }
     }
 
-    /// Takes acquired records. With `or_news` it also returns, without records, when there are outcomes or events.
+    /// Takes acquired records. With `or_news` it also returns, without records, when there are outcomes or events. Until the
+    /// next call the poll counts as `blocked` if there is nothing to return.
     pub(super) fn take_acquired(
+        &self,
+        context: &mut Context<'_>,
+        or_news: bool,
+        blocked: &mut Option<BlockedPoll>,
+    ) -> Poll<Result<Vec<Arc<AcquiredRecords>>>> {
+        // The actors that `take` wakes would fetch again for a poll that still waits, and the acknowledgements of these records
+        // would come after that fetch.
+        *blocked = None;
+        let taken = self.take_acquired_now(context, or_news);
+        if taken.is_pending() {
+            *blocked = Some(BlockedPoll::begin(&self.inner));
+        }
+        taken
+    }
+
+    fn take_acquired_now(
         &self,
         context: &mut Context<'_>,
         or_news: bool,

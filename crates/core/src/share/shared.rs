@@ -256,7 +256,8 @@ impl ShareShared {
     /// Takes queued records, until there are `enough`; with a strict limit not more. A record that is to be handed out alone
     /// comes alone, once all acknowledgements so far have an outcome. Records whose locks have ended are left out.
     ///
-    /// It wakes the broker actors that may fetch now, or have acknowledgements of the poll.
+    /// It wakes the broker actors that may fetch now, or have acknowledgements of the poll. The thread that takes does not count
+    /// as blocked any more.
     pub fn take(&self, now: Instant, enough: usize, into: &mut Vec<Arc<AcquiredRecords>>) {
         let is_strict = self.settings.is_strict;
         let mut state = self.state.lock();
