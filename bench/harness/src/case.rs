@@ -318,6 +318,10 @@ fn of_the_c_interface(base: &Case) -> Vec<Case> {
     add("produce-1000-partitions", SINGLE, Case { partitions: 1000, round_robin: true, ..base.clone() });
     add("produce-batch", BATCH, base.clone());
     add("produce-batch-no-reports", Calls { reports: false, ..BATCH }, base.clone());
+    for codec in ["none", "lz4", "zstd", "gzip"] {
+        let messages = if codec == "gzip" { 500_000 } else { 2_000_000 };
+        add(&format!("produce-1000-{codec}"), SINGLE, Case { size: 1000, codec, messages, ..base.clone() });
+    }
     for calls in CONSUMING {
         let (kind, against) = (Kind::Consume, Against::Embedded);
         // A request of a share group's member returns few messages.

@@ -274,9 +274,8 @@ fn targets(out: &mut String, measured: &Measured<'_>) {
         ("1000 partitions in turn: CPU relative to 2 partitions", 1.5, partitions()),
     ];
     out.push_str("\n## Targets\n\n| what | at most | measured | |\n|---|---:|---:|---|\n");
-    for (what, limit, measured) in
-        rows.into_iter().chain(targets_of_groups(measured)).chain(targets_of_tls(measured))
-    {
+    let others = targets_of_large_messages(measured).into_iter().chain(targets_of_groups(measured));
+    for (what, limit, measured) in rows.into_iter().chain(others).chain(targets_of_tls(measured)) {
         let digits = if limit < 10.0 { 2 } else { 0 };
         let (figure, verdict) = match measured {
             Some(figure) => {
@@ -286,6 +285,27 @@ fn targets(out: &mut String, measured: &Measured<'_>) {
         };
         let _ = writeln!(out, "| {what} | {} | {figure} | {verdict} |", grouped(limit, digits));
     }
+}
+
+/// Returns the targets of messages of 1,000 bytes in C.
+fn targets_of_large_messages(measured: &Measured<'_>) -> [(&'static str, f64, Option<f64>); 5] {
+    let ratio = |codec: &str| {
+        let case = format!("c-produce-1000-{codec}");
+        let of = |peer: &str| measured.median(&case, peer, CPU);
+        let best = ["librdkafka-c", "librdkafka-2.16-c"].into_iter().filter_map(of).min_by(f64::total_cmp);
+        Some(of("ottla-c")? / best?)
+    };
+    [
+        ("C: produce 1000 B, none, delivery callback: CPU relative to librdkafka", 0.4, ratio("none")),
+        ("the same, lz4", 0.7, ratio("lz4")),
+        ("the same, zstd", 0.65, ratio("zstd")),
+        ("the same, gzip", 0.7, ratio("gzip")),
+        (
+            "C: produce 1000 B, lz4: peak resident memory, MiB",
+            64.0,
+            measured.median("c-produce-1000-lz4", "ottla-c", MEMORY),
+        ),
+    ]
 }
 
 /// Returns the targets of members of groups, with their limits and the measured figures.

@@ -428,7 +428,9 @@ fn application_order(compare: MsgOrderCmp, has_messages: bool, topic: &Topic) ->
             let kind = if has_messages { Produced::of_number(record.opaque).kind() } else { Kind::None };
             let mut held = match kind {
                 // SAFETY: the message lives until its report.
-                Kind::Plain(plain) => unsafe { Held::of_plain(plain) },
+                Kind::Plain(plain) => unsafe {
+                    Held::of_plain(plain, record.value, record.key, record.timestamp)
+                },
                 Kind::Whole(held) => {
                     // SAFETY: as above, and no other thread has it.
                     unsafe { (*held).message.partition = record.partition };

@@ -118,6 +118,12 @@ const TIMESTAMP_LOG_APPEND_TIME: u8 = 2;
 /// Messages per slab: a number that fits into the cache from decoding to the application.
 const SLAB: usize = 128;
 
+/// Returns the pointer and the size of a message's part; NULL if the message does not have it.
+#[inline]
+fn part(bytes: Option<&[u8]>) -> (*mut c_void, usize) {
+    bytes.map_or((ptr::null_mut(), 0), |bytes| (bytes.as_ptr().cast_mut().cast(), bytes.len()))
+}
+
 impl Held {
     /// A message to be produced, without its payload and key.
     #[inline]
@@ -156,12 +162,17 @@ impl Held {
     ///
     /// # Safety
     ///
-    /// The message lives as long as its report.
+    /// The message, its payload and its key live as long as its report.
     #[inline]
-    pub(crate) unsafe fn of_plain(plain: *mut Plain) -> Self {
+    pub(crate) unsafe fn of_plain(
+        plain: *mut Plain,
+        payload: Option<&[u8]>,
+        key: Option<&[u8]>,
+        timestamp: i64,
+    ) -> Self {
         // SAFETY: by the contract of this function.
-        let (parts, plain) = unsafe { (Plain::parts(plain), &*plain) };
-        Self::made(plain.topic, parts, plain.opaque, plain.timestamp, plain.called_at())
+        let plain = unsafe { &*plain };
+        Self::made(plain.topic, [part(payload), part(key)], plain.opaque, timestamp, plain.called_at)
     }
 
     /// Returns a temporary message for functions that read it, valid as long as its payload and key.
@@ -171,9 +182,6 @@ impl Held {
         key: Option<&[u8]>,
         opaque: *mut c_void,
     ) -> Self {
-        let part = |bytes: Option<&[u8]>| {
-            bytes.map_or((ptr::null_mut(), 0), |bytes| (bytes.as_ptr().cast_mut().cast(), bytes.len()))
-        };
         Self::made(topic, [part(payload), part(key)], opaque, -1, -1)
     }
 

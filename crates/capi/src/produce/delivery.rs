@@ -13,6 +13,7 @@ use std::{
 
 use ottla::Producer;
 use ottla_core::produce::report::{DeliveryBatch, PersistenceStatus};
+use ottla_protocol::batch::{RecordPosition, RecordView};
 
 use crate::{
     client::{
@@ -29,7 +30,7 @@ use crate::{
     produce::{
         arena::{self, Chunk},
         call_time::CallTime,
-        produced::{Kind, Produced},
+        produced::{Kind, Plain, Produced},
         texts::Texts,
     },
 };
@@ -57,6 +58,10 @@ pub(crate) struct Delivery {
     known_at: i64,
     /// The plain messages that an event shows. C keeps pointers to them until the event is destroyed.
     shown_plain: ShownPlain,
+    /// The position of the next message's record in the batch.
+    position: RecordPosition,
+    /// The records that an event shows and that are not contiguous in the batch.
+    joined: Vec<Vec<u8>>,
     texts: Texts,
 }
 
@@ -101,6 +106,8 @@ impl Delivery {
             code,
             known_at: CallTime::now().micros(),
             shown_plain: ShownPlain::default(),
+            position: RecordPosition::default(),
+            joined: Vec::new(),
         }
     }
 
@@ -190,10 +197,12 @@ impl Delivery {
     fn serve(&mut self, is_closing: &AtomicBool, mut each: impl FnMut(*mut Held)) -> bool {
         let mut giving_back = GivingBack { chunk: std::ptr::null_mut(), allocations: 0 };
         let (mut made, fate) = (MaybeUninit::uninit(), self.fate());
+        let mut joined = Vec::new();
         while let Some(produced) = self.message(self.disposed) {
+            let record = next_record(&self.batch, &mut self.position, &mut joined);
             let held = match produced.kind() {
-                // SAFETY: no other thread has the message until it is freed.
-                Kind::Plain(plain) => made.write(unsafe { Held::of_plain(plain) }),
+                // SAFETY: no other thread has the message until it is freed, and its record is not changed meanwhile.
+                Kind::Plain(plain) => made.write(unsafe { reported(plain, record) }),
                 // SAFETY: as above.
                 Kind::Whole(held) => unsafe { &mut *held },
                 Kind::None => break,
@@ -225,12 +234,17 @@ impl Delivery {
     /// Returns the next message of an event.
     pub(crate) fn next(&mut self) -> *const rd_kafka_message_t {
         let index = self.shown;
+        let mut joined = Vec::new();
+        let record = next_record(&self.batch, &mut self.position, &mut joined);
         let held = match self.message(index).map(Produced::kind) {
             Some(Kind::Plain(plain)) => {
                 // The vector has its full capacity from the start, so messages never move.
                 self.shown_plain.0.reserve_exact(self.len() - self.shown_plain.0.len());
-                // SAFETY: the message lives as long as the reports.
-                let mut held = unsafe { Held::of_plain(plain) };
+                // SAFETY: the message and its record live as long as the reports.
+                let mut held = unsafe { reported(plain, record) };
+                if !joined.is_empty() {
+                    self.joined.push(joined);
+                }
                 self.report(&self.fate(), &mut held, index);
                 self.shown_plain.0.push(held);
                 // SAFETY: the message was just added. No reference to the others is created: C has pointers to them.
@@ -246,6 +260,29 @@ impl Delivery {
         self.shown += 1;
         held.cast_const().cast()
     }
+}
+
+/// Returns the next record of a batch, if it kept its records.
+#[inline]
+fn next_record<'a>(
+    batch: &'a DeliveryBatch,
+    position: &mut RecordPosition,
+    joined: &'a mut Vec<u8>,
+) -> Option<RecordView<'a>> {
+    batch.records().and_then(|records| records.next(position, joined))
+}
+
+/// Returns the report of a plain message, without its outcome. Without a record, which an actor dropped in a panic, the
+/// report shows neither payload nor key.
+///
+/// # Safety
+///
+/// The message and its record live as long as the report.
+#[inline]
+unsafe fn reported(plain: *mut Plain, record: Option<RecordView<'_>>) -> Held {
+    let (value, key) = record.map_or((None, None), |record| (record.value, record.key));
+    // SAFETY: by the contract of this function.
+    unsafe { Held::of_plain(plain, value, key, record.map_or(-1, |record| record.timestamp)) }
 }
 
 impl Fate {

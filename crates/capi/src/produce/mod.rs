@@ -1,8 +1,8 @@
 //! Producing: `rd_kafka_produce` and its relatives.
 //!
-//! The record is encoded into its batch before the call returns, so the payload is copied in any case. A message with a
-//! report also takes memory in the arena: it contains what the report needs and, with F_COPY, the payload and key; with
-//! F_FREE or without a flag the report has the application's own pointer.
+//! The record is encoded into its batch before the call returns, so the payload is copied once in any case. A message with a
+//! report also takes memory in the arena for what the batch does not have. With F_COPY the report shows the payload and key
+//! in the batch's memory, which lives as long as the reports; with F_FREE or without a flag it has the application's own pointer.
 //!
 //! # Pitfalls
 //!
@@ -43,7 +43,7 @@ use crate::{
     },
     produce::{
         call_time::CallTime,
-        produced::{Plain, Produced},
+        produced::{Kind, Plain, Produced},
     },
 };
 
@@ -223,16 +223,13 @@ impl Topic {
         if !message.headers.is_null() && unsafe { !Headers::give_to_message(message.headers) } {
             return Err(code::_INVALID_ARG);
         }
-        let timestamp = if message.timestamp > 0 { message.timestamp } else { called_at.wall_ms };
         let is_plain = message.headers.is_null()
             && (payload.is_none() || message.flags & F_COPY != 0)
             && !self.client().interceptors().has(kind::SEND | kind::ACKNOWLEDGEMENT);
-        if is_plain
-            && let Some(plain) =
-                Plain::keep(self.as_c(), message.opaque, timestamp, called_at.micros(), payload, key)
-        {
-            return Ok(Produced::plain(plain));
+        if is_plain {
+            return Ok(Produced::plain(Plain::keep(self.as_c(), message.opaque, called_at.micros())));
         }
+        let timestamp = if message.timestamp > 0 { message.timestamp } else { called_at.wall_ms };
         // SAFETY: by the contract of this function.
         Ok(Produced::whole(unsafe { self.hold(message, timestamp, called_at, payload, key) }))
     }
@@ -341,7 +338,8 @@ impl Message {
         let partition = (self.partition >= 0).then_some(self.partition);
         let timestamp = (self.timestamp > 0).then_some(self.timestamp);
         let number = if produced.is_none() { self.opaque as u64 } else { produced.number() };
-        Record::of(partition, timestamp, key, payload, number)
+        let is_kept = matches!(produced.kind(), Kind::Plain(_));
+        Record::of(partition, timestamp, key, payload, number).kept_for_its_report(is_kept)
     }
 }
 

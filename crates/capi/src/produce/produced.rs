@@ -1,8 +1,9 @@
 //! The state of a produced message until the application has seen its report. A full queue holds one for each of its
-//! messages, which is most of a busy producer's memory.
+//! messages.
 //!
 //! ```text
-//!   plain:  [ Plain | payload | key ]   copied, without headers, and no interceptor sees it: a `Held` is made for its report
+//!   plain:  [ Plain ]                   copied, without headers, and no interceptor sees it: a `Held` is made for its report, whose
+//!                                       payload and key are those in the batch, which lives as long as its reports
 //!   whole:  [ Held  | payload | key ]   everything else: the payload may be the application's, and so may the headers
 //! ```
 //!
@@ -28,22 +29,18 @@ pub(crate) enum Kind {
     Whole(*mut Held),
 }
 
-/// A message without the fields that its batch has.
+/// A message without what its batch has: its report reads payload, key and timestamp there.
 #[repr(C)]
 #[derive(Debug)]
 pub(crate) struct Plain {
     pub(crate) topic: *const rd_kafka_topic_t,
     pub(crate) opaque: *mut c_void,
-    /// The timestamp in milliseconds.
-    pub(crate) timestamp: i64,
-    /// The time of the call in microseconds, with [`Self::HAS_PAYLOAD`] and [`Self::HAS_KEY`] in the lowest bits.
-    called_at: i64,
-    payload_len: u32,
-    key_len: u32,
+    /// The time of the call in microseconds, on the clock of the messages' latency.
+    pub(crate) called_at: i64,
 }
 
-/// A message with 100 bytes of payload takes 144 bytes of the arena; with a `Held` it would take 224.
-const _: () = assert!(size_of::<Plain>() == 40 && align_of::<Plain>() > Produced::PLAIN as usize);
+/// A message takes 32 bytes of the arena, whatever its size; with a `Held` and the copies it would take 128 and its size.
+const _: () = assert!(size_of::<Plain>() == 24 && align_of::<Plain>() > Produced::PLAIN as usize);
 const _: () = assert!(align_of::<Held>() > Produced::PLAIN as usize);
 
 impl Produced {
@@ -125,7 +122,7 @@ impl Produced {
         unsafe {
             match self.kind() {
                 Kind::None => None,
-                Kind::Plain(plain) => Some(arena::chunk_of(plain.cast(), (*plain).size())),
+                Kind::Plain(plain) => Some(arena::chunk_of(plain.cast(), size_of::<Plain>())),
                 Kind::Whole(held) => {
                     (*held).release_parts();
                     match (*held).owner() {
@@ -153,74 +150,14 @@ impl Produced {
 }
 
 impl Plain {
-    const HAS_PAYLOAD: i64 = 1;
-    const HAS_KEY: i64 = 2;
-    const FLAG_BITS: u32 = 2;
-
-    /// Creates a message in the arena with copies of its payload and key; `None` if these are too large.
+    /// Creates a message in the arena.
     #[inline(always)]
-    pub(crate) fn keep(
-        topic: *const rd_kafka_topic_t,
-        opaque: *mut c_void,
-        timestamp: i64,
-        called_at: i64,
-        payload: Option<&[u8]>,
-        key: Option<&[u8]>,
-    ) -> Option<*mut Self> {
-        let len = |bytes: Option<&[u8]>| u32::try_from(bytes.map_or(0, <[u8]>::len)).ok();
-        let new = Self {
-            topic,
-            opaque,
-            timestamp,
-            called_at: called_at << Self::FLAG_BITS
-                | if payload.is_some() { Self::HAS_PAYLOAD } else { 0 }
-                | if key.is_some() { Self::HAS_KEY } else { 0 },
-            payload_len: len(payload)?,
-            key_len: len(key)?,
-        };
-        let (memory, _) = arena::take(new.size());
-        // SAFETY: the memory is large enough for the message, followed by the copies of the payload and the key.
-        unsafe {
-            let mut free = memory.add(size_of::<Self>());
-            for bytes in [payload, key].into_iter().flatten() {
-                ptr::copy_nonoverlapping(bytes.as_ptr(), free, bytes.len());
-                free = free.add(bytes.len());
-            }
-            memory.cast::<Self>().write(new);
-        }
-        Some(memory.cast())
-    }
-
-    /// Returns the time of the call in microseconds, on the clock of the messages' latency.
-    pub(crate) const fn called_at(&self) -> i64 {
-        self.called_at >> Self::FLAG_BITS
-    }
-
-    /// Returns the payload's copy and its size, and the key's; NULL where the message has none.
-    ///
-    /// # Safety
-    ///
-    /// The message is alive.
-    #[inline]
-    pub(crate) unsafe fn parts(this: *mut Self) -> [(*mut c_void, usize); 2] {
-        // SAFETY: by the contract of this function; both stand behind it.
-        unsafe {
-            let (payload_len, key_len) = ((*this).payload_len as usize, (*this).key_len as usize);
-            let payload = this.cast::<u8>().add(size_of::<Self>());
-            let part = |flag, memory: *mut u8| {
-                if (*this).called_at & flag == 0 { ptr::null_mut() } else { memory.cast::<c_void>() }
-            };
-            [
-                (part(Self::HAS_PAYLOAD, payload), payload_len),
-                (part(Self::HAS_KEY, payload.add(payload_len)), key_len),
-            ]
-        }
-    }
-
-    /// With what stands behind it.
-    #[inline]
-    const fn size(&self) -> usize {
-        size_of::<Self>() + self.payload_len as usize + self.key_len as usize
+    pub(crate) fn keep(topic: *const rd_kafka_topic_t, opaque: *mut c_void, called_at: i64) -> *mut Self {
+        let (memory, _) = arena::take(size_of::<Self>());
+        let plain = memory.cast::<Self>();
+        // SAFETY: the memory is large enough, and aligned to 16 bytes.
+        unsafe { plain.write(Self { topic, opaque, called_at }) };
+        plain
     }
 }
 

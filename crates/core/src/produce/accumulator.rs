@@ -289,6 +289,30 @@ impl Accumulator {
 }
 
 impl OpenBatch {
+    pub(super) const fn empty(builder: RecordBatchBuilder) -> Self {
+        Self {
+            builder,
+            tags: Tags::None,
+            tracker: None,
+            since: Instant::ZERO,
+            charged_bytes: 0,
+            ages: Vec::new(),
+        }
+    }
+
+    /// Encodes a record and notes its number.
+    #[inline(always)]
+    pub(super) fn append(&mut self, timestamp: i64, record: &Record<'_>) {
+        match record.shared {
+            Some(value) => self.builder.append_shared(timestamp, record.key, value, &record.headers),
+            None => self.builder.append(timestamp, record.key, record.value, &record.headers),
+        }
+        if record.is_kept {
+            self.builder.keep_records();
+        }
+        self.tags.push(record.opaque);
+    }
+
     /// Returns when its oldest record was appended.
     pub(super) fn oldest(&self) -> Instant {
         self.ages.iter().copied().min().unwrap_or(self.since)
@@ -378,23 +402,16 @@ impl Held<'_> {
             return Err(Refused::NoRoom);
         }
         let last_len = state.last_len;
-        let open = state.open.get_or_insert_with(|| OpenBatch {
-            builder: {
-                let expected = last_len.max(1).saturating_mul(payload_bytes + RECORD_OVERHEAD);
-                let builder = RecordBatchBuilder::new(pool).expecting(expected);
-                if limits.sums_early { builder.summed_early() } else { builder }
-            },
-            tags: if keep_tags { Tags::with_capacity(last_len) } else { Tags::None },
-            tracker: None,
-            since: now,
-            charged_bytes: 0,
-            ages: Vec::new(),
+        let open = state.open.get_or_insert_with(|| {
+            let expected = last_len.max(1).saturating_mul(payload_bytes + RECORD_OVERHEAD);
+            let builder = RecordBatchBuilder::new(pool).expecting(expected);
+            OpenBatch {
+                tags: if keep_tags { Tags::with_capacity(last_len) } else { Tags::None },
+                since: now,
+                ..OpenBatch::empty(if limits.sums_early { builder.summed_early() } else { builder })
+            }
         });
-        match record.shared {
-            Some(value) => open.builder.append_shared(timestamp, record.key, value, &record.headers),
-            None => open.builder.append(timestamp, record.key, record.value, &record.headers),
-        }
-        open.tags.push(record.opaque);
+        open.append(timestamp, record);
         open.charged_bytes += payload_bytes as u64;
         if let Some(track) = track {
             let tracker = open.tracker.get_or_insert_with(|| Arc::new(Tracker::default()));

@@ -64,8 +64,9 @@ impl ReadyBatch {
                 is_new: true,
                 pending,
             }),
-            Err(error) => {
-                let error = Error::new(ErrorKind::Bug, format!("can't compress a batch: {error}"));
+            Err(mut unsealed) => {
+                let pending = pending.with_records(unsealed.builder.take_kept());
+                let error = Error::new(ErrorKind::Bug, format!("can't compress a batch: {unsealed}"));
                 Err(Box::new((pending, error)))
             }
         }
@@ -84,8 +85,9 @@ impl ReadyBatch {
         outcome: Result<Delivered, Error>,
         status: PersistenceStatus,
     ) -> DeliveryBatch {
-        let mut batch = self;
-        batch.report_early(topic, partition, outcome, status)
+        let Self { mut sealed, mut pending, .. } = self;
+        pending.keep_records(sealed.take_kept());
+        pending.report(topic, partition, outcome, status)
     }
 
     /// Returns the report of a batch that was rejected because of single records.
@@ -97,6 +99,7 @@ impl ReadyBatch {
         invalid: InvalidRecords,
         status: PersistenceStatus,
     ) -> DeliveryBatch {
+        self.pending.keep_records(self.sealed.take_kept());
         self.pending.report_records(topic, partition, Err(error), Some(Box::new(invalid)), status)
     }
 
@@ -107,7 +110,9 @@ impl ReadyBatch {
         partition: i32,
         outcome: Result<Delivered, Error>,
         status: PersistenceStatus,
+        pool: &ChunkPool,
     ) -> DeliveryBatch {
+        self.pending.keep_records(self.sealed.copy_kept(pool));
         self.pending.report(topic, partition, outcome, status)
     }
 
@@ -165,14 +170,7 @@ mod tests {
         for _ in 0..500 {
             builder.append(0, None, Some(&[byte; 100]), &[]);
         }
-        OpenBatch {
-            builder,
-            tags: Tags::None,
-            tracker: None,
-            since: Instant::ZERO,
-            charged_bytes: 0,
-            ages: Vec::new(),
-        }
+        OpenBatch::empty(builder)
     }
 
     #[test]
@@ -184,7 +182,7 @@ mod tests {
         // Reports a timeout while the connection still writes the batch.
         let error = Error::new(ErrorKind::MessageTimedOutInFlight, "");
         let topic = Arc::from("a");
-        in_flight.report_early(&topic, 0, Err(error), PersistenceStatus::PossiblyPersisted);
+        in_flight.report_early(&topic, 0, Err(error), PersistenceStatus::PossiblyPersisted, &pool);
         let others: Vec<_> = (0..20).map(|_| filled(&pool, b'b')).collect();
         assert_eq!(in_flight.sealed.to_vec(), sent);
         drop(others);
@@ -204,7 +202,7 @@ mod tests {
         assert_eq!(first.charged_bytes() + second.charged_bytes(), 1001);
         let error = Error::new(ErrorKind::Bug, "");
         let [first, second] = [&mut first, &mut second].map(|half| {
-            half.report_early(&Arc::from("t"), 0, Err(error.clone()), PersistenceStatus::NotPersisted)
+            half.report_early(&Arc::from("t"), 0, Err(error.clone()), PersistenceStatus::NotPersisted, &pool)
         });
         assert_eq!([first.opaques(), second.opaques()].concat(), (0..500).collect::<Vec<u64>>());
     }

@@ -170,6 +170,7 @@ struct Decoded {
     tracker: Option<Arc<Tracker>>,
     ages: Vec<Instant>,
     since: Instant,
+    is_kept: bool,
 }
 
 /// A record of the batch.
@@ -181,6 +182,7 @@ struct Waiting<'a> {
     opaque: Option<u64>,
     tracker: Option<(&'a Arc<Tracker>, usize)>,
     since: Instant,
+    is_kept: bool,
 }
 
 impl Decoded {
@@ -192,7 +194,8 @@ impl Decoded {
         let tracker = batch.tracker.clone();
         let ages = std::mem::take(&mut batch.ages);
         pending.push(PendingReports::of(batch, Some(keeper)));
-        Self { records: batch.builder.copied(), opaques, tracker, ages, since: batch.since }
+        let is_kept = batch.builder.keeps_records();
+        Self { records: batch.builder.copied(), opaques, tracker, ages, since: batch.since, is_kept }
     }
 
     /// Returns its records in order. A batch that this library encoded can always be decoded.
@@ -210,6 +213,7 @@ impl Decoded {
             opaque: self.opaques.as_ref().and_then(|opaques| opaques.get(index).copied()),
             tracker: self.tracker.as_ref().map(|tracker| (tracker, index)),
             since: self.ages.get(index).copied().unwrap_or(self.since),
+            is_kept: self.is_kept,
         }
     }
 }
@@ -226,6 +230,9 @@ impl<'a> Waiting<'a> {
 
     fn append_to(&self, batch: &mut OpenBatch) {
         let headers: Vec<HeaderRef<'_>> = self.view.headers().collect();
+        if self.is_kept {
+            batch.builder.keep_records();
+        }
         batch.builder.append(self.view.timestamp, self.view.key, self.view.value, &headers);
         if let Some(opaque) = self.opaque {
             if batch.ages.is_empty() {
@@ -251,14 +258,7 @@ fn has_room(batch: &OpenBatch, limits: &BatchLimits) -> bool {
 /// Creates an empty batch.
 fn empty(pool: &ChunkPool, sums_early: bool) -> OpenBatch {
     let builder = RecordBatchBuilder::new(pool);
-    OpenBatch {
-        builder: if sums_early { builder.summed_early() } else { builder },
-        tags: Tags::None,
-        tracker: None,
-        since: Instant::ZERO,
-        charged_bytes: 0,
-        ages: Vec::new(),
-    }
+    OpenBatch::empty(if sums_early { builder.summed_early() } else { builder })
 }
 
 /// Sorts items and keeps the order of equal ones. Each item is in the result once, even if `before` is inconsistent:

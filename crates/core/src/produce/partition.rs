@@ -420,7 +420,7 @@ impl PartitionProducer {
         }
         // A report calls the application, which may panic: the other reports are still pending then.
         let open: Vec<PendingReports> =
-            open.iter_mut().map(|batch| PendingReports::of(batch, Some(&self.accumulator))).collect();
+            open.iter_mut().map(|batch| PendingReports::of_unsent(batch, Some(&self.accumulator))).collect();
         let (topic, partition) = (Arc::clone(self.topic()), self.partition());
         let error = error(self).with_partition(&*topic, partition);
         let mut unsent_bytes = 0;

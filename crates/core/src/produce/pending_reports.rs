@@ -12,6 +12,8 @@
 
 use std::sync::Arc;
 
+use ottla_protocol::batch::KeptRecords;
+
 use super::{
     accumulator::{Accumulator, OpenBatch},
     report::{Delivered, DeliveryBatch, InvalidRecords, PersistenceStatus, Tags, TrackedOutcome, Tracker},
@@ -29,6 +31,8 @@ pub struct PendingReports {
     charged_bytes: u64,
     len: usize,
     sent: bool,
+    /// The records, for reports that show them. Those of a sealed batch are still in it.
+    records: Option<Box<KeptRecords>>,
 }
 
 impl PendingReports {
@@ -41,7 +45,23 @@ impl PendingReports {
             charged_bytes: open.charged_bytes,
             len: open.builder.record_count() as usize,
             sent: false,
+            records: None,
         }
+    }
+
+    /// The same for a batch that will not be sent.
+    pub(super) fn of_unsent(open: &mut OpenBatch, keeper: Option<&Arc<Accumulator>>) -> Self {
+        Self::of(open, keeper).with_records(open.builder.take_kept())
+    }
+
+    pub(super) fn with_records(mut self, records: Option<KeptRecords>) -> Self {
+        self.keep_records(records);
+        self
+    }
+
+    /// Adds the batch's records to its reports.
+    pub(super) fn keep_records(&mut self, records: Option<KeptRecords>) {
+        self.records = records.map(Box::new);
     }
 
     /// Returns the bytes that the records were charged in the budget.
@@ -75,6 +95,7 @@ impl PendingReports {
             charged_bytes: self.charged_bytes - first_charge,
             len: self.len - at,
             sent: self.sent,
+            records: None,
         };
         self.charged_bytes = first_charge;
         self.len = at;
@@ -129,13 +150,14 @@ impl PendingReports {
             charged_bytes,
             invalid,
             broker_id: None,
+            records: self.records.take(),
         }
     }
 }
 
 impl From<OpenBatch> for PendingReports {
     fn from(mut open: OpenBatch) -> Self {
-        Self::of(&mut open, None)
+        Self::of_unsent(&mut open, None)
     }
 }
 
@@ -146,6 +168,7 @@ impl Drop for PendingReports {
             keeper: None,
             tags: std::mem::replace(&mut self.tags, Tags::None),
             tracker: self.tracker.take(),
+            records: self.records.take(),
             ..*self
         });
     }
@@ -161,7 +184,6 @@ mod tests {
     use super::*;
     use crate::{
         error::ErrorKind,
-        machine::Instant,
         produce::{batch::ReadyBatch, budget::Budget},
     };
 
@@ -169,14 +191,7 @@ mod tests {
         let mut builder = RecordBatchBuilder::new(&ChunkPool::new());
         (0..3).for_each(|_| builder.append(0, None, Some(b"value"), &[]));
         let tags = Tags::Opaque(vec![1, 2, 3]);
-        let open = OpenBatch {
-            builder,
-            tags,
-            tracker: None,
-            since: Instant::ZERO,
-            charged_bytes: 15,
-            ages: Vec::new(),
-        };
+        let open = OpenBatch { tags, charged_bytes: 15, ..OpenBatch::empty(builder) };
         ReadyBatch::seal(open, 0, &SealOptions::default(), keeper).unwrap()
     }
 

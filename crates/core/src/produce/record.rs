@@ -29,6 +29,8 @@ pub struct Record<'a> {
     pub(crate) shared: Option<&'a Bytes>,
     pub(crate) headers: Vec<HeaderRef<'a>>,
     pub(crate) opaque: u64,
+    /// True if the record's report shows it again.
+    pub(crate) is_kept: bool,
 }
 
 impl<'a> Record<'a> {
@@ -42,6 +44,7 @@ impl<'a> Record<'a> {
             shared: None,
             headers: Vec::new(),
             opaque: 0,
+            is_kept: false,
         }
     }
 
@@ -55,7 +58,17 @@ impl<'a> Record<'a> {
         value: Option<&'a [u8]>,
         opaque: u64,
     ) -> Self {
-        Self { partition, timestamp, key, value, shared: None, headers: Vec::new(), opaque }
+        Self { partition, timestamp, key, value, shared: None, headers: Vec::new(), opaque, is_kept: false }
+    }
+
+    /// Keeps the record in the memory of its batch until its report is dropped, which can read it
+    /// ([`DeliveryBatch::records`](super::report::DeliveryBatch::records)).
+    #[doc(hidden)]
+    #[must_use]
+    #[inline]
+    pub const fn kept_for_its_report(mut self, is_kept: bool) -> Self {
+        self.is_kept = is_kept;
+        self
     }
 
     /// Sets the key. Records with the same key go to the same partition, unless the partitioner is random.

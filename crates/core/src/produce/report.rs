@@ -7,7 +7,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use ottla_protocol::vocabulary::NodeId;
+use ottla_protocol::{batch::KeptRecords, vocabulary::NodeId};
 
 use crate::{
     error::{Error, ErrorKind},
@@ -28,6 +28,8 @@ pub struct DeliveryBatch {
     pub(crate) invalid: Option<Box<InvalidRecords>>,
     /// The ID of the broker to which the records were sent; -1 if they were not sent.
     pub(crate) broker_id: Option<NodeId>,
+    /// The records themselves, if one of them asked for it.
+    pub(crate) records: Option<Box<KeptRecords>>,
 }
 
 /// The outcomes of single records of a batch that was rejected because of some of them (KIP-467).
@@ -153,6 +155,13 @@ impl DeliveryBatch {
             Some(id) => Some(id.get()),
             None => None,
         }
+    }
+
+    /// Returns the records in the order of the reports, if one of them was sent to be kept for its report. Records that an actor
+    /// dropped in a panic are not there.
+    #[doc(hidden)]
+    pub fn records(&self) -> Option<&KeptRecords> {
+        self.records.as_deref()
     }
 
     pub(crate) const fn sent_to(mut self, broker_id: Option<NodeId>) -> Self {

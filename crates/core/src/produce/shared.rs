@@ -9,9 +9,13 @@ use std::{
     time::Duration,
 };
 
-use ottla_protocol::{batch::ChunkPool, uuid::Uuid};
+use ottla_protocol::{
+    batch::{ChunkPool, RecordBatchBuilder},
+    uuid::Uuid,
+};
 
 use super::{
+    accumulator::OpenBatch,
     budget::Budget,
     partition::{PartitionProducer, Waiting},
     pending_reports::PendingReports,
@@ -171,41 +175,27 @@ impl ProducerShared {
 
     /// Reports records that never got into a batch. Neighbours with the same partition and error are one report.
     pub(crate) fn fail_waiting(&self, topic: &Arc<str>, records: Vec<(WaitingRecord, Error)>) {
-        let mut reports: Vec<DeliveryBatch> = Vec::new();
+        let status = PersistenceStatus::NotPersisted;
+        let mut runs: Vec<(i32, Error, OpenBatch)> = Vec::new();
         for (waiting, error) in records {
-            let error = error.with_topic(&**topic);
-            let (status, record) = (PersistenceStatus::NotPersisted, waiting.record());
+            let (record, error) = (waiting.record(), error.with_topic(&**topic));
             if let Some(tracker) = &waiting.tracker {
                 tracker.complete(0..1, TrackedOutcome { partition: -1, outcome: Err(error.clone()), status });
             }
-            let (partition, outcome) = (record.partition.unwrap_or(-1), Err(error));
-            let charged_bytes = waiting.payload_bytes as u64;
-            match reports.last_mut() {
-                Some(report) if report.partition == partition && report.outcome == outcome => {
-                    report.len += 1;
-                    report.charged_bytes += charged_bytes;
-                    if let Tags::Opaque(opaques) = &mut report.tags {
-                        opaques.push(record.opaque);
-                    }
-                }
-                _ => reports.push(DeliveryBatch {
-                    topic: Arc::clone(topic),
-                    partition,
-                    outcome,
-                    status,
-                    tags: if self.settings.keep_opaques {
-                        Tags::Opaque(vec![record.opaque])
-                    } else {
-                        Tags::None
-                    },
-                    len: 1,
-                    charged_bytes,
-                    invalid: None,
-                    broker_id: None,
-                }),
+            let partition = record.partition.unwrap_or(-1);
+            if runs.last().is_none_or(|(same, cause, _)| *same != partition || *cause != error) {
+                let tags = if self.settings.keep_opaques { Tags::with_capacity(1) } else { Tags::None };
+                let batch = OpenBatch { tags, ..OpenBatch::empty(RecordBatchBuilder::new(&self.pool)) };
+                runs.push((partition, error, batch));
+            }
+            if let Some((.., batch)) = runs.last_mut() {
+                batch.append(waiting.timestamp, &record);
+                batch.charged_bytes += waiting.payload_bytes as u64;
             }
         }
-        reports.into_iter().for_each(|report| self.report(report));
+        for (partition, error, batch) in runs {
+            self.report(PendingReports::from(batch).report(topic, partition, Err(error), status));
+        }
     }
 
     /// Fails every record that waits for its topic's metadata, and lets no further one wait.

@@ -87,6 +87,7 @@ pub struct WaitingRecord {
     value: Option<Bytes>,
     headers: Vec<WaitingHeader>,
     opaque: u64,
+    is_kept: bool,
 }
 
 /// A header's key and value.
@@ -433,6 +434,7 @@ impl WaitingRecord {
             value: record.shared.cloned().or_else(|| record.value.map(Bytes::copy_from_slice)),
             headers: record.headers.iter().map(|h| (Box::from(h.key), h.value.map(Box::from))).collect(),
             opaque: record.opaque,
+            is_kept: record.is_kept,
         }
     }
 
@@ -450,6 +452,7 @@ impl WaitingRecord {
                 .map(|(key, value)| ottla_protocol::batch::HeaderRef { key, value: value.as_deref() })
                 .collect(),
             opaque: self.opaque,
+            is_kept: self.is_kept,
         }
     }
 }

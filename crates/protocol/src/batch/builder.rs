@@ -8,6 +8,7 @@ use super::{
     HeaderRef,
     chunk::ChunkChain,
     chunk::ChunkPool,
+    kept::KeptRecords,
     layout,
     reader::{RecordView, Records},
     sealed::{SealError, SealOptions, SealedBatch},
@@ -21,6 +22,8 @@ pub struct RecordBatchBuilder {
     pub(super) record_count: u32,
     pub(super) base_timestamp: i64,
     pub(super) max_timestamp: i64,
+    /// True if its records can be read after it was sent.
+    pub(super) keeps_records: bool,
 }
 
 /// The records of a batch that is not sealed yet.
@@ -47,7 +50,13 @@ pub const REFERENCED_FROM: usize = 16 * 1024;
 impl RecordBatchBuilder {
     /// Creates an empty batch. The first record allocates memory.
     pub fn new(pool: &ChunkPool) -> Self {
-        Self { chain: ChunkChain::new(pool), record_count: 0, base_timestamp: 0, max_timestamp: i64::MIN }
+        Self {
+            chain: ChunkChain::new(pool),
+            record_count: 0,
+            base_timestamp: 0,
+            max_timestamp: i64::MIN,
+            keeps_records: false,
+        }
     }
 
     /// Computes the checksum while records are appended, once the batch is large. For batches that will not be
@@ -63,6 +72,23 @@ impl RecordBatchBuilder {
     pub const fn expecting(mut self, bytes: usize) -> Self {
         self.chain.expect(bytes);
         self
+    }
+
+    /// Keeps the records in their uncompressed form after the batch is sealed and sent, until [`Self::take_kept`] or that of
+    /// the sealed batch.
+    #[inline]
+    pub const fn keep_records(&mut self) {
+        self.keeps_records = true;
+    }
+
+    /// Returns whether it keeps its records.
+    pub const fn keeps_records(&self) -> bool {
+        self.keeps_records
+    }
+
+    /// Takes the records, if it keeps them. The batch can't be sealed any more.
+    pub fn take_kept(&mut self) -> Option<KeptRecords> {
+        self.keeps_records.then(|| KeptRecords::new(self.chain.take(), self.base_timestamp))
     }
 
     /// Returns the number of records.

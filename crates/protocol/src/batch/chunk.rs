@@ -238,6 +238,21 @@ impl ChunkChain {
         self.full.iter().map(Segment::bytes).chain((!last.is_empty()).then_some(last))
     }
 
+    /// Returns the segment at an index.
+    #[inline]
+    pub(super) fn segment(&self, index: usize) -> Option<&[u8]> {
+        match self.full.get(index) {
+            Some(segment) => Some(segment.bytes()),
+            None => (index == self.full.len()).then(|| &self.last.bytes[..self.last.filled]),
+        }
+    }
+
+    /// Takes the bytes so far, and leaves an empty chain.
+    pub(super) fn take(&mut self) -> Self {
+        let empty = Self::new(&self.pool);
+        mem::replace(self, empty)
+    }
+
     /// Returns the first segment's bytes, which contain the header.
     pub(super) fn head_mut(&mut self) -> &mut [u8] {
         match self.full.first_mut() {
@@ -268,7 +283,7 @@ impl ChunkChain {
     #[inline]
     pub(super) fn advance(&mut self, count: usize) {
         self.last.filled += count;
-        prefetch_for_writing(&self.last.bytes[self.last.filled..]);
+        prefetch_for_writing(&self.last.bytes[self.last.filled..], count);
     }
 
     /// Appends bytes, over as many chunks as needed.
@@ -291,12 +306,6 @@ impl ChunkChain {
         self.close_last();
         self.full_len += bytes.len();
         self.full.push(Segment::External(bytes));
-    }
-
-    /// Returns all chunks to the pool, and writes `parts` to chunks from it, which are mostly the same ones.
-    pub(super) fn replace(&mut self, parts: &[&[u8]]) {
-        self.clear();
-        parts.iter().for_each(|part| self.put(part));
     }
 
     fn grow(&mut self) {
@@ -336,7 +345,8 @@ impl ChunkChain {
         }
     }
 
-    fn clear(&mut self) {
+    /// Returns all chunks to the pool.
+    pub(super) fn clear(&mut self) {
         self.full_len = 0;
         self.summed = None;
         let last = std::mem::replace(&mut self.last, Chunk::none());

@@ -6,13 +6,14 @@
 //!                                   CRC        for writev              response    compress        place
 //! ```
 //!
-//! Read [`layout`] (the header's fields), [`chunk`] (the memory), [`builder`], [`sealed`], [`reader`]; [`legacy`] for
+//! Read [`layout`] (the header's fields), [`chunk`] (the memory), [`builder`], [`sealed`], [`kept`], [`reader`]; [`legacy`] for
 //! the message sets of brokers before 0.11, [`control`] for the markers of transactions.
 
 pub mod builder;
 mod checksum;
 pub mod chunk;
 pub mod control;
+pub mod kept;
 pub mod layout;
 pub mod legacy;
 mod prefetch;
@@ -23,6 +24,7 @@ mod varint;
 pub use builder::{CopiedRecords, RecordBatchBuilder};
 pub use chunk::ChunkPool;
 pub use control::{ControlRecord, ControlRecordError};
+pub use kept::{KeptRecords, RecordPosition};
 pub use legacy::{LegacyFormat, LegacyMessage, LegacyRecords, put_message_set};
 pub use reader::{
     Batch, BatchError, BatchErrorKind, BatchHeader, Batches, Headers, RecordBatch, RecordView, Records,

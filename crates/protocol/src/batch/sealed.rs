@@ -6,6 +6,7 @@ use super::{
     BatchError, LegacyFormat, RecordBatchBuilder,
     checksum::{Checksum, concatenated},
     chunk::{ChunkChain, ChunkPool},
+    kept::KeptRecords,
     layout,
     legacy::put_message_set,
     reader::{BatchHeader, RecordBatch, RecordView, Records},
@@ -52,6 +53,18 @@ pub struct SealedBatch {
     chain: ChunkChain,
     record_count: u32,
     max_timestamp: i64,
+    kept: Kept,
+}
+
+/// The records for [`SealedBatch::take_kept`].
+#[derive(Debug)]
+enum Kept {
+    /// None.
+    No,
+    /// Those of the batch itself, which is not compressed.
+    Own,
+    /// The uncompressed ones.
+    Apart(Box<KeptRecords>),
 }
 
 /// Error: a batch could not be sealed.
@@ -91,6 +104,7 @@ impl SealedBatch {
             return Err(Box::new(SealError { kind: SealErrorKind::TooLarge(builder.len()), builder }));
         }
         let mut attributes = 0;
+        let mut kept = if builder.keeps_records { Kept::Own } else { Kept::No };
         if options.is_transactional {
             attributes |= layout::TRANSACTIONAL;
         }
@@ -99,14 +113,19 @@ impl SealedBatch {
         }
         if options.compression != Compression::None {
             match compressed(&mut builder, options) {
-                Ok(true) => attributes |= i16::from(options.compression.id()),
-                Ok(false) => {}
+                Ok(Some(records)) => {
+                    attributes |= i16::from(options.compression.id());
+                    if builder.keeps_records {
+                        kept = Kept::Apart(Box::new(KeptRecords::new(records, builder.base_timestamp)));
+                    }
+                }
+                Ok(None) => {}
                 Err(error) => {
                     return Err(Box::new(SealError { kind: SealErrorKind::Compress(error), builder }));
                 }
             }
         }
-        let RecordBatchBuilder { mut chain, record_count, base_timestamp, max_timestamp } = builder;
+        let RecordBatchBuilder { mut chain, record_count, base_timestamp, max_timestamp, .. } = builder;
         let length = (chain.len() - layout::LENGTH_PREFIX) as i32;
         let head = chain.head_mut();
         put(head, layout::BASE_OFFSET, &0i64.to_be_bytes());
@@ -118,7 +137,7 @@ impl SealedBatch {
         put(head, layout::BASE_TIMESTAMP, &base_timestamp.to_be_bytes());
         put(head, layout::MAX_TIMESTAMP, &max_timestamp.to_be_bytes());
         put(head, layout::RECORD_COUNT, &(record_count as i32).to_be_bytes());
-        let mut batch = Self { chain, record_count, max_timestamp };
+        let mut batch = Self { chain, record_count, max_timestamp, kept };
         batch.set_producer(options.producer_id, options.producer_epoch, options.base_sequence);
         Ok(batch)
     }
@@ -150,6 +169,32 @@ impl SealedBatch {
             len += segment.len();
         }
         concatenated(head.value(), records.value(), len)
+    }
+
+    /// Takes the uncompressed records, if the batch was built to keep them. What is left can't be sent any more.
+    pub fn take_kept(&mut self) -> Option<KeptRecords> {
+        let base_timestamp = self.base_timestamp();
+        match std::mem::replace(&mut self.kept, Kept::No) {
+            Kept::No => None,
+            Kept::Own => Some(KeptRecords::new(self.chain.take(), base_timestamp)),
+            Kept::Apart(records) => Some(*records),
+        }
+    }
+
+    /// The same while a request still uses the batch: copies what it uses.
+    pub fn copy_kept(&mut self, pool: &ChunkPool) -> Option<KeptRecords> {
+        let base_timestamp = self.base_timestamp();
+        match std::mem::replace(&mut self.kept, Kept::No) {
+            Kept::No => None,
+            Kept::Own => Some(KeptRecords::copy_of(&self.chain, base_timestamp, pool)),
+            Kept::Apart(records) => Some(*records),
+        }
+    }
+
+    /// Returns the time to which the records' timestamps are relative.
+    fn base_timestamp(&self) -> i64 {
+        let head = self.chain.segments().next().and_then(|head| head.get(layout::BASE_TIMESTAMP..));
+        head.and_then(<[u8]>::first_chunk).map_or(0, |bytes| i64::from_be_bytes(*bytes))
     }
 
     /// Returns the size in bytes on the wire.
@@ -201,6 +246,9 @@ impl SealedBatch {
             return None;
         }
         let mut parts = [RecordBatchBuilder::new(pool), RecordBatchBuilder::new(pool)];
+        if !matches!(self.kept, Kept::No) {
+            parts.iter_mut().for_each(RecordBatchBuilder::keep_records);
+        }
         self.for_each_record(|record| {
             let part = usize::from(parts[0].record_count() == at);
             let headers: Vec<_> = record.headers().collect();
@@ -275,22 +323,32 @@ impl fmt::Display for SealError {
 
 impl std::error::Error for SealError {}
 
-/// Replaces the records in the chain by compressed ones. Returns false if that would not make the batch smaller, which
-/// also saves the reader the decompression.
-fn compressed(builder: &mut RecordBatchBuilder, options: &SealOptions) -> Result<bool, CompressError> {
+/// Replaces the records in the chain by compressed ones, and returns the chain before. `None` if that would not make the batch
+/// smaller, which also saves the reader the decompression.
+fn compressed(
+    builder: &mut RecordBatchBuilder,
+    options: &SealOptions,
+) -> Result<Option<ChunkChain>, CompressError> {
     COMPRESSED.with_borrow_mut(|out| {
         out.clear();
         let first = builder.chain.segments().next().and_then(|segment| segment.get(layout::RECORDS..));
         let records = first.into_iter().chain(builder.chain.segments().skip(1));
         compress(options.compression, options.level, records, out)?;
         let is_smaller = out.len() < builder.chain.len() - layout::RECORDS;
-        if is_smaller {
-            builder.chain.replace(&[&[0; layout::RECORDS], out]);
-        }
+        let before = is_smaller.then(|| {
+            let mut before = builder.chain.take();
+            if !builder.keeps_records {
+                // The compressed records go to the chunks of the others.
+                before.clear();
+            }
+            builder.chain.put(&[0; layout::RECORDS]);
+            builder.chain.put(out);
+            before
+        });
         if out.capacity() > LARGEST_KEPT {
             *out = Vec::new();
         }
-        Ok(is_smaller)
+        Ok(before)
     })
 }
 

@@ -73,7 +73,8 @@ impl Sender {
                 let detail = format!("{peer} did not respond yet{}", refusal.unwrap_or_default());
                 let error = Error::new(kind, detail).with_partition(&**topic, partition);
                 let status = PersistenceStatus::PossiblyPersisted;
-                let report = batch.batch.report_early(topic, partition, Err(error), status);
+                let report =
+                    batch.batch.report_early(topic, partition, Err(error), status, &self.shared.pool);
                 self.shared.report(report.sent_to(self.broker_id));
             }
         }
