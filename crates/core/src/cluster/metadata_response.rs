@@ -55,6 +55,9 @@ impl ClusterCore {
     pub(super) fn request_metadata(&mut self, now: Instant, is_periodic: bool) {
         let covers_all_topics = is_periodic && self.settings.refresh_all_topics || self.needs_all_topics();
         self.refresh.sent(now, covers_all_topics);
+        if is_periodic {
+            self.parts_mut().for_each(|part| part.handle_periodic_refresh(now));
+        }
         let request = self.metadata_request();
         self.route(now, Route::Any, request, RequestOwner::Metadata);
     }

@@ -44,6 +44,9 @@ pub(crate) trait Part {
     /// Handles a newer leader of a partition that was learned without a metadata request (KIP-951).
     fn handle_new_leader(&mut self, _partition: &TopicPartition, _metadata: &Metadata) {}
 
+    /// Handles the periodic refresh of the metadata, before [`Part::add_topics`].
+    fn handle_periodic_refresh(&mut self, _now: Instant) {}
+
     /// Handles the timeouts that are due. `unreachable` is the reason if no broker is connected.
     fn handle_timeout(&mut self, now: Instant, unreachable: Option<&Error>);
 

@@ -56,10 +56,10 @@ use crate::{
     produce::message::ProduceMessage,
     produce::message::ProduceReport,
     produce::{
-        partition::{PartitionProducer, Waiting},
+        partition::{Next, PartitionProducer, Waiting},
         purge::Purge,
         record::{Record, SendError},
-        report::{DeliveryBatch, DeliverySink},
+        report::{Delivered, DeliveryBatch, DeliverySink, PersistenceStatus},
         settings::ProducerSettings,
         shared::ProducerShared,
         topic_settings::TopicSettings,
@@ -129,24 +129,41 @@ impl Script {
 
     fn with(settings: ClusterSettings, response: MetadataResponse) -> Self {
         let mut script = Self::fresh(settings, response);
-        let topic = script.shared.topic("t").0;
-        script.shared.send(&topic, script.now, 0, &Record::new().value("x"), None).expect("there is room");
-        script.command(Command::Topic(topic));
+        script.use_topic("t");
         script
+    }
+
+    /// Sends the first record to a topic.
+    fn use_topic(&mut self, name: &str) {
+        let topic = self.shared.topic(name).0;
+        self.shared.send(&topic, self.now, 0, &Record::new().value("x"), None).expect("there is room");
+        self.command(Command::Topic(topic));
+    }
+
+    /// Writes the records that wait in a partition, as its broker actor.
+    fn write_all(&mut self, name: &str, partition: i32) {
+        let place = TopicPartition::new(name, partition);
+        let producer = self.partitions.get_mut(&place).expect("a broker actor has it");
+        let options = self.shared.topic_settings().seal_options();
+        while let Next::Batch(batch) = producer.next(true, &options, false, None) {
+            let status = PersistenceStatus::Persisted;
+            let delivered = Ok(Delivered { base_offset: Some(0), log_append_time: None });
+            self.shared.report(batch.into_report(producer.topic(), partition, delivered, status));
+        }
     }
 
     /// Creates a client that has sent no request yet.
     fn fresh(settings: ClusterSettings, response: MetadataResponse) -> Self {
+        Self::fresh_with(producer_settings(), settings, response)
+    }
+
+    fn fresh_with(
+        producing: ProducerSettings,
+        settings: ClusterSettings,
+        response: MetadataResponse,
+    ) -> Self {
         let settings = ClusterSettings { bootstrap: vec![("seed".into(), 9092)], ..settings };
         let reports = Arc::new(Reports::default());
-        let producing = ProducerSettings {
-            idempotence: false,
-            topic: TopicSettings {
-                message_timeout: Some(Duration::from_secs(30)),
-                ..TopicSettings::default()
-            },
-            ..ProducerSettings::default()
-        };
         let sink = Arc::clone(&reports) as Arc<dyn DeliverySink>;
         let shared = Arc::new(ProducerShared::new(producing, sink, Rng::from_seed(1)));
         let commands = Arc::new(CommandQueue::new(WakeHandle::noop()));
@@ -366,6 +383,14 @@ impl Script {
             .inspect(|error| assert_eq!(error.kind(), ErrorKind::BadResponse))
             .map(|error| error.to_string())
             .collect()
+    }
+}
+
+fn producer_settings() -> ProducerSettings {
+    ProducerSettings {
+        idempotence: false,
+        topic: TopicSettings { message_timeout: Some(Duration::from_secs(30)), ..TopicSettings::default() },
+        ..ProducerSettings::default()
     }
 }
 

@@ -154,6 +154,11 @@ impl EffectiveConfig<'_> {
         Some(self.millis(name)).filter(|duration| !duration.is_zero())
     }
 
+    /// Returns a duration from a number of milliseconds, or None if the application did not set the property.
+    pub fn modified_millis(&self, name: &'static str) -> Option<Duration> {
+        self.is_modified(name).then(|| self.millis(name))
+    }
+
     /// Returns a duration from a number of milliseconds with a fraction.
     pub fn float_millis(&self, name: &'static str) -> Duration {
         Duration::from_secs_f64(self.float(name) / 1000.0)

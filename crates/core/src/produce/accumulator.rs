@@ -21,7 +21,13 @@ use super::{
     report::{Tags, Tracker},
     short_lock::{ShortGuard, ShortLock},
 };
-use crate::{machine::Instant, sync::Mutex};
+use crate::{
+    machine::Instant,
+    sync::{
+        Mutex,
+        atomic::{AtomicU32, Ordering},
+    },
+};
 
 /// The records of one partition that no broker has taken yet.
 #[derive(Debug)]
@@ -30,6 +36,8 @@ pub struct Accumulator {
     partition: i32,
     budget: Arc<Budget>,
     state: ShortLock<State>,
+    /// The number of sealed batches with pending reports.
+    unreported: AtomicU32,
     /// Pending reports that actors dropped in a panic.
     lost: Mutex<Vec<PendingReports>>,
 }
@@ -103,6 +111,8 @@ struct State {
     lease: Lease,
     /// Lengths of the last batch, to reserve the next one's side entries in one allocation.
     last_len: usize,
+    /// When the newest batch was started.
+    newest: Instant,
 }
 
 /// The broker that leads the partition.
@@ -127,7 +137,9 @@ impl Accumulator {
                 sealed: false,
                 lease: Lease::default(),
                 last_len: 0,
+                newest: Instant::ZERO,
             }),
+            unreported: AtomicU32::new(0),
             lost: Mutex::default(),
         }
     }
@@ -264,6 +276,23 @@ impl Accumulator {
             state.full.push_front(batch);
         }
         state.announced |= !state.full.is_empty();
+    }
+
+    /// Returns true if no batch was started since `limit`, nothing waits and every record has its report.
+    pub(crate) fn is_idle_since(&self, limit: Instant) -> bool {
+        let state = self.state.lock();
+        let is_empty = state.open.is_none() && state.full.is_empty();
+        is_empty && state.newest < limit && self.unreported.load(Ordering::Relaxed) == 0
+    }
+
+    /// Counts a sealed batch whose reports are pending.
+    pub(super) fn add_unreported(&self) {
+        self.unreported.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Uncounts a sealed batch that was reported.
+    pub(super) fn subtract_unreported(&self) {
+        self.unreported.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Keeps the pending reports of records whose batch was dropped.
@@ -423,6 +452,7 @@ impl Held<'_> {
             self.wake.note(Some(&broker.ready));
         }
         if opened_batch {
+            state.newest = now;
             self.wake.note(state.announce(filled, now));
         }
         Ok(Appended::Yes)

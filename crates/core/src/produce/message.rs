@@ -29,6 +29,8 @@ pub enum ProduceReport {
     RenewIdentity(ProducerIdentity),
     /// The producer can't continue.
     Fatal(Error),
+    /// The metadata refresh left a topic out, which has a message again.
+    EndIdle,
     /// There is news for the transactional producer, in the state that it shares with senders.
     Transaction,
 }

@@ -24,7 +24,7 @@ use crate::error::Error;
 #[derive(Debug)]
 pub struct PendingReports {
     /// The accumulator that gets this if it is dropped; `None` once it is reported.
-    keeper: Option<Arc<Accumulator>>,
+    keeper: Option<Keeper>,
     tags: Tags,
     /// The tracker of single records, and the index of this batch's first record there.
     tracker: Option<(Arc<Tracker>, usize)>,
@@ -35,11 +35,34 @@ pub struct PendingReports {
     records: Option<Box<KeptRecords>>,
 }
 
+/// The accumulator of a sealed batch, which counts the batches without a report.
+#[derive(Debug)]
+struct Keeper(Arc<Accumulator>);
+
+impl Keeper {
+    fn new(accumulator: &Arc<Accumulator>) -> Self {
+        accumulator.add_unreported();
+        Self(Arc::clone(accumulator))
+    }
+}
+
+impl Clone for Keeper {
+    fn clone(&self) -> Self {
+        Self::new(&self.0)
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.0.subtract_unreported();
+    }
+}
+
 impl PendingReports {
     /// Creates the pending reports of a batch; with a keeper they can't get lost.
     pub(super) fn of(open: &mut OpenBatch, keeper: Option<&Arc<Accumulator>>) -> Self {
         Self {
-            keeper: keeper.cloned(),
+            keeper: keeper.map(Keeper::new),
             tags: std::mem::replace(&mut open.tags, Tags::None),
             tracker: open.tracker.take().map(|tracker| (tracker, 0)),
             charged_bytes: open.charged_bytes,
@@ -164,7 +187,7 @@ impl From<OpenBatch> for PendingReports {
 impl Drop for PendingReports {
     fn drop(&mut self) {
         let Some(keeper) = self.keeper.take() else { return };
-        keeper.keep_lost(Self {
+        keeper.0.keep_lost(Self {
             keeper: None,
             tags: std::mem::replace(&mut self.tags, Tags::None),
             tracker: self.tracker.take(),
@@ -184,6 +207,7 @@ mod tests {
     use super::*;
     use crate::{
         error::ErrorKind,
+        machine::Instant,
         produce::{batch::ReadyBatch, budget::Budget},
     };
 
@@ -227,7 +251,9 @@ mod tests {
         let keeper = keeper();
         let halves = sealed(&keeper).split(&ChunkPool::new(), &SealOptions::default()).unwrap();
         assert!(keeper.take_lost().is_empty());
+        assert!(!keeper.is_idle_since(Instant::FAR_FUTURE), "both halves wait for their report");
         drop(halves);
+        assert!(keeper.is_idle_since(Instant::FAR_FUTURE));
         let lens: Vec<_> =
             keeper.take_lost().iter().map(|pending| (pending.len, pending.charged_bytes)).collect();
         assert_eq!(lens, [(1, 7), (2, 8)]);

@@ -38,7 +38,7 @@ use crate::{
     broker::connection::Response,
     cluster::{
         metadata::Metadata,
-        part::{Interest, MetadataChanges, Need, Part, RequestOwner, SnapshotTime},
+        part::{Interest, MetadataChanges, Need, Part, RequestOwner, SnapshotTime, Urgency},
         route::Route,
     },
     config::TopicRecreatePolicy,
@@ -152,6 +152,7 @@ impl ProducerPlacement {
             ProduceReport::Released(partition) => self.place(partition, metadata),
             ProduceReport::RenewIdentity(used) => self.renew_identity(now, used),
             ProduceReport::Fatal(error) => self.stop(error),
+            ProduceReport::EndIdle => self.needs.push_back(Need::Metadata(Urgency::Now)),
             // The other part reads what the sender noted.
             ProduceReport::Transaction => {}
         }
@@ -160,6 +161,7 @@ impl ProducerPlacement {
     /// Handles metadata that reports a topic as unusable. Returns true if that may change soon.
     fn handle_topic_error(&mut self, now: Instant, name: &Arc<str>, code: ErrorCode) -> bool {
         let Some(entry) = self.topics.get_mut(name) else { return false };
+        entry.topic.end_idle();
         let missing_since = *entry.missing_since.get_or_insert(now);
         let error = match code {
             // The topic may be deleted, or the response is from before its creation.
@@ -220,7 +222,11 @@ impl ProducerPlacement {
             }
             (entry.missing_since, entry.cause, entry.refusal) = (None, None, None);
             let leaderless = (0..count).filter(|partition| metadata.leader(name, *partition).is_none());
-            entry.topic.set_leaderless(leaderless.collect(), count);
+            let leaderless: Vec<i32> = leaderless.collect();
+            if !leaderless.is_empty() {
+                entry.topic.end_idle();
+            }
+            entry.topic.set_leaderless(leaderless, count);
             if entry.topic.partition_count().is_some_and(|old| old > count) {
                 entry.topic.shrink(count);
             }
@@ -501,6 +507,22 @@ impl Part for ProducerPlacement {
         self.move_to_leader(partition, metadata);
     }
 
+    fn handle_periodic_refresh(&mut self, now: Instant) {
+        let Some(max_idle) = self.shared.settings.metadata_max_idle else { return };
+        let limit = now.earlier_by(max_idle);
+        let not_sent: BTreeSet<&Arc<str>> = self
+            .places
+            .iter()
+            .filter(|(_, placement)| !matches!(placement, Placement::At(_)))
+            .map(|(place, _)| &place.topic)
+            .collect();
+        for (name, entry) in &self.topics {
+            let is_known = entry.missing_since.is_none() && entry.topic.partition_count().is_some();
+            let is_healthy = is_known && entry.needed_since < limit && !not_sent.contains(name);
+            entry.topic.check_idle(limit, is_healthy);
+        }
+    }
+
     fn handle_timeout(&mut self, now: Instant, unreachable: Option<&Error>) {
         self.expire(now, unreachable);
         if self.trim_at <= now {
@@ -530,7 +552,8 @@ impl Part for ProducerPlacement {
     }
 
     fn add_topics(&self, topics: &mut Interest) {
-        topics.used.extend(self.topics.keys().cloned());
+        let in_use = self.topics.iter().filter(|(_, entry)| !entry.topic.is_idle());
+        topics.used.extend(in_use.map(|(name, _)| Arc::clone(name)));
     }
 
     fn add_statistics(&mut self, at: SnapshotTime, statistics: &mut Statistics) {

@@ -179,6 +179,27 @@ fn leader_hint_is_used_only_with_a_leadership_error() {
 }
 
 #[test]
+fn topic_with_a_message_in_flight_stays_in_the_metadata_refresh() {
+    let mut script = Script::new(settings());
+    let topic = script.shared.topic("t").0;
+    let batch = script.batch_in_flight();
+    topic.check_idle(Instant::FAR_FUTURE, true);
+    assert!(!topic.is_idle());
+    script.respond(vec![batch], &[(0, ErrorCode::NONE, 0)]);
+    topic.check_idle(Instant::FAR_FUTURE, false);
+    assert!(!topic.is_idle(), "something of its metadata is missing");
+    topic.check_idle(Instant::FAR_FUTURE, true);
+    assert!(topic.is_idle());
+    let batch = script.batch_in_flight();
+    assert!(script.outputs().is_empty());
+    script.respond(vec![batch], &[(0, ErrorCode::LEADER_NOT_AVAILABLE, -1)]);
+    let ends = |output: &HalfOutput| {
+        matches!(output, HalfOutput::ToCluster(ToCluster::Produce(ProduceReport::EndIdle)))
+    };
+    assert_eq!((script.outputs().iter().filter(|output| ends(output)).count(), topic.is_idle()), (1, false));
+}
+
+#[test]
 fn partition_in_response_twice_is_reported_once() {
     let mut script = Script::new(settings());
     let batch = script.batch_in_flight();

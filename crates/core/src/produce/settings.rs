@@ -56,6 +56,9 @@ pub struct ProducerSettings {
     pub gapless: bool,
     /// `topic.recreate.policy`: with `Error`, records accepted for a topic fail if the topic was deleted and recreated.
     pub topic_recreate: TopicRecreatePolicy,
+    /// `metadata.max.idle.ms`, if it is set: topics without messages for this long are left out of the periodic metadata
+    /// refresh.
+    pub metadata_max_idle: Option<Duration>,
     /// True if reports carry the application's number of each record.
     pub keep_opaques: bool,
 }
@@ -86,6 +89,7 @@ impl Default for ProducerSettings {
             transaction_timeout: Duration::from_secs(60),
             gapless: false,
             topic_recreate: TopicRecreatePolicy::Error,
+            metadata_max_idle: None,
             keep_opaques: true,
         }
     }
@@ -145,6 +149,7 @@ impl ProducerSettings {
             transaction_timeout: config.millis("transaction.timeout.ms"),
             gapless: config.boolean("enable.gapless.guarantee"),
             topic_recreate: TopicRecreatePolicy::new(config),
+            metadata_max_idle: config.modified_millis("metadata.max.idle.ms"),
             keep_opaques: true,
         }
     }

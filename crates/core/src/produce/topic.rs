@@ -48,6 +48,8 @@ pub struct ProducerTopic {
     leaderless_count: AtomicU32,
     /// True if no partition has a leader.
     is_leaderless: AtomicBool,
+    /// True while the metadata refresh leaves the topic out, because nothing is sent to it.
+    is_idle: AtomicBool,
     /// The topic's own `broker.linger.ms` in nanoseconds, or [`NO_LINGER`].
     linger: AtomicU64,
     /// Random numbers for the partitioner.
@@ -116,10 +118,33 @@ impl ProducerTopic {
             leaderless: Mutex::default(),
             leaderless_count: AtomicU32::new(0),
             is_leaderless: AtomicBool::new(false),
+            is_idle: AtomicBool::new(false),
             linger: AtomicU64::new(NO_LINGER),
             rng: Mutex::new(rng),
             budget,
         }
+    }
+
+    /// Returns true while the metadata refresh leaves the topic out.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.is_idle.load(Ordering::Relaxed)
+    }
+
+    /// Leaves the topic out of the metadata refresh if it `is_healthy` and had no message since `limit`, and includes it
+    /// otherwise.
+    pub(crate) fn check_idle(&self, limit: Instant, is_healthy: bool) {
+        // A sender that gets a message after the check below finds the mark.
+        self.is_idle.store(is_healthy, Ordering::Relaxed);
+        let is_idle = || self.slots().all(|accumulator| accumulator.is_idle_since(limit));
+        if is_healthy && !is_idle() {
+            self.is_idle.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Includes the topic in the metadata refresh again. Returns true if it was left out.
+    #[inline]
+    pub(crate) fn end_idle(&self) -> bool {
+        self.is_idle.load(Ordering::Relaxed) && self.is_idle.swap(false, Ordering::Relaxed)
     }
 
     /// Returns the topic's own linger, if it has one.

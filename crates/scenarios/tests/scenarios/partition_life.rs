@@ -31,6 +31,7 @@ ottla_scenarios::run_on_embedded!(
     fenced_leader_epoch_is_not_reported,
     a_consumer_reads_from_the_replica_in_its_rack_and_from_the_leader_while_that_is_gone,
     producer_finds_partitions_added_while_it_sends,
+    producer_asks_about_an_idle_topic_again_with_the_next_message,
 );
 
 fn recreated_topic_is_an_error_and_old_offsets_are_not_used(backend: &Backend) {
@@ -437,6 +438,35 @@ fn producer_finds_partitions_added_while_it_sends(backend: &Backend) {
     assert_eq!(all[0][..50], (0..50).collect::<Vec<_>>());
     let later = (sent..sent + 50).collect::<Vec<_>>();
     assert!(all.iter().any(|numbers| numbers.ends_with(&later)), "{all:?}");
+}
+
+fn producer_asks_about_an_idle_topic_again_with_the_next_message(backend: &Backend) {
+    let (idle, used) = (backend.topic(1), backend.topic(1));
+    let properties = [("metadata.max.idle.ms", "5000"), ("topic.metadata.refresh.interval.ms", "200")];
+    let (producer, reports) = backend.producer_with_reports(&properties);
+    let (idle_topic, used_topic) = (producer.topic(&idle), producer.topic(&used));
+    idle_topic.send(Record::new().value("x").opaque(0)).unwrap();
+    let mut sent = 1;
+    let mut use_for = |duration: Duration| {
+        let began = Instant::now();
+        while began.elapsed() < duration {
+            used_topic.send(Record::new().value("x").opaque(sent)).unwrap();
+            sent += 1;
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    use_for(Duration::from_millis(5600));
+    let admin = Admin::new(&backend.config(&[])).unwrap();
+    for topic in [&idle, &used] {
+        admin.create_partitions(&[NewPartitions::new(&**topic, 3)], TIMEOUT).unwrap();
+    }
+    use_for(Duration::from_millis(1000));
+    let counts = (idle_topic.partition_count(), used_topic.partition_count());
+    assert_eq!(counts, (Some(1), Some(3)), "only the topic in use is in the refresh");
+    idle_topic.send(Record::new().value("x").opaque(sent)).unwrap();
+    assert!(eventually(|| idle_topic.partition_count() == Some(3)));
+    producer.flush(TIMEOUT).unwrap();
+    reports.assert_all_delivered(sent + 1);
 }
 
 /// Polls until this number of records has arrived; also returns the broker that sent the last ones.

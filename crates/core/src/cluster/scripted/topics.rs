@@ -99,6 +99,66 @@ fn refresh_timer_requests_topics_in_use_or_all_if_configured() {
     }
 }
 
+/// A script of a producer with these topics that leaves those out of the refresh to which nothing was sent for 15 s.
+fn forgetful_producer(names: &[&str], response: MetadataResponse) -> Script {
+    let producing =
+        ProducerSettings { metadata_max_idle: Some(Duration::from_secs(15)), ..producer_settings() };
+    let settings =
+        ClusterSettings { refresh_interval: Some(Duration::from_secs(10)), ..ClusterSettings::default() };
+    let mut script = Script::fresh_with(producing, settings, response);
+    names.iter().for_each(|name| script.use_topic(name));
+    script.run_for(Duration::from_secs(1));
+    assert_eq!(
+        script.asked_about.as_deref(),
+        Some(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()[..])
+    );
+    script
+}
+
+#[test]
+fn refresh_leaves_out_topics_without_messages_until_the_next() {
+    let mut script = forgetful_producer(&["t", "u"], topics(&["u"]));
+    let all = Some(vec!["t".to_owned(), "u".to_owned()]);
+    // The record in `u` waits in the queue all the time.
+    script.write_all("t", 0);
+    script.run_for(Duration::from_secs(12));
+    assert_eq!(script.asked_about, all, "the last message is not old enough");
+    script.run_for(Duration::from_secs(10));
+    assert_eq!(script.asked_about, Some(vec!["u".to_owned()]));
+    script.write_all("u", 0);
+    script.run_for(Duration::from_secs(10));
+    assert_eq!(script.asked_about, Some(Vec::new()));
+    assert_eq!(script.placed(), [0, 0], "the partitions stay with their brokers");
+
+    // The sender notices the next message.
+    let topic = script.shared.topic("t").0;
+    script.shared.send(&topic, script.now, 0, &Record::new().value("x"), None).unwrap();
+    assert!(topic.end_idle());
+    let requests = script.metadata_requests;
+    let (leader, end_idle) = (script.leader.unwrap(), ToCluster::Produce(ProduceReport::EndIdle));
+    script.core.handle_message(script.now, leader, end_idle);
+    script.settle();
+    assert_eq!(
+        (script.metadata_requests - requests, script.asked_about.clone()),
+        (1, Some(vec!["t".to_owned()]))
+    );
+    script.run_for(Duration::from_secs(10));
+    assert_eq!(script.asked_about, Some(vec!["t".to_owned()]));
+}
+
+#[test]
+fn refresh_includes_an_idle_topic_whose_leader_disappears() {
+    let brokers = [(1, "seed", 9092), (2, "two", 9092)];
+    let mut script = forgetful_producer(&["t"], metadata(&brokers, 2));
+    script.write_all("t", 0);
+    script.run_for(Duration::from_secs(30));
+    assert_eq!(script.asked_about, Some(Vec::new()));
+    script.response = metadata(&brokers[..1], 1);
+    script.response.topics.clear();
+    script.run_for(Duration::from_secs(10));
+    assert_eq!(script.asked_about, Some(vec!["t".to_owned()]));
+}
+
 #[test]
 fn used_topic_missing_from_all_topics_counts_as_deleted() {
     let settings = ClusterSettings {

@@ -97,8 +97,11 @@ pub(super) const ROWS: &[Property] = &[
     Property::java("metadata.max.idle.ms")
         .producer()
         .integer(5000, i64::MAX, "300000")
-        .accepted("a producer keeps the metadata of its topics until it is closed, because its batches, sequence numbers and statistics belong to them")
-        .doc("How long the metadata of an idle topic is kept."),
+        .doc(
+            "The periodic metadata refresh leaves out topics to which nothing was sent for this time; with the next message \
+             their metadata is requested again. Batches, sequence numbers and statistics are kept. If it is not set, the \
+             refresh covers all topics of the producer.",
+        ),
     Property::java("socket.connection.setup.timeout.max.ms")
         .integer(0, i64::MAX, "30000")
         .doc(

@@ -1,7 +1,7 @@
 //! Collecting: determines the partitions that have something to send, and the time of their next request.
 
 use super::Sender;
-use crate::{broker::connection::Connection, machine::Instant};
+use crate::{broker::connection::Connection, machine::Instant, produce::message::ProduceReport};
 
 /// A connection with more unsent bytes than this gets no further ProduceRequest; the waiting records form larger
 /// batches meanwhile.
@@ -15,6 +15,9 @@ impl Sender {
             let Some(entry) = self.slots.get(notification.slot).filter(|entry| entry.may_collect()) else {
                 continue;
             };
+            if entry.topic.end_idle() {
+                self.outputs.push_back(ProduceReport::EndIdle.into());
+            }
             self.collector.add_of_topic(
                 notification.slot,
                 notification.since,

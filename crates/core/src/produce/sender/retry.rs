@@ -15,6 +15,7 @@ use crate::{
     produce::{
         ack::{Written, counts_as_retry},
         batch::ReadyBatch,
+        message::ProduceReport,
         request::ProduceBatch,
     },
 };
@@ -201,6 +202,9 @@ impl Sender {
         let slot = batch.slot;
         if let Some(entry) = self.slots.get_mut(slot) {
             entry.partition.put_back(batch.batch);
+            if entry.topic.end_idle() {
+                self.outputs.push_back(ProduceReport::EndIdle.into());
+            }
         }
         self.collect(slot);
         self.let_go(slot);
