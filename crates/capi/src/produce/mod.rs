@@ -20,7 +20,7 @@ pub(crate) mod texts;
 use std::{
     ffi::{CStr, c_int, c_void},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use ottla_core::produce::record::{Record, SendError};
@@ -116,7 +116,7 @@ impl Topic {
             let sent = if message.flags & F_BLOCK == 0 {
                 shared.send(topic, called_at.now, called_at.wall_ms, &record, None)
             } else {
-                blocking(|| producing.topic.send_blocking(record.clone(), Duration::from_secs(1)), client)
+                blocking(&producing.topic, &record, client)
             };
             result = sent.map_err(|error| code_of_send(&error));
         }
@@ -370,12 +370,16 @@ fn refuse(messages: &mut [rd_kafka_message_t], code: RespErr) -> c_int {
     0
 }
 
-/// Waits until the queue has room or the client ends.
+/// Waits until the queue has room or the client ends, at most for `max.block.ms` if that is set.
 #[cold]
-fn blocking(mut send: impl FnMut() -> Result<(), SendError>, client: &Client) -> Result<(), SendError> {
+fn blocking(topic: &ottla::Topic, record: &Record<'_>, client: &Client) -> Result<(), SendError> {
+    const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+    let limit = topic.core().0.settings.max_block.unwrap_or(Duration::MAX);
+    let began = Instant::now();
     loop {
-        match send() {
-            Err(SendError::QueueFull) if !client.is_closing() => {}
+        let left = limit.saturating_sub(began.elapsed());
+        match topic.send_blocking(record.clone(), left.min(CHECK_INTERVAL)) {
+            Err(SendError::QueueFull) if !client.is_closing() && left > CHECK_INTERVAL => {}
             result => return result,
         }
     }

@@ -137,6 +137,26 @@ static void the_statistics_count_what_the_older_calls_began(const char *servers)
         rd_kafka_destroy(rk);
 }
 
+static void a_message_that_blocks_waits_for_the_time_that_is_set(void) {
+        rd_kafka_conf_t *conf = configuration("127.0.0.1:1");
+        rd_kafka_topic_t *topic;
+        rd_kafka_t *rk;
+        long began;
+        set(conf, "queue.buffering.max.messages", "1");
+        set(conf, "max.block.ms", "1300");
+        rk = start(RD_KAFKA_PRODUCER, conf);
+        topic = rd_kafka_topic_new(rk, "spread", NULL);
+        CHECK(rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_BLOCK, "x", 1, NULL, 0, NULL) == 0);
+        began = millis();
+        CHECK(rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_BLOCK, "x", 1, NULL, 0, NULL) == -1);
+        CHECK(rd_kafka_last_error() == RD_KAFKA_RESP_ERR__QUEUE_FULL);
+        CHECK(millis() - began >= 1300 && millis() - began < SCALED_MS(20000));
+        CHECK(rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
+        rd_kafka_topic_destroy(topic);
+        rd_kafka_destroy(rk);
+}
+
 int main(void) {
         rd_kafka_t *owner = start(RD_KAFKA_PRODUCER, rd_kafka_conf_new());
         rd_kafka_mock_cluster_t *cluster = rd_kafka_mock_cluster_new(owner, 1);
@@ -148,6 +168,7 @@ int main(void) {
         a_topic_on_the_black_list_is_not_sent_to_and_listed_nevertheless(servers);
         servers_are_found_under_the_names_of_their_addresses(servers);
         the_statistics_count_what_the_older_calls_began(servers);
+        a_message_that_blocks_waits_for_the_time_that_is_set();
         CHECK(warnings == 0);
         rd_kafka_mock_cluster_destroy(cluster);
         rd_kafka_destroy(owner);

@@ -18,7 +18,7 @@ use ottla_core::{
 };
 use ottla_net::clock;
 
-use super::Topic;
+use super::{Topic, max_block::MaxBlock};
 use crate::wait::{check_may_wait, wait_for};
 
 /// The partition and offset of a delivered record.
@@ -90,6 +90,7 @@ impl fmt::Debug for Delivery {
 pub struct DeliverFuture<'a> {
     topic: Topic,
     state: State<'a>,
+    limit: MaxBlock,
 }
 
 enum State<'a> {
@@ -102,8 +103,9 @@ enum State<'a> {
 }
 
 impl<'a> DeliverFuture<'a> {
-    pub(super) const fn new(topic: Topic, record: Record<'a>) -> Self {
-        Self { topic, state: State::WaitingForRoom(record) }
+    pub(super) fn new(topic: Topic, record: Record<'a>) -> Self {
+        let limit = MaxBlock::new(&topic.inner);
+        Self { topic, state: State::WaitingForRoom(record), limit }
     }
 
     /// Returns whether the producer has accepted the record. From then on it is delivered, or fails within
@@ -114,6 +116,7 @@ impl<'a> DeliverFuture<'a> {
 
     /// Blocks until the result is there.
     pub(super) fn wait(mut self, timeout: Duration) -> Result<RecordMetadata> {
+        self.limit = MaxBlock::none();
         if let Some(result) = wait_for(&mut self, timeout) {
             return result;
         }
@@ -138,6 +141,7 @@ impl Future for DeliverFuture<'_> {
                     let mut track = None;
                     let sent =
                         shared.poll_send(&this.topic.topic, now, wall_ms, record, Some(&mut track), context);
+                    let sent = this.limit.apply(&this.topic.inner, context, sent);
                     this.state = match (sent, track) {
                         (Poll::Pending, _) => return Poll::Pending,
                         (Poll::Ready(Ok(())), Some(track)) => {

@@ -17,6 +17,7 @@ mod error;
 #[doc(hidden)]
 mod for_capi;
 mod inner;
+mod max_block;
 mod topic;
 mod topic_builder;
 mod transaction;

@@ -17,7 +17,9 @@ use ottla_core::{
 };
 use ottla_net::clock;
 
-use super::{DeliverFuture, Delivery, Inner, RecordMetadata, SendBatchError, TrySendError};
+use super::{
+    DeliverFuture, Delivery, Inner, RecordMetadata, SendBatchError, TrySendError, max_block::MaxBlock,
+};
 use crate::wait::{check_may_wait, wait_for};
 
 /// A topic of a producer. A handle saves the lookup of the name for each record. Cheap to clone.
@@ -92,16 +94,17 @@ impl Topic {
             result => return result,
         }
         check_may_wait("send_blocking").map_err(SendError::WouldDeadlock)?;
-        wait_for(self.send_when_room(record), timeout).unwrap_or(Err(SendError::QueueFull))
+        wait_for(self.send_when_room(record, MaxBlock::none()), timeout).unwrap_or(Err(SendError::QueueFull))
     }
 
-    /// Queues a record as soon as there is room in the queue.
+    /// Queues a record as soon as there is room in the queue. Fails with [`SendError::QueueFull`] after `max.block.ms` if that
+    /// is set.
     ///
     /// # Cancel safety
     ///
     /// If the future is dropped before it is ready, the record was not queued.
     pub async fn send_async(&self, record: Record<'_>) -> Result<(), SendError> {
-        self.send_when_room(record).await
+        self.send_when_room(record, MaxBlock::new(&self.inner)).await
     }
 
     /// Queues a record, without blocking, and returns its delivery: a future, or [`Delivery::wait`].
@@ -144,8 +147,8 @@ impl Topic {
         self.deliver_async(record).wait(timeout)
     }
 
-    /// Sends a record and resolves when it is delivered or has failed: waits for room in the queue, then for the broker's
-    /// acknowledgement.
+    /// Sends a record and resolves when it is delivered or has failed: waits for room in the queue, at most for
+    /// `max.block.ms` if that is set, then for the broker's acknowledgement.
     ///
     /// ```
     /// # async fn example(topic: ottla::Topic) -> ottla::Result<()> {
@@ -210,10 +213,15 @@ impl Topic {
         self.inner.shared.send(&self.topic, now, wall_ms, record, None)
     }
 
-    fn send_when_room<'a>(&'a self, record: Record<'a>) -> impl Future<Output = Result<(), SendError>> + 'a {
+    fn send_when_room<'a>(
+        &'a self,
+        record: Record<'a>,
+        mut limit: MaxBlock,
+    ) -> impl Future<Output = Result<(), SendError>> + 'a {
         poll_fn(move |context| {
             let (now, wall_ms) = clock::now_and_wall_ms();
-            self.inner.shared.poll_send(&self.topic, now, wall_ms, &record, None, context)
+            let sent = self.inner.shared.poll_send(&self.topic, now, wall_ms, &record, None, context);
+            limit.apply(&self.inner, context, sent)
         })
     }
 }

@@ -17,7 +17,7 @@ use ottla_core::{
 };
 use ottla_net::is_io_thread;
 
-use super::{Producer, Topic};
+use super::{Inner, Producer, Topic, max_block::MaxBlock};
 use crate::{
     consumer::Consumer,
     wait::{check_may_wait, wait_for},
@@ -34,9 +34,10 @@ impl Producer {
         finish(self.transaction_calls()?.start(TransactionApi::Init)?, timeout)
     }
 
-    /// Does what [`Producer::init_transactions`] does, without blocking. A further call continues if the future is dropped.
+    /// Does what [`Producer::init_transactions`] does, without blocking; the timeout is `max.block.ms` if that is set. A further
+    /// call continues if the future is dropped.
     pub async fn init_transactions_async(&self) -> TransactionResult {
-        self.transaction_calls()?.init().await
+        finish_async(self.transaction_calls()?.start(TransactionApi::Init)?, &self.inner).await
     }
 
     /// Begins a transaction. It sends no request, and waits for an I/O thread only. A producer has one transaction at a time.
@@ -94,13 +95,17 @@ fn finish(mut call: Call<'_>, timeout: Duration) -> TransactionResult {
     }
 }
 
-/// Does what [`finish`] does, without blocking.
-async fn finish_async(mut call: Call<'_>) -> TransactionResult {
-    let mut result = call.run().await;
-    if call.abort_instead(&result) {
-        result = call.run().await;
+/// Does what [`finish`] does, without blocking, until `max.block.ms` if that is set.
+async fn finish_async(mut call: Call<'_>, inner: &Inner) -> TransactionResult {
+    let mut limit = MaxBlock::new(inner);
+    let mut result = limit.run(inner, call.run()).await;
+    if result.as_ref().is_some_and(|result| call.abort_instead(result)) {
+        result = limit.run(inner, call.run()).await;
     }
-    call.end(result)
+    match result {
+        Some(result) => call.end(result),
+        None => Err(call.time_out()),
+    }
 }
 
 /// `begin` only waits for an I/O thread, which another client's callback may block.
@@ -210,10 +215,10 @@ impl<'a> Transaction<'a> {
         self.end(TransactionApi::Commit, timeout)
     }
 
-    /// Does what [`Transaction::commit`] does, without blocking. If the future is dropped, [`Producer::resume_transaction`] continues.
+    /// Does what [`Transaction::commit`] does, without blocking; the timeout is `max.block.ms` if that is set. If the future is dropped, [`Producer::resume_transaction`] continues.
     pub async fn commit_async(mut self) -> TransactionResult {
         self.is_over = true;
-        finish_async(self.calls.give_up(TransactionApi::Commit)?).await
+        finish_async(self.calls.give_up(TransactionApi::Commit)?, &self.producer.inner).await
     }
 
     /// Removes the records of the transaction from the queue, waits for those in flight, and aborts.
@@ -223,10 +228,10 @@ impl<'a> Transaction<'a> {
         self.end(TransactionApi::Abort, timeout)
     }
 
-    /// Does what [`Transaction::abort`] does, without blocking. If the future is dropped, [`Producer::resume_transaction`] continues.
+    /// Does what [`Transaction::abort`] does, without blocking; the timeout is `max.block.ms` if that is set. If the future is dropped, [`Producer::resume_transaction`] continues.
     pub async fn abort_async(mut self) -> TransactionResult {
         self.is_over = true;
-        finish_async(self.calls.give_up(TransactionApi::Abort)?).await
+        finish_async(self.calls.give_up(TransactionApi::Abort)?, &self.producer.inner).await
     }
 
     /// Ends the transaction. If that can't start now, or not in a callback, it stays requested.

@@ -18,13 +18,23 @@ pub struct Reminder {
 pub(super) struct Reminders {
     waiting: BTreeMap<(Instant, u64), Completion<()>>,
     next_number: u64,
+    /// From this number of timers on, those without a waiter are removed.
+    most: usize,
 }
+
+/// The number of timers up to which those without a waiter may stay.
+const FEW: usize = 64;
 
 impl Reminders {
     /// Adds a timer.
     pub(super) fn add(&mut self, now: Instant, reminder: Reminder) {
         self.waiting.insert((now + reminder.after, self.next_number), reminder.done);
         self.next_number += 1;
+        // Calls that end before their time leave their timers behind.
+        if self.waiting.len() > self.most.max(FEW) {
+            self.waiting.retain(|_, done| done.is_awaited());
+            self.most = self.waiting.len() * 2;
+        }
     }
 
     /// Completes the timers that are due, in the order of their times.
@@ -58,6 +68,16 @@ mod tests {
         let (done, waiting) = completion();
         reminders.add(at(100), Reminder { after: Duration::from_millis(after), done });
         waiting
+    }
+
+    #[test]
+    fn timers_that_nobody_awaits_are_removed() {
+        let mut reminders = Reminders::default();
+        let awaited: Vec<_> = (0..50).map(|_| remind(&mut reminders, 1000)).collect();
+        (0..10_000).for_each(|_| drop(remind(&mut reminders, 1000)));
+        assert!(reminders.waiting.len() <= 150, "{}", reminders.waiting.len());
+        reminders.handle_timeout(at(1100));
+        assert!(awaited.iter().all(|waiting| waiting.try_take().is_some()));
     }
 
     #[test]

@@ -56,6 +56,8 @@ pub struct ProducerSettings {
     pub gapless: bool,
     /// `topic.recreate.policy`: with `Error`, records accepted for a topic fail if the topic was deleted and recreated.
     pub topic_recreate: TopicRecreatePolicy,
+    /// `max.block.ms`, if it is set: the longest wait of calls without a timeout argument.
+    pub max_block: Option<Duration>,
     /// `metadata.max.idle.ms`, if it is set: topics without messages for this long are left out of the periodic metadata
     /// refresh.
     pub metadata_max_idle: Option<Duration>,
@@ -89,6 +91,7 @@ impl Default for ProducerSettings {
             transaction_timeout: Duration::from_secs(60),
             gapless: false,
             topic_recreate: TopicRecreatePolicy::Error,
+            max_block: None,
             metadata_max_idle: None,
             keep_opaques: true,
         }
@@ -149,6 +152,7 @@ impl ProducerSettings {
             transaction_timeout: config.millis("transaction.timeout.ms"),
             gapless: config.boolean("enable.gapless.guarantee"),
             topic_recreate: TopicRecreatePolicy::new(config),
+            max_block: config.modified_millis("max.block.ms"),
             metadata_max_idle: config.modified_millis("metadata.max.idle.ms"),
             keep_opaques: true,
         }

@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ottla::{ErrorKind, Record, SendError};
+use ottla::{Config, ErrorKind, Producer, Record, SendError, TransactionError};
 use ottla_scenarios::{Backend, TIMEOUT, eventually};
 
 ottla_scenarios::run_on_all!(
@@ -21,6 +21,7 @@ ottla_scenarios::run_on_all!(
     blocking_send_waits_for_room,
     blocking_send_fails_at_its_deadline,
     future_of_a_send_is_woken_by_room,
+    calls_without_a_timeout_end_after_max_block_ms,
     twenty_threads_share_a_queue_of_ten_records,
     exactly_queue_buffering_max_kbytes_are_accepted,
 );
@@ -147,6 +148,62 @@ fn future_of_a_send_is_woken_by_room(backend: &Backend) {
     assert_eq!(send.as_mut().poll(&mut context), Poll::Ready(Ok(())));
     producer.flush(TIMEOUT).unwrap();
     assert_eq!(backend.values(&topic, 0), ["0", "1"]);
+}
+
+fn calls_without_a_timeout_end_after_max_block_ms(backend: &Backend) {
+    const LIMIT: Duration = Duration::from_millis(300);
+    let topic = backend.topic(1);
+    let properties = [NEVER, ("queue.buffering.max.messages", "1"), ("max.block.ms", "300")];
+    let producer = backend.producer(&properties);
+    let handle = producer.topic(&topic);
+    let began = Instant::now();
+    block_on(handle.send_async(Record::new().value("0"))).unwrap();
+    assert_eq!(block_on(handle.send_async(Record::new().value("1"))), Err(SendError::QueueFull));
+    assert!((LIMIT..TIMEOUT).contains(&began.elapsed()), "{:?}", began.elapsed());
+    let began = Instant::now();
+    let error = block_on(handle.deliver_async(Record::new().value("2"))).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::QueueFull);
+    assert!((LIMIT..TIMEOUT).contains(&began.elapsed()), "{:?}", began.elapsed());
+    // A timeout of the call takes precedence.
+    let began = Instant::now();
+    let error = handle.deliver(Record::new().value("3"), LIMIT * 3).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::QueueFull);
+    assert!(began.elapsed() >= LIMIT * 3, "{:?}", began.elapsed());
+    producer.flush(TIMEOUT).unwrap();
+    assert_eq!(backend.values(&topic, 0), ["0"]);
+
+    let mut alone = Config::new();
+    for (name, value) in
+        [("bootstrap.servers", "127.0.0.1:1"), ("transactional.id", "alone"), ("max.block.ms", "300")]
+    {
+        alone.set(name, value).unwrap();
+    }
+    let began = Instant::now();
+    let error = block_on(Producer::new(&alone).unwrap().init_transactions_async()).unwrap_err();
+    assert!(
+        matches!(&error, TransactionError::Retriable(error) if error.kind() == ErrorKind::TimedOut),
+        "{error}"
+    );
+    assert!((LIMIT..TIMEOUT).contains(&began.elapsed()), "{:?}", began.elapsed());
+}
+
+/// Runs a future on this thread.
+fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(thread::Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+        thread::park();
+    }
 }
 
 fn twenty_threads_share_a_queue_of_ten_records(backend: &Backend) {

@@ -14,8 +14,12 @@ pub(super) const ROWS: &[Property] = &[
     Property::java("max.block.ms")
         .producer()
         .integer(0, i64::MAX, "60000")
-        .accepted("`send` never waits, and every call that waits has a timeout argument")
-        .doc("How long a call may wait for queue room or metadata."),
+        .doc(
+            "The longest wait of a producer's calls that have no timeout argument: for room in the queue, `send_async` and \
+             `deliver_async` in Rust, and messages with `RD_KAFKA_MSG_F_BLOCK` in C, which then fail because the queue is full; \
+             for the coordinator, `init_transactions_async`, `commit_async` and `abort_async`. Metadata never delays a call. \
+             If it is not set, these calls wait as long as necessary.",
+        ),
     Property::java("fetch.max.wait.ms").consumer().integer(0, 300000, "500").alias_of("fetch.wait.max.ms"),
     Property::java("send.buffer.bytes")
         .integer(-1, 100000000, "131072")
