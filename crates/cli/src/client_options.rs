@@ -1,6 +1,7 @@
 //! The options of every command with a client: servers, properties, property files, the timeout.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use clap::Args;
@@ -34,9 +35,13 @@ pub struct ClientOptions {
     #[arg(short = 'F', value_name = "FILE")]
     pub file: Option<PathBuf>,
 
-    /// Give up if no broker responds within this time [default: 10]
+    /// Give up if no broker responds within this time [default: default.api.timeout.ms if it is set, or else 10]
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub timeout: Option<Duration>,
+
+    /// The text of `file`, which may be a pipe: it is read once.
+    #[arg(skip)]
+    pub file_text: OnceLock<String>,
 }
 
 impl ClientOptions {
@@ -48,18 +53,13 @@ impl ClientOptions {
             property: outer.property.iter().chain(&self.property).cloned().collect(),
             file: self.file.clone().or_else(|| outer.file.clone()),
             timeout: self.timeout.or(outer.timeout),
+            file_text: OnceLock::new(),
         }
     }
 
     /// The configuration: the file first, then -X, then -b.
     pub fn config(&self) -> Outcome<Config> {
-        let mut config = Config::new();
-        if let Some(file) = &self.file {
-            load(&mut config, file)?;
-        }
-        for property in &self.property {
-            set_pair(&mut config, property)?;
-        }
+        let mut config = self.properties()?;
         if let Some(servers) = &self.bootstrap_server {
             config.set("bootstrap.servers", servers)?;
         }
@@ -69,9 +69,38 @@ impl ClientOptions {
         Ok(config)
     }
 
-    /// How long to wait for the first broker.
+    /// The properties of the file and of -X.
+    fn properties(&self) -> Outcome<Config> {
+        let mut config = Config::new();
+        if let Some(file) = &self.file {
+            let text = match self.file_text.get() {
+                Some(text) => text,
+                None => {
+                    let text = read(file)?;
+                    self.file_text.get_or_init(|| text)
+                }
+            };
+            config.load(&file.display().to_string(), text)?;
+        }
+        for property in &self.property {
+            set_pair(&mut config, property)?;
+        }
+        Ok(config)
+    }
+
+    /// How long to wait for the first broker: `--timeout`, or else `default.api.timeout.ms` if it is set.
     pub fn timeout(&self) -> Duration {
-        self.timeout.unwrap_or(DEFAULT_TIMEOUT)
+        self.timeout.or_else(|| self.default_api_timeout()).unwrap_or(DEFAULT_TIMEOUT)
+    }
+
+    /// Returns `default.api.timeout.ms` if it is set. An error in the properties is reported with the configuration.
+    fn default_api_timeout(&self) -> Option<Duration> {
+        const NAME: &str = "default.api.timeout.ms";
+        if self.file.is_none() && !self.property.iter().any(|property| property.contains(NAME)) {
+            return None;
+        }
+        let config = self.properties().ok().filter(|config| config.is_modified(NAME))?;
+        config.get(NAME)?.parse().ok().map(Duration::from_millis)
     }
 
     /// True if the options request the list of properties (`-X list`) instead of the command.
@@ -122,11 +151,13 @@ pub fn set_pair(config: &mut Config, pair: &str) -> Outcome {
 
 /// Sets the properties of a file.
 pub fn load(config: &mut Config, file: &Path) -> Outcome {
-    let name = file.display().to_string();
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| Failure::Usage(format!("property file {name} can't be read: {error}")))?;
-    config.load(&name, &text)?;
+    config.load(&file.display().to_string(), &read(file)?)?;
     Ok(())
+}
+
+fn read(file: &Path) -> Outcome<String> {
+    std::fs::read_to_string(file)
+        .map_err(|error| Failure::Usage(format!("property file {} can't be read: {error}", file.display())))
 }
 
 /// Error: `bootstrap.servers` is not set.
@@ -180,6 +211,21 @@ mod tests {
         config.set(SETUP_TIMEOUTS[0], "5000").unwrap();
         bound_connection_setup(&mut config, Duration::from_secs(2)).unwrap();
         assert_eq!(SETUP_TIMEOUTS.map(|name| config.get(name).unwrap()), ["5000", "1600"]);
+    }
+
+    #[test]
+    fn timeout_is_the_option_or_else_the_property() {
+        let file = std::env::temp_dir().join(format!("ottla-timeout-{}", std::process::id()));
+        std::fs::write(&file, "bootstrap.servers=a:1\ndefault.api.timeout.ms=4000\n").unwrap();
+        let mut options = ClientOptions { file: Some(file.clone()), ..ClientOptions::default() };
+        assert_eq!(options.timeout(), Duration::from_secs(4));
+        std::fs::remove_file(&file).unwrap();
+        assert_eq!(options.config().unwrap().get("bootstrap.servers").as_deref(), Some("a:1"), "read once");
+        options.property.push("default.api.timeout.ms=5000".into());
+        assert_eq!(options.timeout(), Duration::from_secs(5));
+        options.timeout = Some(Duration::from_secs(6));
+        assert_eq!(options.timeout(), Duration::from_secs(6));
+        assert_eq!(ClientOptions::default().timeout(), DEFAULT_TIMEOUT);
     }
 
     #[test]

@@ -620,7 +620,7 @@ typedef enum rd_kafka_ElectionType_t {
 #define RD_KAFKA_MSG_F_FREE 1
 /** The library copies the payload before produce returns. */
 #define RD_KAFKA_MSG_F_COPY 2
-/** Produce waits while the queue is full. Needs another thread that polls. */
+/** Produce waits while the queue is full, at most for max.block.ms if that is set. Needs another thread that polls. */
 #define RD_KAFKA_MSG_F_BLOCK 4
 /** rd_kafka_produce_batch() takes the partition from each message. */
 #define RD_KAFKA_MSG_F_PARTITION 8

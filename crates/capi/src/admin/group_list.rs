@@ -18,7 +18,6 @@ use crate::{
         codes::{RespErr, code},
         export,
         quarantine::PlainQuarantine,
-        time::timeout,
     },
 };
 
@@ -182,7 +181,7 @@ export!(
             Ok(admin) => admin,
             Err(code) => return code,
         };
-        let timeout = timeout(timeout_ms);
+        let timeout = client.query_timeout(timeout_ms);
         let began = std::time::Instant::now();
         let listings = match admin.list_groups(&GroupFilter::default(), timeout) {
             Ok(listings) => listings,

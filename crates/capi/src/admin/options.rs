@@ -59,11 +59,12 @@ const WITH_GROUP_FILTER: &[c_int] = &[12];
 
 impl AdminOptions {
     pub(super) fn new(client: &Client, for_api: c_int) -> Self {
-        let timeout = client.property("socket.timeout.ms").and_then(|ms| ms.parse().ok());
+        let timeout = client.property("socket.timeout.ms").and_then(|ms| ms.parse().ok()).unwrap_or(60_000);
+        let timeout = client.default_timeout(Duration::from_millis(timeout));
         Self {
             tag: Tag::of::<Self>(),
             for_api,
-            request_timeout_ms: timeout.unwrap_or(60_000),
+            request_timeout_ms: c_int::try_from(timeout.as_millis()).unwrap_or(c_int::MAX),
             operation_timeout_ms: None,
             validate_only: false,
             broker: None,

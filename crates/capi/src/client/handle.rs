@@ -5,12 +5,13 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    ffi::{CStr, CString},
+    ffi::{CStr, CString, c_int},
     ptr,
     sync::{
         Arc, OnceLock, Weak,
         atomic::{AtomicBool, AtomicI64, Ordering},
     },
+    time::Duration,
 };
 
 use ottla_core::config::RawConfig;
@@ -38,6 +39,7 @@ use crate::{
         lock::Mutex,
         object::WeakObject,
         quarantine::{self, Counted, HandleBox, Quarantine},
+        time::timeout,
         types::rd_kafka_t,
     },
     group::state::Membership,
@@ -263,6 +265,20 @@ impl Client {
     /// Returns a property's value.
     pub(crate) fn property(&self, name: &str) -> Option<String> {
         self.raw.lock().get(name).ok().map(str::to_owned)
+    }
+
+    /// Returns the timeout of a call that has none: `default.api.timeout.ms` if it is set, or else `otherwise`.
+    pub(crate) fn default_timeout(&self, otherwise: Duration) -> Duration {
+        const NAME: &str = "default.api.timeout.ms";
+        let raw = self.raw.lock();
+        let millis = raw.get(NAME).ok().filter(|_| raw.is_modified(NAME)).and_then(|ms| ms.parse().ok());
+        millis.map_or(otherwise, Duration::from_millis)
+    }
+
+    /// Returns the timeout of a call that queries brokers; -1 is the default of such calls, or else the longest one.
+    pub(crate) fn query_timeout(&self, timeout_ms: c_int) -> Duration {
+        let given = timeout(timeout_ms);
+        if timeout_ms < 0 { self.default_timeout(given) } else { given }
     }
 
     pub(crate) const fn is_producer(&self) -> bool {

@@ -18,7 +18,6 @@ use crate::{
         error::code_of,
         export,
         quarantine::PlainQuarantine,
-        time::timeout,
     },
 };
 
@@ -204,7 +203,7 @@ export!(
                     (!used.is_empty()).then(|| used.iter().map(String::as_str).collect())
                 }
             };
-            match admin.metadata(topics.as_deref(), timeout(timeout_ms)) {
+            match admin.metadata(topics.as_deref(), client.query_timeout(timeout_ms)) {
                 Ok(cluster) => {
                     client.learn_brokers(cluster.brokers.iter().map(|broker| broker.id));
                     *metadatap = Box::into_raw(Owned::new(&cluster)).cast_const().cast();
@@ -245,9 +244,12 @@ fn of_cluster<T>(
     known: impl Fn(&Admin) -> Option<T>,
     value_of: impl Fn(ClusterDescription) -> Option<T>,
 ) -> Option<T> {
-    let admin = rk.counted()?.admin().ok()?;
+    let client = rk.counted()?;
+    let admin = client.admin().ok()?;
     match known(&admin) {
-        None if timeout_ms != 0 => value_of(admin.metadata(Some(&[]), timeout(timeout_ms)).ok()?),
+        None if timeout_ms != 0 => {
+            value_of(admin.metadata(Some(&[]), client.query_timeout(timeout_ms)).ok()?)
+        }
         known => known,
     }
 }

@@ -32,7 +32,6 @@ use crate::{
         export,
         list::{List, Listed},
         task,
-        time::timeout,
         types::{OFFSET_INVALID, event_type, rd_kafka_message_t, rd_kafka_topic_partition_t},
     },
 };
@@ -40,7 +39,7 @@ use crate::{
 /// The queue for the outcome of a commit, and the callback and pointer for it.
 type Recipient = (Arc<Queue>, Option<ListCb>, Opaque);
 
-/// How long a commit is retried.
+/// How long a commit is retried, unless `default.api.timeout.ms` is set.
 const COMMIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A commit: its offsets in the order of their partitions, and the list's other partitions, which callbacks get, too.
@@ -214,7 +213,7 @@ impl Client {
     /// Sends a commit; its outcome becomes an entry of the given queue or of the consumer's.
     fn commit_later(&self, consumer: &Consumer, commit: Commit, to: Option<Recipient>) {
         let under_way = self.offsets().begin_commit();
-        let result = consumer.commit_async(&commit.offsets, COMMIT_TIMEOUT);
+        let result = consumer.commit_async(&commit.offsets, self.default_timeout(COMMIT_TIMEOUT));
         let me = self.weak();
         task::spawn(async move {
             let _under_way = under_way;
@@ -287,7 +286,7 @@ fn commit(client: &Client, consumer: &Consumer, list: Option<&List>, is_async: b
         client.commit_later(consumer, commit, None);
         return code::NO_ERROR;
     }
-    let result = consumer.commit(&commit.offsets, COMMIT_TIMEOUT);
+    let result = consumer.commit(&commit.offsets, client.default_timeout(COMMIT_TIMEOUT));
     // The callback runs in a later poll, as after an asynchronous commit.
     client.report_commit(&commit, &result, None)
 }
@@ -350,7 +349,7 @@ export!(
                 let (code, list) = if commit.offsets.is_empty() {
                     (code::_NO_OFFSET, commit.listed(&[]))
                 } else {
-                    let result = consumer.commit(&commit.offsets, COMMIT_TIMEOUT);
+                    let result = consumer.commit(&commit.offsets, client.default_timeout(COMMIT_TIMEOUT));
                     client.offsets().note_committed(&commit.offsets, &result);
                     commit.outcome(&result)
                 };
@@ -368,7 +367,7 @@ export!(
 export!(
     #[on(rk, code::_FATAL)]
     fn rd_kafka_committed(rk: Ref<Client>, partitions: PartMut<List>, timeout_ms: c_int) -> RespErr {
-        let ((_, consumer), list) = match (group_consumer_of(rk), List::passed_mut(partitions)) {
+        let ((client, consumer), list) = match (group_consumer_of(rk), List::passed_mut(partitions)) {
             (Ok(both), Some(list)) => (both, list),
             (Err(code), _) => return code,
             _ => return code::_INVALID_ARG,
@@ -378,7 +377,7 @@ export!(
             elements.map(|element| TopicPartition::new(element.name(), element.partition)).collect();
         // The offsets of the list are reset before the request, even if it fails.
         list.elements_mut().iter_mut().for_each(|element| element.offset = OFFSET_INVALID);
-        let results = match consumer.committed(&questions, timeout(timeout_ms)) {
+        let results = match consumer.committed(&questions, client.query_timeout(timeout_ms)) {
             Ok(results) => results,
             Err(error) => return code_of(&error),
         };

@@ -17,7 +17,6 @@ use crate::{
         error::{ErrorObject, code_of},
         export,
         list::List,
-        time::timeout,
         types::OFFSET_INVALID,
     },
 };
@@ -100,7 +99,7 @@ fn seek(
     timeout_ms: c_int,
 ) -> RespErr {
     let Some(from) = offset_spec(offset) else { return code::_INVALID_ARG };
-    let timeout = timeout(timeout_ms);
+    let timeout = client.query_timeout(timeout_ms);
     let sought = if timeout.is_zero() {
         consumer.seek_and_forget(topic, partition, from)
     } else {
@@ -118,7 +117,7 @@ fn seek(
 
 /// Seeks all elements at once, and sets the error of each.
 fn seek_all(client: &Client, consumer: &Consumer, list: &mut List, timeout_ms: c_int) {
-    let until = Instant::now().checked_add(timeout(timeout_ms));
+    let until = Instant::now().checked_add(client.query_timeout(timeout_ms));
     let mut begun = Vec::with_capacity(list.elements().len());
     for element in list.elements() {
         begun.push(match offset_spec(element.offset) {

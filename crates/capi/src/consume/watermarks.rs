@@ -14,7 +14,6 @@ use crate::{
         error::code_of,
         export,
         list::List,
-        time::timeout,
         types::{OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID},
     },
 };
@@ -56,7 +55,7 @@ export!(
         };
         let questions =
             [(&*topic, partition, OffsetSpec::Earliest), (&*topic, partition, OffsetSpec::Latest)];
-        let results = match admin.list_offsets_up_to(&questions, timeout(timeout_ms), REFUSALS) {
+        let results = match admin.list_offsets_up_to(&questions, client.query_timeout(timeout_ms), REFUSALS) {
             Ok(results) => results,
             Err(error) => return code_of_offset_query(&error),
         };
@@ -120,7 +119,7 @@ export!(
         if questions.is_empty() {
             return code::_INVALID_ARG;
         }
-        let results = match admin.list_offsets_up_to(&questions, timeout(timeout_ms), REFUSALS) {
+        let results = match admin.list_offsets_up_to(&questions, client.query_timeout(timeout_ms), REFUSALS) {
             Ok(results) => results,
             Err(error) => return code_of_offset_query(&error),
         };

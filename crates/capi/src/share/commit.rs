@@ -12,7 +12,6 @@ use crate::ffi::{
     error::ErrorObject,
     export,
     list::List,
-    time::deadline,
 };
 
 impl Entered<'_> {
@@ -37,7 +36,8 @@ impl Entered<'_> {
     }
 
     /// Returns a list with the outcome of each partition; NULL if there was nothing to commit.
-    fn commit_sync(&self, until: Option<Instant>) -> *mut List {
+    fn commit_sync(&self, timeout_ms: c_int) -> *mut List {
+        let until = Instant::now().checked_add(self.share.client.query_timeout(timeout_ms));
         self.accept_last_poll();
         let Some((ticket, waiting)) = self.consumer.held().commit_with_both(self.consumer.core()) else {
             self.serve();
@@ -86,7 +86,7 @@ export!(
                 ErrorObject::new(code::_INVALID_ARG, "a commit needs a place for its outcome")
             })?;
             *place = ptr::null_mut();
-            *place = entered.commit_sync(deadline(timeout_ms));
+            *place = entered.commit_sync(timeout_ms);
             Ok(())
         });
         drop(held);

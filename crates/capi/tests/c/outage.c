@@ -87,6 +87,72 @@ static void clients_that_are_idle_tell_of_each_broker_and_of_all_when_they_go(rd
                 rd_kafka_destroy(rk[i]);
 }
 
+/* Checks that a call has taken the time of default.api.timeout.ms, and not the 60 s of a commit by default. */
+static void check_time(int line, long *began) {
+        long took = millis() - *began;
+        if (took < 600 || took >= SCALED_MS(20000)) {
+                fprintf(stderr, "line %d: it took %ld ms\n", line, took);
+                bad++;
+        }
+        *began = millis();
+}
+
+static void calls_without_a_timeout_end_after_the_default_that_is_set(void) {
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        const struct rd_kafka_metadata *metadata = NULL;
+        const struct rd_kafka_group_list *groups = NULL;
+        rd_kafka_topic_partition_list_t *offsets = rd_kafka_topic_partition_list_new(1);
+        rd_kafka_AdminOptions_t *options;
+        rd_kafka_queue_t *queue;
+        rd_kafka_event_t *event;
+        rd_kafka_t *rk;
+        int64_t low, high;
+        long began;
+        set(conf, "bootstrap.servers", "127.0.0.1:1");
+        set(conf, "group.id", "outage");
+        set(conf, "log_level", "2");
+        set(conf, "default.api.timeout.ms", "700");
+        rk = start(RD_KAFKA_CONSUMER, conf);
+        queue = rd_kafka_queue_new(rk);
+        rd_kafka_topic_partition_list_add(offsets, "outage", 0)->offset = 5;
+        began = millis();
+        CHECK(rd_kafka_commit(rk, offsets, 0) != 0);
+        check_time(__LINE__, &began);
+        CHECK(rd_kafka_commit_queue(rk, offsets, queue, NULL, NULL) == 0);
+        event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
+        CHECK(event && rd_kafka_event_error(event) != 0);
+        check_time(__LINE__, &began);
+        rd_kafka_event_destroy(event);
+        CHECK(rd_kafka_committed(rk, offsets, -1) != 0 || offsets->elems[0].err != 0);
+        check_time(__LINE__, &began);
+        CHECK(rd_kafka_query_watermark_offsets(rk, "outage", 0, &low, &high, -1) != 0);
+        check_time(__LINE__, &began);
+        offsets->elems[0].offset = 1000;
+        CHECK(rd_kafka_offsets_for_times(rk, offsets, -1) != 0);
+        check_time(__LINE__, &began);
+        CHECK(rd_kafka_metadata(rk, 1, NULL, &metadata, -1) != 0);
+        check_time(__LINE__, &began);
+        CHECK(rd_kafka_controllerid(rk, -1) == -1);
+        check_time(__LINE__, &began);
+        CHECK(rd_kafka_clusterid(rk, -1) == NULL);
+        check_time(__LINE__, &began);
+        CHECK(rd_kafka_list_groups(rk, NULL, &groups, -1) != 0);
+        check_time(__LINE__, &began);
+        options = rd_kafka_AdminOptions_new(rk, RD_KAFKA_ADMIN_OP_DESCRIBECLUSTER);
+        rd_kafka_DescribeCluster(rk, options, queue);
+        event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
+        CHECK(event && rd_kafka_event_error(event) != 0);
+        check_time(__LINE__, &began);
+        rd_kafka_event_destroy(event);
+        rd_kafka_AdminOptions_destroy(options);
+        /* A timeout of the call takes precedence. */
+        CHECK(rd_kafka_metadata(rk, 1, NULL, &metadata, 100) != 0);
+        CHECK(millis() - began < SCALED_MS(700));
+        rd_kafka_queue_destroy(queue);
+        rd_kafka_topic_partition_list_destroy(offsets);
+        rd_kafka_destroy(rk);
+}
+
 int main(void) {
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
         rd_kafka_mock_cluster_t *cluster;
@@ -100,6 +166,7 @@ int main(void) {
         for (i = 0; i < 3; i++)
                 CHECK(rd_kafka_mock_partition_set_leader(cluster, "outage", i, i + 1) == 0);
         clients_that_are_idle_tell_of_each_broker_and_of_all_when_they_go(cluster);
+        calls_without_a_timeout_end_after_the_default_that_is_set();
         rd_kafka_destroy(rk);
         return bad != 0;
 }

@@ -220,6 +220,7 @@ impl ConsumerPerfTestOptions {
             property: self.property.clone(),
             file: self.command_config.clone(),
             timeout: None,
+            ..ClientOptions::default()
         }
     }
 

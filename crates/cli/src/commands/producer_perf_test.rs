@@ -118,7 +118,7 @@ pub struct ProducerPerfTestOptions {
     #[arg(long, value_name = "PORT")]
     metrics_port: Option<u16>,
 
-    /// Give up if no broker responds within this time [default: 10]
+    /// Give up if no broker responds within this time [default: default.api.timeout.ms if it is set, or else 10]
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     timeout: Option<Duration>,
 
@@ -158,6 +158,7 @@ impl ProducerPerfTestOptions {
             property: self.property.clone(),
             file: self.command_config.clone(),
             timeout: self.timeout,
+            ..ClientOptions::default()
         }
     }
 

@@ -113,10 +113,14 @@ pub(super) const ROWS: &[Property] = &[
              not set, all attempts have the same timeout.",
         ),
     Property::java("default.api.timeout.ms")
-        .consumer()
         .integer(0, 2147483647, "60000")
-        .accepted("every call has a timeout argument")
-        .doc("The timeout of calls without a timeout argument."),
+        .doc(
+            "The timeout of calls that are given none: in C, of commits (if it is not set, 60 s), of options for \
+             administrative calls (`socket.timeout.ms`), and of calls that query brokers with a timeout of -1 (no limit): \
+             metadata, cluster and controller ID, lists of groups, offsets by time, watermarks, committed offsets, `seek`, and \
+             `commit_sync` of share consumers; of `ottla` without `--timeout` (10 s). In Rust every such call has a timeout \
+             argument. Polls, `flush` and `close` have limits of their own.",
+        ),
     Property::java("exclude.internal.topics")
         .consumer()
         .boolean("true")
