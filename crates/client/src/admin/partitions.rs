@@ -1,13 +1,13 @@
 //! Calls about leaders, replicas and log directories of partitions, and about topic IDs.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
 
 use ottla_core::{
     admin::{
         describe::TopicDescription,
         elections::{ElectionResults, ElectionType, elect_leaders},
         item_results::ItemResults,
-        leader_epochs::{EpochEnd, epoch_end},
+        leader_epochs::{EpochEnd, epoch_ends},
         log_dirs::{LogDir, LogDirs, alter_log_dirs, describe_all_log_dirs, describe_log_dirs},
         reassignments::{OngoingReassignment, Reassignments, alter_reassignments, list_reassignments},
         topic_ids::{delete_topics_by_id, describe_topics_by_id},
@@ -115,23 +115,19 @@ calls! {
         results.and_then(|results| Ok(brokers.into_iter().zip(results).collect()))
     }
 
-    /// Looks up where leader epochs end in the logs of partitions, at their leaders. Each partition has a result, in the order
-    /// of the arguments. Needs Kafka 2.0 or later.
+    /// Looks up where leader epochs end in the logs of partitions, with one request to each of their leaders. Each
+    /// partition has a result, in the order of the arguments. Needs Kafka 2.0 or later.
     fn list_epoch_ends, list_epoch_ends_async(
         &self,
         partitions: &[(&str, i32, LeaderEpoch)];
         options
     ) -> Vec<Result<EpochEnd>> {
-        const NAME: &str = "list_epoch_ends";
-        if let Err(error) = distinct(partitions.iter().map(|(topic, partition, _)| (*topic, *partition))) {
-            return AdminFuture::failed(NAME, error);
-        }
-        let calls = partitions.iter().map(|(topic, partition, epoch)| {
-            let (topic, partition, epoch) = (Arc::from(*topic), *partition, *epoch);
-            let call = move |done| epoch_end(topic, partition, epoch, options.timeout, done);
-            self.start(NAME, options.timeout, Ok(call))
+        let keys = distinct(partitions.iter().map(|(topic, partition, _)| (*topic, *partition)));
+        let call = keys.map(|keys| {
+            let epochs = keys.into_iter().zip(partitions.iter().map(|(_, _, epoch)| *epoch)).collect();
+            move |done| epoch_ends(epochs, options.timeout, done).done(options.how())
         });
-        AdminFuture::all(NAME, options.timeout, calls.collect())
+        self.start("list_epoch_ends", options.timeout, call)
     }
 
     /// Describes topics by ID: a topic that was recreated under the same name has another one. Each ID has a result. Needs Kafka

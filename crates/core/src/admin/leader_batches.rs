@@ -9,6 +9,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     fmt,
+    ops::RangeInclusive,
     sync::Arc,
     time::Duration,
 };
@@ -36,6 +37,10 @@ pub(crate) type Results = Vec<(TopicPartition, Result<(), Error>)>;
 pub(crate) trait PartitionsOperation: Send {
     /// Returns the API of the requests.
     fn api(&self) -> ApiKey;
+    /// Returns the versions of the API that support the operation.
+    fn versions(&self) -> RangeInclusive<i16> {
+        self.api().versions()
+    }
     /// Encodes the request for these partitions; the broker may take `timeout`.
     fn encode(&self, partitions: &[TopicPartition], timeout: Duration) -> EncodeBody;
     /// Reads the results of a response. Partitions that it omits are requested again.
@@ -169,10 +174,10 @@ impl LeaderBatches {
             }
             for (node, partitions) in by_leader {
                 let timeout = call.timing.request_timeout.min(call.timing.deadline.saturating_since(now));
-                let api = call.operation.api();
+                let (api, versions) = (call.operation.api(), call.operation.versions());
                 let operation_timeout = call.how.operation_timeout.unwrap_or(timeout);
                 let encode = call.operation.encode(&partitions, operation_timeout);
-                let request = RoutedRequest { api, versions: api.versions(), timeout, encode };
+                let request = RoutedRequest { api, versions, timeout, encode };
                 let owner = AdminRequest::OfLeader { call: *number, request: self.next_number };
                 let owner = RequestOwner::Admin(owner);
                 self.needs.push_back(Need::Request { route: Route::Node(node), request, owner });

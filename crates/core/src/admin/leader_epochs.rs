@@ -1,6 +1,10 @@
-//! The end offsets of leader epochs (KIP-320), at the leaders of partitions.
+//! The end offsets of leader epochs (KIP-320), with one request to each leader of the partitions.
 
-use std::{ops::RangeInclusive, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    ops::RangeInclusive,
+    time::Duration,
+};
 
 use ottla_protocol::{
     api::ApiKey,
@@ -9,12 +13,16 @@ use ottla_protocol::{
         request::{Partition, Topic},
     },
     primitive::Reader,
-    vocabulary::LeaderEpoch,
+    vocabulary::{LeaderEpoch, TopicPartition},
 };
 
-use super::{AdminCall, Operation, Verdict, check, undecodable};
+use super::{
+    AdminCall, by_topic, check,
+    leader_batches::{PartitionsOperation, Results},
+    undecodable,
+};
 use crate::{
-    cluster::route::{EncodeBody, Route},
+    cluster::route::EncodeBody,
     completion::Completion,
     error::{Error, ErrorKind},
 };
@@ -29,29 +37,37 @@ pub struct EpochEnd {
     pub end_offset: Option<i64>,
 }
 
-/// Looks up the end offset of a leader epoch.
-pub fn epoch_end(
-    topic: Arc<str>,
-    partition: i32,
-    epoch: LeaderEpoch,
+/// The end of the epoch of each partition, in the order of the arguments.
+pub type EpochEnds = Vec<Result<EpochEnd, Error>>;
+
+/// Looks up the end offsets of leader epochs. No partition is named twice.
+pub fn epoch_ends(
+    epochs: Vec<(TopicPartition, LeaderEpoch)>,
     timeout: Duration,
-    done: Completion<Result<EpochEnd, Error>>,
+    done: Completion<EpochEnds>,
 ) -> AdminCall {
-    AdminCall::operation(FindEnd { topic, partition, epoch, end: None, done }, timeout)
+    let partitions: Vec<TopicPartition> = epochs.iter().map(|(key, _)| key.clone()).collect();
+    let operation = FindEnds {
+        order: partitions.clone(),
+        epochs: epochs.into_iter().collect(),
+        ends: BTreeMap::new(),
+        done,
+    };
+    AdminCall::of_partitions(operation, partitions, timeout)
 }
 
 /// The first version that names the epoch that was found.
 const FIRST_WITH_EPOCHS: i16 = 1;
 
-struct FindEnd {
-    topic: Arc<str>,
-    partition: i32,
-    epoch: LeaderEpoch,
-    end: Option<EpochEnd>,
-    done: Completion<Result<EpochEnd, Error>>,
+struct FindEnds {
+    order: Vec<TopicPartition>,
+    epochs: BTreeMap<TopicPartition, LeaderEpoch>,
+    /// The ends so far.
+    ends: BTreeMap<TopicPartition, EpochEnd>,
+    done: Completion<EpochEnds>,
 }
 
-impl Operation for FindEnd {
+impl PartitionsOperation for FindEnds {
     fn api(&self) -> ApiKey {
         ApiKey::OffsetForLeaderEpoch
     }
@@ -60,41 +76,52 @@ impl Operation for FindEnd {
         FIRST_WITH_EPOCHS..=*self.api().versions().end()
     }
 
-    fn route(&self) -> Route {
-        Route::Any
-    }
-
-    fn partition(&self) -> Option<(&Arc<str>, i32)> {
-        Some((&self.topic, self.partition))
-    }
-
-    fn encode(&self, _timeout: Duration) -> EncodeBody {
-        let partition =
-            Partition { partition: self.partition, leader_epoch: self.epoch.get(), ..Partition::default() };
-        let topics = vec![Topic { topic: self.topic.to_string(), partitions: vec![partition] }];
-        // A consumer has no replica ID.
-        let request = OffsetForLeaderEpochRequest { replica_id: -1, topics };
+    fn encode(&self, partitions: &[TopicPartition], _timeout: Duration) -> EncodeBody {
+        let partition = |name: &str, partition| {
+            let epoch = self.epochs.get(&TopicPartition::new(name, partition)).copied();
+            Partition { partition, leader_epoch: LeaderEpoch::to_wire(epoch), ..Partition::default() }
+        };
+        let topics = by_topic(partitions).into_iter().map(|(name, partitions)| Topic {
+            topic: name.to_owned(),
+            partitions: partitions.into_iter().map(|index| partition(name, index)).collect(),
+        });
+        // A client has no replica ID.
+        let request = OffsetForLeaderEpochRequest { replica_id: -1, topics: topics.collect() };
         Box::new(move |version, out| request.encode(version, out))
     }
 
-    fn handle_response(&mut self, body: &[u8], version: i16) -> Result<Verdict, Error> {
+    fn handle_response(&mut self, body: &[u8], version: i16) -> Result<Results, Error> {
         let response = OffsetForLeaderEpochResponse::decode(&mut Reader::new(body), version)
             .map_err(|error| undecodable(&error))?;
-        let topics = response.topics.iter().filter(|topic| *topic.topic == *self.topic);
-        let mut partitions = topics.flat_map(|topic| &topic.partitions);
-        let Some(found) = partitions.find(|one| one.partition == self.partition) else {
-            return Err(Error::new(ErrorKind::BadResponse, "the response leaves the partition out"));
-        };
-        check(found.error_code, None).map_err(|error| error.with_partition(&*self.topic, self.partition))?;
-        self.end = Some(EpochEnd {
-            leader_epoch: LeaderEpoch::from_wire(found.leader_epoch),
-            end_offset: (found.end_offset >= 0).then_some(found.end_offset),
-        });
-        Ok(Verdict::Done)
+        let mut results = Results::new();
+        for topic in response.topics {
+            for one in topic.partitions {
+                let key = TopicPartition::new(topic.topic.as_str(), one.partition);
+                let result = check(one.error_code, None)
+                    .map_err(|error| error.with_partition(&*key.topic, key.partition));
+                // A response may contain partitions that were not requested.
+                if result.is_ok()
+                    && self.epochs.contains_key(&key)
+                    && let Entry::Vacant(end) = self.ends.entry(key.clone())
+                {
+                    end.insert(EpochEnd {
+                        leader_epoch: LeaderEpoch::from_wire(one.leader_epoch),
+                        end_offset: (one.end_offset >= 0).then_some(one.end_offset),
+                    });
+                }
+                results.push((key, result));
+            }
+        }
+        Ok(results)
     }
 
-    fn finish(self: Box<Self>, error: Option<Error>) {
-        let none = || error.unwrap_or_else(|| Error::new(ErrorKind::Bug, "a call ended without a result"));
-        self.done.complete(self.end.ok_or_else(none));
+    fn finish(mut self: Box<Self>, mut failed: BTreeMap<TopicPartition, Error>) {
+        let missing = || Error::new(ErrorKind::Bug, "a call ended without a result");
+        let results = self.order.iter().map(|key| match failed.remove(key) {
+            Some(error) => Err(error),
+            None => self.ends.remove(key).ok_or_else(missing),
+        });
+        let results = results.collect();
+        self.done.complete(results);
     }
 }

@@ -8,12 +8,17 @@ use ottla_protocol::{
             ListOffsetsRequest, ListOffsetsResponse,
             response::{Partition as ListedPartition, Topic as ListedTopic},
         },
+        offset_for_leader_epoch::{
+            OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, response as ends,
+        },
     },
     primitive::Reader,
+    vocabulary::LeaderEpoch,
 };
 
 use super::{
     attempts::BAD_RESPONSES,
+    leader_epochs::{EpochEnd, epoch_ends},
     topics::{NewTopic, TopicResults, create_topics},
     *,
 };
@@ -302,6 +307,58 @@ fn offset_lookups_of_different_isolation_use_separate_requests() {
         .iter()
         .map(|(_, _, bytes)| ListOffsetsRequest::decode(&mut Reader::new(bytes), 7).unwrap().isolation_level);
     assert_eq!(isolation.collect::<Vec<_>>(), [0, 1]);
+}
+
+fn epoch_ends_of(ends: &[(i32, ErrorCode, i64)]) -> Result<Response, Error> {
+    let partitions = ends.iter().map(|(partition, error_code, end_offset)| ends::Partition {
+        partition: *partition,
+        error_code: *error_code,
+        leader_epoch: 3,
+        end_offset: *end_offset,
+    });
+    let topics = vec![ends::Topic { topic: "t".into(), partitions: partitions.collect() }];
+    let mut body = Vec::new();
+    OffsetForLeaderEpochResponse { topics, ..OffsetForLeaderEpochResponse::default() }
+        .encode(4, &mut body)
+        .unwrap();
+    response(ApiKey::OffsetForLeaderEpoch, 4, body)
+}
+
+#[test]
+fn ends_of_epochs_take_one_request_per_leader_with_partial_results() {
+    let mut calls = calls();
+    let (done, waiting) = completion();
+    let epochs = [2, 0, 1, 3]
+        .map(|partition| (("t", partition).into(), LeaderEpoch::from_wire(partition + 5).unwrap()));
+    calls.start(START, epoch_ends(epochs.into(), Duration::from_secs(9), done));
+    let sent = requests(&mut calls, START, 4);
+    let decoded = |bytes: &[u8]| OffsetForLeaderEpochRequest::decode(&mut Reader::new(bytes), 4).unwrap();
+    let asked = sent.iter().map(|(_, route, bytes)| {
+        let partitions = decoded(bytes).topics.remove(0).partitions.into_iter();
+        (route.clone(), partitions.map(|one| (one.partition, one.leader_epoch)).collect::<Vec<_>>())
+    });
+    assert_eq!(
+        asked.collect::<Vec<_>>(),
+        [(Route::Node(1), vec![(0, 5)]), (Route::Node(2), vec![(1, 6), (2, 7)])]
+    );
+    assert!(!calls.handle_metadata(START, &metadata(), &MetadataChanges::default()));
+    respond(&mut calls, START, sent[0].0, epoch_ends_of(&[(0, ErrorCode::TOPIC_AUTHORIZATION_FAILED, -1)]));
+    let moved = (1, ErrorCode::NOT_LEADER_OR_FOLLOWER, -1);
+    respond(&mut calls, START, sent[1].0, epoch_ends_of(&[moved, (2, ErrorCode::NONE, 80)]));
+    assert_eq!(waiting.try_take(), None);
+    let later = START + Duration::from_secs(1);
+    calls.handle_timeout(later, None);
+    let sent = requests(&mut calls, later, 4);
+    assert_eq!((sent.len(), decoded(&sent[0].2).topics[0].partitions.len()), (1, 1), "only where it moved");
+    respond(&mut calls, later, sent[0].0, epoch_ends_of(&[(1, ErrorCode::NONE, -1)]));
+    let results = waiting.try_take().unwrap();
+    let end_offset = |end_offset| Ok(EpochEnd { leader_epoch: LeaderEpoch::from_wire(3), end_offset });
+    assert_eq!((&results[0], &results[2]), (&end_offset(Some(80)), &end_offset(None)));
+    let kinds = [&results[1], &results[3]].map(|result| result.as_ref().unwrap_err().kind());
+    assert_eq!(
+        kinds,
+        [ErrorKind::Broker(ErrorCode::TOPIC_AUTHORIZATION_FAILED), ErrorKind::UnknownPartition]
+    );
 }
 
 #[test]
