@@ -103,6 +103,18 @@ fn headers_and_status_page_match_the_table() {
     generated("STATUS.md", &table::status_page());
 }
 
+#[test]
+fn every_function_of_the_table_is_complete() {
+    let functions = table::functions();
+    let partial = functions.iter().filter(|function| function.status != table::Status::Complete);
+    let partial: Vec<_> = partial.map(|function| (function.name(), &function.missing)).collect();
+    assert!(partial.is_empty(), "STATUS.md promises a complete library: {partial:?}");
+    let page = table::status_page();
+    let rows = page.lines().filter(|line| line.starts_with("| `"));
+    let (complete, other): (Vec<_>, Vec<_>) = rows.partition(|row| row.ends_with("` | complete |  |"));
+    assert_eq!((complete.len(), other), (functions.len(), Vec::new()));
+}
+
 /// `cargo xtask abi --side-by-side` compares these programs with librdkafka.
 #[test]
 fn every_complete_function_is_called_side_by_side() {
