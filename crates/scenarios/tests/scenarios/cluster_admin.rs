@@ -30,6 +30,7 @@ ottla_scenarios::run_on_embedded!(
     reassignment_in_progress_is_listed_and_cancelled,
     replica_moves_to_another_log_dir,
     broker_that_is_down_is_unregistered,
+    changes_of_voters_are_an_unsupported_version,
     token_authenticates_until_it_expires,
 );
 
@@ -279,6 +280,19 @@ fn unknown_brokers_and_voters_are_refused(backend: &Backend) {
     let listener = [VoterListener::new("CONTROLLER", "localhost", 9093)];
     is_invalid(admin.add_raft_voter(None, Voter { id: -1, ..voter }, &listener, TIMEOUT));
     is_invalid(admin.add_raft_voter(None, Voter { directory_id: Uuid::ZERO, ..voter }, &listener, TIMEOUT));
+}
+
+fn changes_of_voters_are_an_unsupported_version(backend: &Backend) {
+    let admin = admin(backend);
+    let voter = Voter { id: 1, directory_id: Uuid([7; 16]) };
+    let listener = [VoterListener::new("CONTROLLER", "localhost", 9093)];
+    let added = admin.add_raft_voter(None, voter, &listener, TIMEOUT);
+    let removed = admin.remove_raft_voter(None, voter, TIMEOUT);
+    for (result, api) in [(added, "AddRaftVoter"), (removed, "RemoveRaftVoter")] {
+        let error = result.expect_err("the voters of embedded brokers are fixed");
+        assert_eq!(error.kind(), ErrorKind::UnsupportedVersion, "{error}");
+        assert!(error.to_string().contains(api), "{error}");
+    }
 }
 
 fn broker_that_is_down_is_unregistered(backend: &Backend) {
