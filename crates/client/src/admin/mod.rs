@@ -164,6 +164,12 @@ impl Admin {
         self.inner.client.set_oauth_token(token)
     }
 
+    /// Returns the ID under which brokers receive the metrics of this client. See
+    /// [`Producer::client_instance_id`](crate::Producer::client_instance_id).
+    pub fn client_instance_id(&self, timeout: Duration) -> Result<Uuid> {
+        self.inner.client.client_instance_id(timeout)
+    }
+
     /// Closes the client. Calls in flight end with [`ErrorKind::Closed`](crate::ErrorKind::Closed). An admin client that
     /// shares the connections of a producer or consumer closes that, too.
     pub fn close(&self, timeout: Duration) -> Result<()> {

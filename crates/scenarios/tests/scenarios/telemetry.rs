@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ottla::{Consumer, ErrorKind, Producer, Record};
+use ottla::{Admin, Consumer, ErrorKind, Producer, Record};
 use ottla_embedded_broker::{ApiKey, ClientTelemetry, Fault, FaultAction, MetricKind, Tail, TelemetryPush};
 use ottla_scenarios::{Backend, TIMEOUT, eventually};
 
@@ -14,6 +14,7 @@ ottla_scenarios::run_on_embedded!(
     dropped_producer_pushes_once_more,
     consumer_of_a_group_pushes_its_metrics_with_its_labels,
     share_consumer_pushes_its_metrics,
+    admin_client_pushes_its_metrics,
     clients_send_no_metrics_if_they_are_off_or_nobody_asks,
     closing_ends_in_time_if_the_broker_does_not_respond,
     instance_id_stays_when_brokers_die,
@@ -169,6 +170,16 @@ fn share_consumer_pushes_its_metrics(_: &Backend) {
     let all = pushes(&backend, has_last);
     assert!(sum(&all, "org.apache.kafka.consumer.share.coordinator.heartbeat.total") >= 1.0, "{all:?}");
     assert!(names(&all).contains("org.apache.kafka.consumer.share.poll.idle.ratio.avg"));
+}
+
+fn admin_client_pushes_its_metrics(_: &Backend) {
+    let backend = asking(&["*"]);
+    let admin = Admin::new(&backend.config(&[])).unwrap();
+    let id = admin.client_instance_id(TIMEOUT).unwrap();
+    let pushes = pushes(&backend, |pushes| !pushes.is_empty());
+    assert_eq!(pushes[0].client_instance_id.to_string(), id.to_string());
+    admin.close(TIMEOUT).unwrap();
+    assert!(admin.client_instance_id(TIMEOUT).is_err());
 }
 
 fn clients_send_no_metrics_if_they_are_off_or_nobody_asks(_: &Backend) {
