@@ -422,6 +422,38 @@ fn topics_are_created_listed_described_and_deleted() {
 }
 
 #[test]
+fn topics_are_described_and_deleted_by_id() {
+    let cluster = cluster();
+    let servers = cluster.bootstrap_servers();
+    let topics = |arguments: &[&str]| ottla(&[&["topics", "-b", &servers], arguments].concat());
+    cluster.control(|control| control.create_topic("one", 2, 3)).unwrap();
+    let by_name = topics(&["describe", "one"]).out;
+    let id = by_name.split("TopicId: ").nth(1).unwrap().split('\t').next().unwrap();
+    let by_id = topics(&["describe", "--topic-id", id]);
+    // Only the description by name has eligible leaders.
+    assert_eq!(
+        (by_id.out.lines().next(), by_id.out.lines().count()),
+        (by_name.lines().next(), 3),
+        "{}",
+        by_id.err
+    );
+    let dry = topics(&["delete", "--topic-id", id, "--dry-run"]);
+    assert_eq!(dry.out, format!("would be deleted: topic {id}\n"), "{}", dry.err);
+    assert_eq!(topics(&["delete", "--topic-id", id]).out, format!("deleted topic {id}\n"));
+    assert_eq!(topics(&["list"]).out, "");
+    for action in ["describe", "delete"] {
+        let missing = topics(&[action, "--topic-id", id]);
+        assert_eq!(missing.code, 1);
+        assert!(missing.err.contains(id) && missing.err.contains("UNKNOWN_TOPIC_ID"), "{}", missing.err);
+    }
+    assert_eq!(topics(&["delete", "--topic-id", id, "--if-exists"]).code, 0);
+    let wrong = topics(&["describe", "--topic-id", "one"]);
+    assert_eq!(wrong.code, 2);
+    assert!(wrong.err.contains("no topic ID"), "{}", wrong.err);
+    assert_eq!(topics(&["delete"]).code, 2);
+}
+
+#[test]
 fn metadata_is_printed_as_text_and_json() {
     let cluster = cluster();
     let servers = cluster.bootstrap_servers();

@@ -100,6 +100,28 @@ fn unknown_id_state_and_start_are_refused_with_a_hint() {
 }
 
 #[test]
+fn open_transaction_is_terminated_and_its_producer_fenced() {
+    let (_cluster, servers) = started();
+    let producer = producer(&servers, "billing");
+    let transaction = open(&producer);
+    let dry = transactions(&servers, &["terminate", "billing", "--dry-run"]);
+    assert!(dry.out.starts_with("would fence producer ") && dry.out.contains("Ongoing"), "{}", dry.out);
+    let terminated = transactions(&servers, &["terminate", "billing", "nobody"]);
+    assert!(terminated.out.starts_with("fenced the producer of \"billing\""), "{}", terminated.out);
+    assert_eq!((terminated.code, terminated.err.lines().count()), (1, 1), "{}", terminated.err);
+    assert!(
+        terminated.err.contains("\"nobody\"") && terminated.err.contains("no producer has used"),
+        "{}",
+        terminated.err
+    );
+    let listed = rows(&transactions(&servers, &["list", "--json"]));
+    assert_eq!(listed.len(), 1, "an ID that is unknown is not created: {listed:?}");
+    let error = transaction.commit(LONG).expect_err("it was aborted");
+    assert!(error.is_fatal(), "{error}");
+    assert_eq!(read(&servers, "read_committed"), Vec::<String>::new());
+}
+
+#[test]
 fn hanging_transaction_is_found_and_aborted() {
     let (cluster, servers) = started();
     let producer = producer(&servers, "billing");

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use ottla::{
     Admin, AdminOptions, ConfigResource, ErrorCode, ErrorKind, NewPartitions, NewTopic, TopicDescription,
+    admin::Uuid,
 };
 use serde_json::{Value, json};
 
@@ -163,8 +164,12 @@ struct DeleteOptions {
     common: Common,
 
     /// Names of the topics
-    #[arg(required = true, value_name = "TOPIC", add = crate::completion::topics())]
+    #[arg(required_unless_present = "topic_id", value_name = "TOPIC", add = crate::completion::topics())]
     topics: Vec<String>,
+
+    /// The ID of a topic, instead of a name; can be repeated. A topic that was recreated has another one
+    #[arg(long, value_name = "ID", value_parser = topic_id, conflicts_with = "topics")]
+    topic_id: Vec<Uuid>,
 
     /// A topic that does not exist is no error
     #[arg(long)]
@@ -179,10 +184,18 @@ impl DeleteOptions {
     fn run(&self, admin: &Admin) -> Outcome {
         let names: Vec<_> = self.topics.iter().map(String::as_str).collect();
         let is_missing = |error: &ottla::Error| {
-            let code = ErrorKind::Broker(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
-            error.kind() == ErrorKind::UnknownTopic || error.kind() == code
+            let codes = [ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, ErrorCode::UNKNOWN_TOPIC_ID];
+            error.kind() == ErrorKind::UnknownTopic
+                || codes.iter().any(|code| error.kind() == ErrorKind::Broker(*code))
         };
-        let results: Vec<_> = if self.dry_run {
+        let results: Vec<_> = if !self.topic_id.is_empty() {
+            by_id(if self.dry_run {
+                let described = admin.describe_topics_by_id(&self.topic_id, TIMEOUT)?.into_iter();
+                described.map(|(id, result)| (id, result.map(drop))).collect()
+            } else {
+                admin.delete_topics_by_id(&self.topic_id, TIMEOUT)?
+            })
+        } else if self.dry_run {
             let described = admin.describe_topics(&names, TIMEOUT)?.into_iter();
             described.map(|topic| (topic.name, topic.error.map_or(Ok(()), Err))).collect()
         } else {
@@ -195,6 +208,22 @@ impl DeleteOptions {
     }
 }
 
+fn topic_id(text: &str) -> Result<Uuid, String> {
+    text.parse().map_err(|_| {
+        format!("\"{text}\" is no topic ID; `ottla topics describe` prints the ID of each topic")
+    })
+}
+
+/// Converts results by ID for [`report`], whose errors name their topics.
+fn by_id(results: Vec<(Uuid, ottla::Result<()>)>) -> Vec<(String, ottla::Result<()>)> {
+    let named = |(id, result): (Uuid, ottla::Result<()>)| {
+        let id = id.to_string();
+        let result = result.map_err(|error| error.with_topic(&*id));
+        (id, result)
+    };
+    results.into_iter().map(named).collect()
+}
+
 /// Print partitions, leaders and replicas
 #[derive(Args, Debug)]
 struct DescribeOptions {
@@ -204,6 +233,10 @@ struct DescribeOptions {
     /// Names of the topics [default: all topics]
     #[arg(value_name = "TOPIC", add = crate::completion::topics())]
     topics: Vec<String>,
+
+    /// The ID of a topic, instead of a name; can be repeated
+    #[arg(long, value_name = "ID", value_parser = topic_id, conflicts_with = "topics")]
+    topic_id: Vec<Uuid>,
 
     /// Only partitions with a replica that is not in sync
     #[arg(long)]
@@ -224,22 +257,7 @@ struct DescribeOptions {
 
 impl DescribeOptions {
     fn run(&self, admin: &Admin) -> Outcome {
-        let mut names = self.topics.clone();
-        if names.is_empty() {
-            names = admin.metadata(None, TIMEOUT)?.topics.into_iter().map(|topic| topic.name).collect();
-        }
-        names.sort();
-        names.dedup();
-        let names: Vec<_> = names.iter().map(String::as_str).collect();
-        // Metadata does not report eligible leaders.
-        let described = if names.is_empty() { Vec::new() } else { admin.describe_topics(&names, TIMEOUT)? };
-        let (mut topics, mut failures) = (Vec::new(), Vec::new());
-        for topic in described {
-            match topic.error {
-                Some(error) => failures.push(error.to_string()),
-                None => topics.push(topic),
-            }
-        }
+        let (mut topics, failures) = self.described(admin)?;
         let is_filtered = self.under_replicated || self.unavailable || self.under_min_isr || self.at_min_isr;
         if is_filtered {
             let least = self.min_in_sync(admin, &topics)?;
@@ -262,6 +280,36 @@ impl DescribeOptions {
             topics.iter().try_for_each(|topic| print(&mut out, topic, !is_filtered))?;
         }
         finish(failures)
+    }
+
+    /// Returns the topics, and the errors of those that can't be described.
+    fn described(&self, admin: &Admin) -> Outcome<(Vec<TopicDescription>, Vec<String>)> {
+        let (mut topics, mut failures) = (Vec::new(), Vec::new());
+        if !self.topic_id.is_empty() {
+            for (id, result) in admin.describe_topics_by_id(&self.topic_id, TIMEOUT)? {
+                match result {
+                    Ok(topic) => topics.push(topic),
+                    Err(error) => failures.push(format!("topic ID {id}: {error}")),
+                }
+            }
+            return Ok((topics, failures));
+        }
+        let mut names = self.topics.clone();
+        if names.is_empty() {
+            names = admin.metadata(None, TIMEOUT)?.topics.into_iter().map(|topic| topic.name).collect();
+        }
+        names.sort();
+        names.dedup();
+        let names: Vec<_> = names.iter().map(String::as_str).collect();
+        // Metadata does not report eligible leaders.
+        let described = if names.is_empty() { Vec::new() } else { admin.describe_topics(&names, TIMEOUT)? };
+        for topic in described {
+            match topic.error {
+                Some(error) => failures.push(error.to_string()),
+                None => topics.push(topic),
+            }
+        }
+        Ok((topics, failures))
     }
 
     /// Returns `min.insync.replicas` of the topics, if an option needs it.

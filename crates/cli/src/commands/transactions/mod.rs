@@ -7,11 +7,13 @@
 //! | `describe.rs` | describe, producers |
 //! | `hanging.rs` | find-hanging |
 //! | `abort.rs` | abort |
+//! | `terminate.rs` | terminate |
 
 mod abort;
 mod describe;
 mod hanging;
 mod list;
+mod terminate;
 
 use std::io;
 
@@ -31,7 +33,8 @@ use crate::failure::{EXIT_CODES, Outcome};
     ottla transactions -b localhost:9092 describe billing-1\n  \
     ottla transactions -b localhost:9092 producers --topic orders --partition 3\n  \
     ottla transactions -b localhost:9092 find-hanging --topic orders\n  \
-    ottla transactions -b localhost:9092 abort --topic orders --partition 3 --start-offset 1207\n\n{EXIT_CODES}"))]
+    ottla transactions -b localhost:9092 abort --topic orders --partition 3 --start-offset 1207\n  \
+    ottla transactions -b localhost:9092 terminate billing-1 --dry-run\n\n{EXIT_CODES}"))]
 pub struct TransactionsOptions {
     #[command(flatten)]
     client: ClientOptions,
@@ -47,6 +50,7 @@ enum Action {
     Producers(describe::ProducersOptions),
     FindHanging(hanging::FindHangingOptions),
     Abort(abort::AbortOptions),
+    Terminate(terminate::TerminateOptions),
 }
 
 impl Action {
@@ -57,6 +61,7 @@ impl Action {
             Action::Producers(options) => &options.client,
             Action::FindHanging(options) => &options.client,
             Action::Abort(options) => &options.client,
+            Action::Terminate(options) => &options.client,
         }
     }
 }
@@ -74,5 +79,6 @@ pub fn run(options: &TransactionsOptions, outer: &ClientOptions) -> Outcome {
         Action::Producers(options) => describe::run_producers(options, &admin),
         Action::FindHanging(options) => hanging::run(options, &admin),
         Action::Abort(options) => abort::run(options, &admin),
+        Action::Terminate(options) => terminate::run(options, &admin),
     }
 }
