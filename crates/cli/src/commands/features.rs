@@ -6,18 +6,19 @@ use clap::Args;
 use ottla::admin::{FeatureUpdate, FeatureUpgrade};
 use ottla::{Admin, AdminOptions};
 
-use super::admin_command::{Common, pair, subcommands, texts};
+use super::admin_command::{Common, finish, pair, subcommands, texts};
 use super::table::Table;
 use super::topics::TIMEOUT;
 use crate::failure::{EXIT_CODES, Failure, Outcome};
 
 subcommands! {
-    /// List the features of the cluster, and change their versions
+    /// List the features of the cluster and the APIs of its brokers, and change the versions of features
     #[command(after_help = format!("Examples:\n  \
         ottla features -b localhost:9092 list\n  \
+        ottla features -b localhost:9092 apis --broker 1\n  \
         ottla features -b localhost:9092 upgrade transaction.version=2 --dry-run\n  \
         ottla features -b localhost:9092 downgrade transaction.version=1\n\n{EXIT_CODES}"))]
-    FeaturesOptions { List(ListOptions), Upgrade(UpgradeOptions), Downgrade(DowngradeOptions) }
+    FeaturesOptions { List(ListOptions), Apis(ApisOptions), Upgrade(UpgradeOptions), Downgrade(DowngradeOptions) }
 }
 
 /// Print features with the versions that a broker supports and the cluster uses
@@ -49,6 +50,60 @@ impl ListOptions {
             ]);
         }
         table.print(self.common.json)
+    }
+}
+
+/// Print the APIs of brokers with their versions, and the version that this client uses
+#[derive(Args, Debug)]
+struct ApisOptions {
+    #[command(flatten)]
+    common: Common,
+
+    /// Only this broker; can be repeated
+    #[arg(long, value_name = "ID")]
+    broker: Vec<i32>,
+}
+
+impl ApisOptions {
+    fn run(&self, admin: &Admin) -> Outcome {
+        let mut table = Table::new(&[
+            ("BROKER", "broker", 0),
+            ("KEY", "key", 0),
+            ("API", "api", 0),
+            ("MIN", "min_version", 0),
+            ("MAX", "max_version", 0),
+            ("USABLE", "usable", 0),
+        ]);
+        let mut described = admin.describe_broker_apis(TIMEOUT)?;
+        let is_described = |id: &i32| described.iter().any(|(broker, _)| broker == id);
+        let mut failures: Vec<String> = self
+            .broker
+            .iter()
+            .filter(|id| !is_described(id))
+            .map(|id| format!("broker {id} is not in the cluster"))
+            .collect();
+        described.retain(|(broker, _)| self.broker.is_empty() || self.broker.contains(broker));
+        for (broker, apis) in described {
+            let apis = match apis {
+                Ok(apis) => apis,
+                Err(error) => {
+                    failures.push(format!("broker {broker}: {error}"));
+                    continue;
+                }
+            };
+            for api in apis {
+                table.add([
+                    broker.into(),
+                    api.key.into(),
+                    api.name.into(),
+                    (*api.versions.start()).into(),
+                    (*api.versions.end()).into(),
+                    api.usable.into(),
+                ]);
+            }
+        }
+        table.print(self.common.json)?;
+        finish(failures)
     }
 }
 

@@ -345,6 +345,16 @@ fn log_dirs_are_described_and_replicas_are_moved() {
 }
 
 #[test]
+fn apis_of_brokers_are_listed() {
+    let cluster = Started::new(ClusterOptions::default());
+    let rows = cluster.rows(&["features", "apis", "--broker", "2"]);
+    let row = rows.iter().find(|row| row["api"] == "Produce").expect("brokers serve it");
+    assert_eq!((&row["broker"], &row["key"], &row["usable"]), (&json!(2), &json!(0), &row["max_version"]));
+    assert!(cluster.rows(&["features", "apis"]).len() > rows.len(), "of all brokers");
+    assert!(cluster.fails(1, &["features", "apis", "--broker", "7"]).contains("broker 7 is not in the cluster"));
+}
+
+#[test]
 fn features_are_listed_and_changed() {
     let cluster = default();
     let level = || cluster.rows(&["features", "list"])[0]["finalized"].clone();

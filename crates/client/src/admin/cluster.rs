@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ottla_core::{
     admin::{
+        broker_apis::{BrokerApis, describe_broker_apis},
         features::{FeatureUpdate, Features, describe_features, update_features},
         item_results::ItemResults,
         quorum::{
@@ -20,6 +21,12 @@ calls! {
     /// Describes the features of the cluster: the versions that a broker supports, and those that the cluster uses.
     fn describe_features, describe_features_async(&self; options) -> Features {
         self.ask("describe_features", options, Ok(()), |(), done| describe_features(options.timeout, done))
+    }
+
+    /// Describes the APIs of all brokers, by key, with their versions and the one that this client uses. A broker that fails has
+    /// an error.
+    fn describe_broker_apis, describe_broker_apis_async(&self; options) -> BrokerApis {
+        self.ask("describe_broker_apis", options, Ok(()), |(), done| describe_broker_apis(options.timeout, done))
     }
 
     /// Changes the versions of features that the cluster uses. Each feature has a result. Needs Kafka 2.7 or later.

@@ -59,6 +59,7 @@ pub use self::{
 use crate::{config::Config, logging::Logger, producer::config_error, sasl::OauthToken, start};
 pub use ottla_core::admin::{
     acls::{AclBinding, AclFilter, AclOperation, AclPermission, AclResourceType, DeletedAcls, PatternType},
+    broker_apis::{BrokerApi, BrokerApis},
     delegation_tokens::{DelegationToken, NewDelegationToken, Principal, decode_hmac},
     elections::{Election, ElectionResults, ElectionType},
     features::{FeatureUpdate, FeatureUpgrade, Features},

@@ -2,13 +2,14 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use ottla_protocol::generated::{
-    api_versions::ApiVersionsRequest,
-    update_features::{UpdateFeaturesRequest, request::FeatureUpdate as UpdateOfRequest},
+use ottla_protocol::generated::update_features::{
+    UpdateFeaturesRequest, request::FeatureUpdate as UpdateOfRequest,
 };
 
 use super::{
-    AdminCall, check,
+    AdminCall,
+    broker_apis::api_versions_request,
+    check,
     item_results::{ItemResults, Items},
     one_result::OneResult,
 };
@@ -62,11 +63,7 @@ const FIRST_WITH_UPGRADE_TYPES: i16 = 1;
 
 /// Describes the features.
 pub fn describe_features(timeout: Duration, done: Completion<Result<Features, Error>>) -> AdminCall {
-    let request = |_, _| ApiVersionsRequest {
-        client_software_name: "ottla".to_owned(),
-        client_software_version: env!("CARGO_PKG_VERSION").to_owned(),
-    };
-    let call = OneResult::new(Route::Any, request, |response, _| {
+    let call = OneResult::new(Route::Any, |_, _| api_versions_request(), |response, _| {
         check(response.error_code, None)?;
         let supported = response.supported_features.into_iter();
         let finalized = response.finalized_features.into_iter();

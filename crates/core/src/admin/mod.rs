@@ -14,12 +14,13 @@
 //! |---|---|
 //! | `one_result`: one request, one result | describe ACLs, users, quotas, quorum, features; unregister a broker; tokens |
 //! | [`item_results`]: a result for each item; some are requested again | ACLs, users, quotas, elections, reassignments |
-//! | `every_broker`: one request per broker | groups, transactions, log directories |
+//! | `every_broker`: one request per broker | groups, transactions, log directories, APIs |
 //! | `leader_batches`: one request per leader | records, ends of leader epochs |
 //! | `Operation`: everything else | topics, configurations, groups |
 
 pub mod acls;
 mod attempts;
+pub mod broker_apis;
 pub mod config_resources;
 pub mod configs;
 pub mod delegation_tokens;

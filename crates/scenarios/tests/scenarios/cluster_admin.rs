@@ -20,6 +20,7 @@ ottla_scenarios::run_on_all!(
     wrong_reassignments_are_refused,
     log_dirs_of_all_brokers_are_described,
     wrong_log_dirs_are_refused,
+    apis_of_all_brokers_are_described,
     features_are_described_and_updates_are_checked,
     quorum_is_described,
     unknown_brokers_and_voters_are_refused,
@@ -80,11 +81,13 @@ fn quotas_are_set_described_and_removed(backend: &Backend) {
     });
     assert!(complete && found[1].1["request_percentage"].to_bits() == 12.5_f64.to_bits(), "{found:?}");
     assert_eq!(found[0].0, of_client);
-    let strict = admin.describe_client_quotas(&filter.strict(), TIMEOUT).unwrap();
-    assert_eq!(
-        strict.into_iter().map(|(entity, _)| entity).collect::<Vec<_>>(),
-        std::slice::from_ref(&of_user)
-    );
+    // Another broker may learn of the quotas later.
+    let strict = filter.strict();
+    let only_of_user = eventually(|| {
+        let described = admin.describe_client_quotas(&strict, TIMEOUT).unwrap();
+        described.into_iter().map(|(entity, _)| entity).eq([of_user.clone()])
+    });
+    assert!(only_of_user);
     let remove: BTreeMap<_, _> =
         [(of_client, quota("consumer_byte_rate", None)), (of_user, quota("request_percentage", None))].into();
     let results = admin.alter_client_quotas(&remove, TIMEOUT).unwrap();
@@ -229,6 +232,17 @@ fn replica_moves_to_another_log_dir(_: &Backend) {
     assert_eq!((before, paths.len()), (Some(0), 2));
     let moved = admin.alter_replica_log_dirs(2, &[(key.clone(), paths[1].clone())].into(), TIMEOUT).unwrap();
     assert_eq!((moved[0].1.clone(), dirs().0), (Ok(()), Some(1)));
+}
+
+fn apis_of_all_brokers_are_described(backend: &Backend) {
+    let described = admin(backend).describe_broker_apis(TIMEOUT).unwrap();
+    assert_eq!(described.iter().map(|(broker, _)| *broker).collect::<Vec<_>>(), [1, 2, 3]);
+    for (_, apis) in described {
+        let apis = apis.unwrap();
+        let metadata = apis.iter().find(|api| api.name == Some("Metadata")).expect("every broker has it");
+        assert_eq!((metadata.key, metadata.usable), (3, Some(*metadata.versions.end())));
+        assert!(apis.is_sorted_by_key(|api| api.key));
+    }
 }
 
 fn features_are_described_and_updates_are_checked(backend: &Backend) {
