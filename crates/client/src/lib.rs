@@ -307,7 +307,7 @@ pub use ottla_core::{
             abort::HangingTransaction,
             describe::TransactionDescription,
             list::{TransactionFilter, TransactionListing, TransactionListings},
-            producers::ActiveProducer,
+            producers::{ActiveProducer, ActiveProducers},
         },
     },
     cluster::metadata::RecreatedTopic,

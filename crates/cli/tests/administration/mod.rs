@@ -351,7 +351,9 @@ fn apis_of_brokers_are_listed() {
     let row = rows.iter().find(|row| row["api"] == "Produce").expect("brokers serve it");
     assert_eq!((&row["broker"], &row["key"], &row["usable"]), (&json!(2), &json!(0), &row["max_version"]));
     assert!(cluster.rows(&["features", "apis"]).len() > rows.len(), "of all brokers");
-    assert!(cluster.fails(1, &["features", "apis", "--broker", "7"]).contains("broker 7 is not in the cluster"));
+    assert!(
+        cluster.fails(1, &["features", "apis", "--broker", "7"]).contains("broker 7 is not in the cluster")
+    );
 }
 
 #[test]

@@ -8,12 +8,15 @@ use ottla_core::{
         describe::{TransactionDescription, describe_transaction},
         fence::{FencedProducer, fence_producer},
         list::{TransactionFilter, TransactionListings, list_transactions},
-        producers::{ActiveProducer, describe_producers},
+        producers::{ActiveProducers, describe_producers},
     },
     error::Result,
 };
 
-use super::{Admin, AdminFuture, AdminOptions, calls::check_names};
+use super::{
+    Admin, AdminFuture, AdminOptions,
+    calls::{check_names, distinct},
+};
 use crate::topic_name::check_partition;
 
 /// The transactional IDs of a call, each with its result, in the order of the call.
@@ -85,31 +88,27 @@ impl Admin {
         results.and_then(|results| Ok(names.into_iter().zip(results).collect()))
     }
 
-    /// Describes the idempotent and transactional producers that have written to a partition lately, as its leader knows
-    /// them.
+    /// Describes the idempotent and transactional producers that have written to partitions lately, with one request to each of
+    /// their leaders. Each partition has a result, in the order of the arguments.
     pub fn describe_producers(
         &self,
-        topic: &str,
-        partition: i32,
+        partitions: &[(&str, i32)],
         options: impl Into<AdminOptions>,
-    ) -> Result<Vec<ActiveProducer>> {
-        self.describe_producers_async(topic, partition, options).wait()
+    ) -> Result<ActiveProducers> {
+        self.describe_producers_async(partitions, options).wait()
     }
 
     /// Describes producers, without blocking. See [`Admin::describe_producers`].
     pub fn describe_producers_async(
         &self,
-        topic: &str,
-        partition: i32,
+        partitions: &[(&str, i32)],
         options: impl Into<AdminOptions>,
-    ) -> AdminFuture<Vec<ActiveProducer>> {
+    ) -> AdminFuture<ActiveProducers> {
         let options = options.into();
-        let checked = check_partition(topic, partition);
-        let topic: Arc<str> = topic.into();
-        let call = checked.map(|()| {
-            move |done| describe_producers(topic, partition, options.timeout, done).done(options.how())
+        let call = distinct(partitions.iter().copied()).map(|partitions| {
+            move |done| describe_producers(partitions, options.timeout, done).done(options.how())
         });
-        self.start("describe_producers", options.timeout, call).and_then(|producers| producers)
+        self.start("describe_producers", options.timeout, call)
     }
 
     /// Fences the producers of transactional IDs: their epochs rise, their open transactions are aborted, and their next calls

@@ -63,18 +63,22 @@ const FIRST_WITH_UPGRADE_TYPES: i16 = 1;
 
 /// Describes the features.
 pub fn describe_features(timeout: Duration, done: Completion<Result<Features, Error>>) -> AdminCall {
-    let call = OneResult::new(Route::Any, |_, _| api_versions_request(), |response, _| {
-        check(response.error_code, None)?;
-        let supported = response.supported_features.into_iter();
-        let finalized = response.finalized_features.into_iter();
-        Ok(Features {
-            supported: supported.map(|one| (one.name, (one.min_version, one.max_version))).collect(),
-            finalized: finalized
-                .map(|one| (one.name, (one.min_version_level, one.max_version_level)))
-                .collect(),
-            epoch: (response.finalized_features_epoch >= 0).then_some(response.finalized_features_epoch),
-        })
-    });
+    let call = OneResult::new(
+        Route::Any,
+        |_, _| api_versions_request(),
+        |response, _| {
+            check(response.error_code, None)?;
+            let supported = response.supported_features.into_iter();
+            let finalized = response.finalized_features.into_iter();
+            Ok(Features {
+                supported: supported.map(|one| (one.name, (one.min_version, one.max_version))).collect(),
+                finalized: finalized
+                    .map(|one| (one.name, (one.min_version_level, one.max_version_level)))
+                    .collect(),
+                epoch: (response.finalized_features_epoch >= 0).then_some(response.finalized_features_epoch),
+            })
+        },
+    );
     call.since_version(FIRST_WITH_FEATURES).call(timeout, done)
 }
 

@@ -24,6 +24,7 @@ use crate::{
         part::{AdminRequest, Need, RequestOwner, Urgency},
         route::{EncodeBody, Route, RoutedRequest},
     },
+    completion::Completion,
     error::{Error, ErrorKind},
     fetch::offsets::{NEW_TOPIC_TIMEOUT, topic_error, unknown_partition},
     machine::{Instant, earliest},
@@ -47,6 +48,47 @@ pub(crate) trait PartitionsOperation: Send {
     fn handle_response(&mut self, body: &[u8], version: i16) -> Result<Results, Error>;
     /// Completes the call. The partitions without a result fail with these errors.
     fn finish(self: Box<Self>, failed: BTreeMap<TopicPartition, Error>);
+}
+
+/// The results that the partitions of a call have so far.
+pub(super) struct Collected<T> {
+    order: Vec<TopicPartition>,
+    found: BTreeMap<TopicPartition, Option<T>>,
+    done: Completion<Vec<Result<T, Error>>>,
+}
+
+impl<T: Send> Collected<T> {
+    /// Creates the results of these partitions, which are delivered in this order. No partition is named twice.
+    pub(super) fn new(order: Vec<TopicPartition>, done: Completion<Vec<Result<T, Error>>>) -> Self {
+        let found = order.iter().map(|key| (key.clone(), None)).collect();
+        Self { order, found, done }
+    }
+
+    /// Takes the result of a partition in a response. Returns it without its value.
+    pub(super) fn add(
+        &mut self,
+        key: TopicPartition,
+        result: Result<T, Error>,
+    ) -> (TopicPartition, Result<(), Error>) {
+        let result = result.map(|value| {
+            // A response may contain partitions that were not requested, and one twice.
+            if let Some(found @ None) = self.found.get_mut(&key) {
+                *found = Some(value);
+            }
+        });
+        (key, result)
+    }
+
+    /// Delivers the results; the partitions without one fail with these errors.
+    pub(super) fn finish(mut self, mut failed: BTreeMap<TopicPartition, Error>) {
+        let missing = || Error::new(ErrorKind::Bug, "a call ended without a result");
+        let results = self.order.iter().map(|key| match failed.remove(key) {
+            Some(error) => Err(error),
+            None => self.found.remove(key).flatten().ok_or_else(missing),
+        });
+        let results = results.collect();
+        self.done.complete(results);
+    }
 }
 
 /// The calls in flight.

@@ -1,10 +1,6 @@
 //! The end offsets of leader epochs (KIP-320), with one request to each leader of the partitions.
 
-use std::{
-    collections::{BTreeMap, btree_map::Entry},
-    ops::RangeInclusive,
-    time::Duration,
-};
+use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
 
 use ottla_protocol::{
     api::ApiKey,
@@ -18,14 +14,10 @@ use ottla_protocol::{
 
 use super::{
     AdminCall, by_topic, check,
-    leader_batches::{PartitionsOperation, Results},
+    leader_batches::{Collected, PartitionsOperation, Results},
     undecodable,
 };
-use crate::{
-    cluster::route::EncodeBody,
-    completion::Completion,
-    error::{Error, ErrorKind},
-};
+use crate::{cluster::route::EncodeBody, completion::Completion, error::Error};
 
 /// The end of an epoch in a partition's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,12 +39,8 @@ pub fn epoch_ends(
     done: Completion<EpochEnds>,
 ) -> AdminCall {
     let partitions: Vec<TopicPartition> = epochs.iter().map(|(key, _)| key.clone()).collect();
-    let operation = FindEnds {
-        order: partitions.clone(),
-        epochs: epochs.into_iter().collect(),
-        ends: BTreeMap::new(),
-        done,
-    };
+    let results = Collected::new(partitions.clone(), done);
+    let operation = FindEnds { epochs: epochs.into_iter().collect(), results };
     AdminCall::of_partitions(operation, partitions, timeout)
 }
 
@@ -60,11 +48,8 @@ pub fn epoch_ends(
 const FIRST_WITH_EPOCHS: i16 = 1;
 
 struct FindEnds {
-    order: Vec<TopicPartition>,
     epochs: BTreeMap<TopicPartition, LeaderEpoch>,
-    /// The ends so far.
-    ends: BTreeMap<TopicPartition, EpochEnd>,
-    done: Completion<EpochEnds>,
+    results: Collected<EpochEnd>,
 }
 
 impl PartitionsOperation for FindEnds {
@@ -97,31 +82,20 @@ impl PartitionsOperation for FindEnds {
         for topic in response.topics {
             for one in topic.partitions {
                 let key = TopicPartition::new(topic.topic.as_str(), one.partition);
+                let end = EpochEnd {
+                    leader_epoch: LeaderEpoch::from_wire(one.leader_epoch),
+                    end_offset: (one.end_offset >= 0).then_some(one.end_offset),
+                };
                 let result = check(one.error_code, None)
+                    .map(|()| end)
                     .map_err(|error| error.with_partition(&*key.topic, key.partition));
-                // A response may contain partitions that were not requested.
-                if result.is_ok()
-                    && self.epochs.contains_key(&key)
-                    && let Entry::Vacant(end) = self.ends.entry(key.clone())
-                {
-                    end.insert(EpochEnd {
-                        leader_epoch: LeaderEpoch::from_wire(one.leader_epoch),
-                        end_offset: (one.end_offset >= 0).then_some(one.end_offset),
-                    });
-                }
-                results.push((key, result));
+                results.push(self.results.add(key, result));
             }
         }
         Ok(results)
     }
 
-    fn finish(mut self: Box<Self>, mut failed: BTreeMap<TopicPartition, Error>) {
-        let missing = || Error::new(ErrorKind::Bug, "a call ended without a result");
-        let results = self.order.iter().map(|key| match failed.remove(key) {
-            Some(error) => Err(error),
-            None => self.ends.remove(key).ok_or_else(missing),
-        });
-        let results = results.collect();
-        self.done.complete(results);
+    fn finish(self: Box<Self>, failed: BTreeMap<TopicPartition, Error>) {
+        self.results.finish(failed);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  AdminCall ──► AdminCalls ── request ──► controller or any broker ──► response ──► per topic: done, or retried
-//!                    ├── offsets, records, epochs ──► one request per leader ──► merged
+//!                    ├── offsets, records, epochs, producers ──► one request per leader ──► merged
 //!                    └── every broker ──► one request per broker ──► merged
 //! ```
 //!
@@ -15,7 +15,7 @@
 //! | `one_result`: one request, one result | describe ACLs, users, quotas, quorum, features; unregister a broker; tokens |
 //! | [`item_results`]: a result for each item; some are requested again | ACLs, users, quotas, elections, reassignments |
 //! | `every_broker`: one request per broker | groups, transactions, log directories, APIs |
-//! | `leader_batches`: one request per leader | records, ends of leader epochs |
+//! | `leader_batches`: one request per leader | records, ends of leader epochs, producers |
 //! | `Operation`: everything else | topics, configurations, groups |
 
 pub mod acls;

@@ -1,9 +1,6 @@
 //! Deletes the oldest records of partitions, with one request to each leader.
 
-use std::{
-    collections::{BTreeMap, btree_map::Entry},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use ottla_protocol::{
     api::ApiKey,
@@ -15,14 +12,10 @@ use ottla_protocol::{
 
 use super::{
     AdminCall, by_topic,
-    leader_batches::{PartitionsOperation, Results},
+    leader_batches::{Collected, PartitionsOperation, Results},
     millis, undecodable,
 };
-use crate::{
-    cluster::route::EncodeBody,
-    completion::Completion,
-    error::{Error, ErrorKind},
-};
+use crate::{cluster::route::EncodeBody, completion::Completion, error::Error};
 
 /// The offset of the first remaining record of each partition, in the order of the arguments.
 pub type DeletedRecords = Vec<Result<i64, Error>>;
@@ -35,21 +28,15 @@ pub fn delete_records(
     done: Completion<DeletedRecords>,
 ) -> AdminCall {
     let partitions: Vec<TopicPartition> = before.iter().map(|(key, _)| key.clone()).collect();
-    let operation = DeleteRecords {
-        order: partitions.clone(),
-        before: before.into_iter().collect(),
-        low: BTreeMap::new(),
-        done,
-    };
+    let results = Collected::new(partitions.clone(), done);
+    let operation = DeleteRecords { before: before.into_iter().collect(), results };
     AdminCall::of_partitions(operation, partitions, timeout)
 }
 
 struct DeleteRecords {
-    order: Vec<TopicPartition>,
     before: BTreeMap<TopicPartition, i64>,
-    /// The first remaining offsets so far.
-    low: BTreeMap<TopicPartition, i64>,
-    done: Completion<DeletedRecords>,
+    /// The first remaining offsets.
+    results: Collected<i64>,
 }
 
 impl PartitionsOperation for DeleteRecords {
@@ -78,29 +65,16 @@ impl PartitionsOperation for DeleteRecords {
             for one in topic.partitions {
                 let key = TopicPartition::new(topic.name.as_str(), one.partition_index);
                 let result = match one.error_code {
-                    ErrorCode::NONE => Ok(()),
+                    ErrorCode::NONE => Ok(one.low_watermark),
                     code => Err(Error::broker(code, None).with_partition(&*key.topic, key.partition)),
                 };
-                // A response may contain partitions that were not requested.
-                if result.is_ok()
-                    && self.before.contains_key(&key)
-                    && let Entry::Vacant(low) = self.low.entry(key.clone())
-                {
-                    low.insert(one.low_watermark);
-                }
-                results.push((key, result));
+                results.push(self.results.add(key, result));
             }
         }
         Ok(results)
     }
 
-    fn finish(mut self: Box<Self>, mut failed: BTreeMap<TopicPartition, Error>) {
-        let missing = || Error::new(ErrorKind::Bug, "a call ended without a result");
-        let results = self.order.iter().map(|key| match failed.remove(key) {
-            Some(error) => Err(error),
-            None => self.low.remove(key).ok_or_else(missing),
-        });
-        let results = results.collect();
-        self.done.complete(results);
+    fn finish(self: Box<Self>, failed: BTreeMap<TopicPartition, Error>) {
+        self.results.finish(failed);
     }
 }

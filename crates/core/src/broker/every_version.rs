@@ -445,7 +445,9 @@ fn transaction_admin_cases(api: ApiKey) -> Vec<Case> {
             };
             admin("abort", abort_transaction(hanging, TIMEOUT, done()))
         }
-        ApiKey::DescribeProducers => admin("producers", describe_producers("t".into(), 0, TIMEOUT, done())),
+        ApiKey::DescribeProducers => {
+            admin("producers", describe_producers(vec![("t", 0).into()], TIMEOUT, done()))
+        }
         ApiKey::DescribeTransactions => admin("description", describe_transaction("id", TIMEOUT, done())),
         _ => {
             let all = TransactionFilter::default();

@@ -73,7 +73,7 @@ fn find(options: &AbortOptions, admin: &Admin) -> Outcome<HangingTransaction> {
         let coordinator_epoch = options.coordinator_epoch;
         return Ok(HangingTransaction { topic, partition, producer_id, producer_epoch, coordinator_epoch });
     }
-    let producers = admin.describe_producers(&options.topic, partition, TIMEOUT)?;
+    let producers = admin.describe_producers(&[(&options.topic, partition)], TIMEOUT)?.remove(0)?;
     let found = producers.iter().find(|one| one.transaction_start == options.start_offset);
     let Some(found) = found else {
         let offset = options.start_offset.unwrap_or(-1);

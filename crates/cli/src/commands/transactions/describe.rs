@@ -105,7 +105,8 @@ pub fn run_producers(options: &ProducersOptions, admin: &Admin) -> Outcome {
         ("LastTimestamp", "last_timestamp", 0),
         ("CurrentTransactionStartOffset", "transaction_start", 0),
     ]);
-    for one in admin.describe_producers(&options.topic, options.partition, TIMEOUT)? {
+    let partition = (options.topic.as_str(), options.partition);
+    for one in admin.describe_producers(&[partition], TIMEOUT)?.remove(0)? {
         table.add([
             one.producer_id.into(),
             one.producer_epoch.into(),

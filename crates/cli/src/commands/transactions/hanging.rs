@@ -95,8 +95,12 @@ fn open_transactions(
     failures: &mut Vec<String>,
 ) -> Outcome<Vec<Open>> {
     let mut open = Vec::new();
-    for partition in partitions(options, admin, failures)? {
-        let found = admin.describe_producers(&partition.topic, partition.partition, TIMEOUT);
+    let partitions = partitions(options, admin, failures)?;
+    if partitions.is_empty() {
+        return Ok(open);
+    }
+    let named: Vec<(&str, i32)> = partitions.iter().map(|one| (&*one.topic, one.partition)).collect();
+    for (partition, found) in partitions.iter().zip(admin.describe_producers(&named, TIMEOUT)?) {
         match found {
             Ok(producers) => open.extend(
                 producers

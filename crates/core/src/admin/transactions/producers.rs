@@ -1,19 +1,23 @@
-//! Describes the producers that write to a partition.
+//! Describes the producers that write to partitions, with one request to each leader.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use ottla_protocol::{
     api::ApiKey,
-    error_code::ErrorCode,
     generated::describe_producers::{DescribeProducersRequest, DescribeProducersResponse, request, response},
     primitive::Reader,
+    vocabulary::TopicPartition,
 };
 
 use crate::{
-    admin::{AdminCall, Operation, Verdict, undecodable},
-    cluster::route::{EncodeBody, Route},
+    admin::{
+        AdminCall, by_topic, check,
+        leader_batches::{Collected, PartitionsOperation, Results},
+        undecodable,
+    },
+    cluster::route::EncodeBody,
     completion::Completion,
-    error::{Error, ErrorKind},
+    error::Error,
 };
 
 /// An idempotent or transactional producer that has written to a partition lately.
@@ -34,22 +38,19 @@ pub struct ActiveProducer {
     pub transaction_start: Option<i64>,
 }
 
-/// Describes the producers of a partition, as its leader knows them.
+/// The producers of each partition, in the order of the arguments.
+pub type ActiveProducers = Vec<Result<Vec<ActiveProducer>, Error>>;
+
+/// Describes the producers of partitions, as their leaders know them. No partition is named twice.
 pub fn describe_producers(
-    topic: Arc<str>,
-    partition: i32,
+    partitions: Vec<TopicPartition>,
     timeout: Duration,
-    done: Completion<Result<Vec<ActiveProducer>, Error>>,
+    done: Completion<ActiveProducers>,
 ) -> AdminCall {
-    AdminCall::operation(DescribeProducers { topic, partition, producers: None, done }, timeout)
+    AdminCall::of_partitions(DescribeProducers(Collected::new(partitions.clone(), done)), partitions, timeout)
 }
 
-struct DescribeProducers {
-    topic: Arc<str>,
-    partition: i32,
-    producers: Option<Vec<ActiveProducer>>,
-    done: Completion<Result<Vec<ActiveProducer>, Error>>,
-}
+struct DescribeProducers(Collected<Vec<ActiveProducer>>);
 
 impl From<&response::ActiveProducer> for ActiveProducer {
     fn from(one: &response::ActiveProducer) -> Self {
@@ -64,51 +65,36 @@ impl From<&response::ActiveProducer> for ActiveProducer {
     }
 }
 
-impl Operation for DescribeProducers {
+impl PartitionsOperation for DescribeProducers {
     fn api(&self) -> ApiKey {
         ApiKey::DescribeProducers
     }
 
-    fn route(&self) -> Route {
-        Route::Any
-    }
-
-    fn partition(&self) -> Option<(&Arc<str>, i32)> {
-        Some((&self.topic, self.partition))
-    }
-
-    fn encode(&self, _timeout: Duration) -> EncodeBody {
-        let topic = request::Topic { name: self.topic.to_string(), partition_indexes: vec![self.partition] };
-        let request = DescribeProducersRequest { topics: vec![topic] };
+    fn encode(&self, partitions: &[TopicPartition], _timeout: Duration) -> EncodeBody {
+        let topics = by_topic(partitions).into_iter();
+        let topics = topics
+            .map(|(name, partition_indexes)| request::Topic { name: name.to_owned(), partition_indexes });
+        let request = DescribeProducersRequest { topics: topics.collect() };
         Box::new(move |version, out| request.encode(version, out))
     }
 
-    fn handle_response(&mut self, body: &[u8], version: i16) -> Result<Verdict, Error> {
+    fn handle_response(&mut self, body: &[u8], version: i16) -> Result<Results, Error> {
         let response = DescribeProducersResponse::decode(&mut Reader::new(body), version)
             .map_err(|e| undecodable(&e))?;
-        let of_topic = response.topics.iter().filter(|topic| *topic.name == *self.topic);
-        let one = of_topic
-            .flat_map(|topic| &topic.partitions)
-            .find(|partition| partition.partition_index == self.partition);
-        let Some(one) = one else {
-            return Err(Error::new(ErrorKind::BadResponse, "the response omits the partition"));
-        };
-        let error = || {
-            let error = Error::broker(one.error_code, one.error_message.as_deref());
-            error.with_partition(&*self.topic, self.partition)
-        };
-        match one.error_code {
-            ErrorCode::NONE => {
-                self.producers = Some(one.active_producers.iter().map(ActiveProducer::from).collect());
-                Ok(Verdict::Done)
+        let mut results = Results::new();
+        for topic in response.topics {
+            for one in topic.partitions {
+                let key = TopicPartition::new(topic.name.as_str(), one.partition_index);
+                let result = check(one.error_code, one.error_message.as_deref())
+                    .map(|()| one.active_producers.iter().map(ActiveProducer::from).collect())
+                    .map_err(|error| error.with_partition(&*key.topic, key.partition));
+                results.push(self.0.add(key, result));
             }
-            code if code.is_retriable() => Ok(Verdict::Again(error())),
-            _ => Err(error()),
         }
+        Ok(results)
     }
 
-    fn finish(self: Box<Self>, error: Option<Error>) {
-        let none = || error.unwrap_or_else(|| Error::new(ErrorKind::Bug, "a call ended without a result"));
-        self.done.complete(self.producers.ok_or_else(none));
+    fn finish(self: Box<Self>, failed: BTreeMap<TopicPartition, Error>) {
+        self.0.finish(failed);
     }
 }

@@ -118,7 +118,7 @@ fn unknown_transactional_id_fails_at_once() {
 
 #[test]
 fn leader_describes_the_producers_of_its_partition() {
-    let (mut script, waiting) = Script::new(|done| describe_producers("t".into(), 0, TIMEOUT, done));
+    let (mut script, waiting) = Script::new(|done| describe_producers(vec![("t", 0).into()], TIMEOUT, done));
     let request = script.one(0);
     assert_eq!(request.route, Route::Node(2));
     let producer = producers::ActiveProducer {
@@ -132,7 +132,7 @@ fn leader_describes_the_producers_of_its_partition() {
     let partition = producers::Partition { active_producers: vec![producer], ..Default::default() };
     let topics = vec![producers::Topic { name: "t".into(), partitions: vec![partition] }];
     script.respond(&request, 0, &DescribeProducersResponse { topics, ..Default::default() });
-    let found = waiting.try_take().expect("it responded").expect("the call succeeds");
+    let found = waiting.try_take().expect("it responded").remove(0).expect("it succeeds");
     assert_eq!((found[0].producer_id, found[0].producer_epoch), (7, 3));
     assert_eq!((found[0].last_sequence, found[0].coordinator_epoch), (None, None));
     assert_eq!((found[0].last_timestamp, found[0].transaction_start), (Some(99), Some(5)));
