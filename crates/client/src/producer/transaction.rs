@@ -215,7 +215,8 @@ impl<'a> Transaction<'a> {
         self.end(TransactionApi::Commit, timeout)
     }
 
-    /// Does what [`Transaction::commit`] does, without blocking; the timeout is `max.block.ms` if that is set. If the future is dropped, [`Producer::resume_transaction`] continues.
+    /// Does what [`Transaction::commit`] does, without blocking; the timeout is `max.block.ms` if that is set. If the future is
+    /// dropped, [`Producer::resume_transaction`] continues.
     pub async fn commit_async(mut self) -> TransactionResult {
         self.is_over = true;
         finish_async(self.calls.give_up(TransactionApi::Commit)?, &self.producer.inner).await
@@ -228,7 +229,8 @@ impl<'a> Transaction<'a> {
         self.end(TransactionApi::Abort, timeout)
     }
 
-    /// Does what [`Transaction::abort`] does, without blocking; the timeout is `max.block.ms` if that is set. If the future is dropped, [`Producer::resume_transaction`] continues.
+    /// Does what [`Transaction::abort`] does, without blocking; the timeout is `max.block.ms` if that is set. If the future is
+    /// dropped, [`Producer::resume_transaction`] continues.
     pub async fn abort_async(mut self) -> TransactionResult {
         self.is_over = true;
         finish_async(self.calls.give_up(TransactionApi::Abort)?, &self.producer.inner).await

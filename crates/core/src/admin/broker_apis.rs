@@ -9,7 +9,11 @@ use ottla_protocol::{
     vocabulary::NodeId,
 };
 
-use super::{AdminCall, check, every_broker::BrokerOperation, undecodable};
+use super::{
+    AdminCall, check,
+    every_broker::{BrokerOperation, BrokerResults, OfBrokers},
+    undecodable,
+};
 use crate::{cluster::route::EncodeBody, completion::Completion, error::Error};
 
 /// An API of a broker.
@@ -38,11 +42,11 @@ impl BrokerApi {
 }
 
 /// The APIs of each broker by key, or the error of a broker that failed.
-pub type BrokerApis = Vec<(i32, Result<Vec<BrokerApi>, Error>)>;
+pub type BrokerApis = BrokerResults<Vec<BrokerApi>>;
 
 /// Describes the APIs of all brokers. A broker that fails is part of the result.
 pub fn describe_broker_apis(timeout: Duration, done: Completion<Result<BrokerApis, Error>>) -> AdminCall {
-    AdminCall::every_broker(OfAllBrokers { found: Vec::new(), done }, timeout)
+    AdminCall::every_broker(OfAllBrokers(OfBrokers::new(done)), timeout)
 }
 
 /// The request for the APIs and the features of a broker.
@@ -53,10 +57,7 @@ pub(super) fn api_versions_request() -> ApiVersionsRequest {
     }
 }
 
-struct OfAllBrokers {
-    found: BrokerApis,
-    done: Completion<Result<BrokerApis, Error>>,
-}
+struct OfAllBrokers(OfBrokers<Vec<BrokerApi>>);
 
 impl BrokerOperation for OfAllBrokers {
     fn api(&self) -> ApiKey {
@@ -76,14 +77,12 @@ impl BrokerOperation for OfAllBrokers {
         let mut apis: Vec<_> =
             apis.map(|api| BrokerApi::new(api.api_key, api.min_version..=api.max_version)).collect();
         apis.sort_by_key(|api| api.key);
-        self.found.push((node.get(), Ok(apis)));
+        self.0.add(node, apis);
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>, failed: Vec<(NodeId, Error)>, error: Option<Error>) {
-        self.found.extend(failed.into_iter().map(|(node, error)| (node.get(), Err(error))));
-        self.found.sort_by_key(|(node, _)| *node);
-        self.done.complete(error.map_or(Ok(self.found), Err));
+    fn finish(self: Box<Self>, failed: Vec<(NodeId, Error)>, error: Option<Error>) {
+        self.0.finish(failed, error);
     }
 }
 

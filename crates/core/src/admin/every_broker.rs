@@ -25,6 +25,7 @@ use crate::{
         part::{AdminRequest, Need, RequestOwner, Urgency},
         route::{EncodeBody, Route, RoutedRequest},
     },
+    completion::Completion,
     error::{Error, ErrorKind},
     machine::{Instant, earliest},
     rng::Rng,
@@ -75,6 +76,33 @@ enum State {
     Due,
     Asked,
     Later(Instant),
+}
+
+/// The results of the brokers, each with its ID, by ID.
+pub(super) type BrokerResults<T> = Vec<(i32, Result<T, Error>)>;
+
+/// The results that brokers have so far, of a call whose result is that of each broker.
+pub(super) struct OfBrokers<T> {
+    found: BrokerResults<T>,
+    done: Completion<Result<BrokerResults<T>, Error>>,
+}
+
+impl<T: Send> OfBrokers<T> {
+    pub(super) const fn new(done: Completion<Result<BrokerResults<T>, Error>>) -> Self {
+        Self { found: Vec::new(), done }
+    }
+
+    /// Takes the result of a broker.
+    pub(super) fn add(&mut self, node: NodeId, result: T) {
+        self.found.push((node.get(), Ok(result)));
+    }
+
+    /// Delivers the results, with the errors of the brokers that failed, or the error of the whole call.
+    pub(super) fn finish(mut self, failed: Vec<(NodeId, Error)>, error: Option<Error>) {
+        self.found.extend(failed.into_iter().map(|(node, error)| (node.get(), Err(error))));
+        self.found.sort_by_key(|(node, _)| *node);
+        self.done.complete(error.map_or(Ok(self.found), Err));
+    }
 }
 
 /// The timing of a call to every broker.

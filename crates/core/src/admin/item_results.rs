@@ -24,6 +24,20 @@ use crate::{
 /// The results of items, in the order of the call.
 pub type ItemResults<K, T> = Vec<(K, Result<T, Error>)>;
 
+/// Returns the result of each key, in this order, from those that were found and those that failed.
+pub(super) fn results_in_order<K: Ord, T>(
+    keys: &[K],
+    mut found: BTreeMap<K, T>,
+    mut failed: BTreeMap<K, Error>,
+) -> Vec<Result<T, Error>> {
+    let missing = || Error::new(ErrorKind::Bug, "a call ended without a result");
+    let results = keys.iter().map(|key| match failed.remove(key) {
+        Some(error) => Err(error),
+        None => found.remove(key).ok_or_else(missing),
+    });
+    results.collect()
+}
+
 /// Creates the request for these items in a version; the broker may take this number of milliseconds.
 type CreateRequest<R, K> = dyn Fn(&[K], i16, i32) -> R + Send + Sync;
 /// Reads the results of the requested items from the response. Error: all of them failed.

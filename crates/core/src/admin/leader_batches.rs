@@ -16,7 +16,7 @@ use std::{
 
 use ottla_protocol::{api::ApiKey, error_code::ErrorCode, vocabulary::TopicPartition};
 
-use super::{How, attempts::Attempts, every_broker::Timing};
+use super::{How, attempts::Attempts, every_broker::Timing, item_results::results_in_order};
 use crate::{
     broker::connection::Response,
     cluster::{
@@ -80,14 +80,9 @@ impl<T: Send> Collected<T> {
     }
 
     /// Delivers the results; the partitions without one fail with these errors.
-    pub(super) fn finish(mut self, mut failed: BTreeMap<TopicPartition, Error>) {
-        let missing = || Error::new(ErrorKind::Bug, "a call ended without a result");
-        let results = self.order.iter().map(|key| match failed.remove(key) {
-            Some(error) => Err(error),
-            None => self.found.remove(key).flatten().ok_or_else(missing),
-        });
-        let results = results.collect();
-        self.done.complete(results);
+    pub(super) fn finish(self, failed: BTreeMap<TopicPartition, Error>) {
+        let found = self.found.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
+        self.done.complete(results_in_order(&self.order, found, failed));
     }
 }
 

@@ -17,7 +17,7 @@ use ottla_protocol::{
 
 use super::{
     AdminCall, by_topic, check,
-    every_broker::BrokerOperation,
+    every_broker::{BrokerOperation, BrokerResults, OfBrokers},
     item_results::{ItemResults, Items},
     one_result::OneResult,
     undecodable,
@@ -59,7 +59,7 @@ pub struct ReplicaInLogDir {
 }
 
 /// The directories of each broker.
-pub type LogDirs = Vec<(i32, Result<Vec<LogDir>, Error>)>;
+pub type LogDirs = BrokerResults<Vec<LogDir>>;
 
 fn request(partitions: Option<&[TopicPartition]>) -> DescribeLogDirsRequest {
     let topic = |(name, partitions): (&str, _)| request::Topic { topic: name.to_owned(), partitions };
@@ -110,13 +110,12 @@ pub fn describe_all_log_dirs(
     timeout: Duration,
     done: Completion<Result<LogDirs, Error>>,
 ) -> AdminCall {
-    AdminCall::every_broker(OfAllBrokers { partitions, found: Vec::new(), done }, timeout)
+    AdminCall::every_broker(OfAllBrokers { partitions, results: OfBrokers::new(done) }, timeout)
 }
 
 struct OfAllBrokers {
     partitions: Option<Vec<TopicPartition>>,
-    found: LogDirs,
-    done: Completion<Result<LogDirs, Error>>,
+    results: OfBrokers<Vec<LogDir>>,
 }
 
 impl BrokerOperation for OfAllBrokers {
@@ -132,14 +131,12 @@ impl BrokerOperation for OfAllBrokers {
     fn handle_response(&mut self, node: NodeId, body: &[u8], version: i16) -> Result<(), Error> {
         let response =
             DescribeLogDirsResponse::decode(&mut Reader::new(body), version).map_err(|e| undecodable(&e))?;
-        self.found.push((node.get(), Ok(dirs(response)?)));
+        self.results.add(node, dirs(response)?);
         Ok(())
     }
 
-    fn finish(mut self: Box<Self>, failed: Vec<(NodeId, Error)>, error: Option<Error>) {
-        self.found.extend(failed.into_iter().map(|(node, error)| (node.get(), Err(error))));
-        self.found.sort_by_key(|(node, _)| *node);
-        self.done.complete(error.map_or(Ok(self.found), Err));
+    fn finish(self: Box<Self>, failed: Vec<(NodeId, Error)>, error: Option<Error>) {
+        self.results.finish(failed, error);
     }
 }
 

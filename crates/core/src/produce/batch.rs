@@ -52,7 +52,7 @@ impl ReadyBatch {
         options: &SealOptions,
         keeper: &Arc<Accumulator>,
     ) -> Result<Self, Box<(PendingReports, Error)>> {
-        let pending = PendingReports::of(&mut open, Some(keeper));
+        let mut pending = PendingReports::of(&mut open, Some(keeper));
         match open.builder.seal(options) {
             Ok(sealed) => Ok(Self {
                 sealed,
@@ -65,7 +65,7 @@ impl ReadyBatch {
                 pending,
             }),
             Err(mut unsealed) => {
-                let pending = pending.with_records(unsealed.builder.take_kept());
+                pending.keep_records(unsealed.builder.take_kept());
                 let error = Error::new(ErrorKind::Bug, format!("can't compress a batch: {unsealed}"));
                 Err(Box::new((pending, error)))
             }
@@ -110,9 +110,8 @@ impl ReadyBatch {
         partition: i32,
         outcome: Result<Delivered, Error>,
         status: PersistenceStatus,
-        pool: &ChunkPool,
     ) -> DeliveryBatch {
-        self.pending.keep_records(self.sealed.copy_kept(pool));
+        self.pending.keep_records(self.sealed.copy_kept());
         self.pending.report(topic, partition, outcome, status)
     }
 
@@ -182,7 +181,7 @@ mod tests {
         // Reports a timeout while the connection still writes the batch.
         let error = Error::new(ErrorKind::MessageTimedOutInFlight, "");
         let topic = Arc::from("a");
-        in_flight.report_early(&topic, 0, Err(error), PersistenceStatus::PossiblyPersisted, &pool);
+        in_flight.report_early(&topic, 0, Err(error), PersistenceStatus::PossiblyPersisted);
         let others: Vec<_> = (0..20).map(|_| filled(&pool, b'b')).collect();
         assert_eq!(in_flight.sealed.to_vec(), sent);
         drop(others);
@@ -202,7 +201,7 @@ mod tests {
         assert_eq!(first.charged_bytes() + second.charged_bytes(), 1001);
         let error = Error::new(ErrorKind::Bug, "");
         let [first, second] = [&mut first, &mut second].map(|half| {
-            half.report_early(&Arc::from("t"), 0, Err(error.clone()), PersistenceStatus::NotPersisted, &pool)
+            half.report_early(&Arc::from("t"), 0, Err(error.clone()), PersistenceStatus::NotPersisted)
         });
         assert_eq!([first.opaques(), second.opaques()].concat(), (0..500).collect::<Vec<u64>>());
     }

@@ -74,12 +74,9 @@ impl PendingReports {
 
     /// The same for a batch that will not be sent.
     pub(super) fn of_unsent(open: &mut OpenBatch, keeper: Option<&Arc<Accumulator>>) -> Self {
-        Self::of(open, keeper).with_records(open.builder.take_kept())
-    }
-
-    pub(super) fn with_records(mut self, records: Option<KeptRecords>) -> Self {
-        self.keep_records(records);
-        self
+        let mut pending = Self::of(open, keeper);
+        pending.keep_records(open.builder.take_kept());
+        pending
     }
 
     /// Adds the batch's records to its reports.

@@ -88,7 +88,7 @@ impl RecordBatchBuilder {
 
     /// Takes the records, if it keeps them. The batch can't be sealed any more.
     pub fn take_kept(&mut self) -> Option<KeptRecords> {
-        self.keeps_records.then(|| KeptRecords::new(self.chain.take(), self.base_timestamp))
+        self.keeps_records.then(|| KeptRecords::new(self.base_timestamp, self.chain.take()))
     }
 
     /// Returns the number of records.

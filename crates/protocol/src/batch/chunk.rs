@@ -253,6 +253,13 @@ impl ChunkChain {
         mem::replace(self, empty)
     }
 
+    /// Copies the bytes to other chunks of the pool.
+    pub(super) fn copy(&self) -> Self {
+        let mut copy = Self::new(&self.pool);
+        self.segments().for_each(|segment| copy.put(segment));
+        copy
+    }
+
     /// Returns the first segment's bytes, which contain the header.
     pub(super) fn head_mut(&mut self) -> &mut [u8] {
         match self.full.first_mut() {

@@ -6,7 +6,7 @@
 //!   is appended (`records_are_read_back_across_chunks`).
 
 use super::{
-    chunk::{ChunkChain, ChunkPool},
+    chunk::ChunkChain,
     layout,
     prefetch::prefetch_at,
     reader::{RecordView, Records},
@@ -35,15 +35,8 @@ impl Default for RecordPosition {
 }
 
 impl KeptRecords {
-    pub(super) const fn new(chain: ChunkChain, base_timestamp: i64) -> Self {
+    pub(super) const fn new(base_timestamp: i64, chain: ChunkChain) -> Self {
         Self { chain, base_timestamp }
-    }
-
-    /// Copies records that a request still uses.
-    pub(super) fn copy_of(chain: &ChunkChain, base_timestamp: i64, pool: &ChunkPool) -> Self {
-        let mut copy = ChunkChain::new(pool);
-        chain.segments().for_each(|segment| copy.put(segment));
-        Self { chain: copy, base_timestamp }
     }
 
     /// Returns the record at `position` and moves to the next one; `None` at the end. The record is in the batch's memory,
@@ -112,7 +105,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        batch::{RecordBatchBuilder, SealOptions},
+        batch::{ChunkPool, RecordBatchBuilder, SealOptions},
         compress::Compression,
     };
 
@@ -155,7 +148,7 @@ mod tests {
                 let options = SealOptions { compression, ..SealOptions::default() };
                 let mut sealed = builder(&pool, count).seal(&options).unwrap();
                 let sent = sealed.to_vec();
-                assert_all(&sealed.copy_kept(&pool).expect("it keeps them"), count);
+                assert_all(&sealed.copy_kept().expect("it keeps them"), count);
                 assert_eq!(sealed.to_vec(), sent, "the request goes on");
                 let mut sealed = builder(&pool, count).seal(&options).unwrap();
                 assert_all(&sealed.take_kept().expect("it keeps them"), count);

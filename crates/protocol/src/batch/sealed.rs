@@ -116,7 +116,7 @@ impl SealedBatch {
                 Ok(Some(records)) => {
                     attributes |= i16::from(options.compression.id());
                     if builder.keeps_records {
-                        kept = Kept::Apart(Box::new(KeptRecords::new(records, builder.base_timestamp)));
+                        kept = Kept::Apart(Box::new(KeptRecords::new(builder.base_timestamp, records)));
                     }
                 }
                 Ok(None) => {}
@@ -173,20 +173,19 @@ impl SealedBatch {
 
     /// Takes the uncompressed records, if the batch was built to keep them. What is left can't be sent any more.
     pub fn take_kept(&mut self) -> Option<KeptRecords> {
-        let base_timestamp = self.base_timestamp();
-        match std::mem::replace(&mut self.kept, Kept::No) {
-            Kept::No => None,
-            Kept::Own => Some(KeptRecords::new(self.chain.take(), base_timestamp)),
-            Kept::Apart(records) => Some(*records),
-        }
+        self.kept_or(ChunkChain::take)
     }
 
     /// The same while a request still uses the batch: copies what it uses.
-    pub fn copy_kept(&mut self, pool: &ChunkPool) -> Option<KeptRecords> {
-        let base_timestamp = self.base_timestamp();
+    pub fn copy_kept(&mut self) -> Option<KeptRecords> {
+        self.kept_or(|chain| chain.copy())
+    }
+
+    /// Takes the records that are kept apart, or else `own` of the batch.
+    fn kept_or(&mut self, own: impl FnOnce(&mut ChunkChain) -> ChunkChain) -> Option<KeptRecords> {
         match std::mem::replace(&mut self.kept, Kept::No) {
             Kept::No => None,
-            Kept::Own => Some(KeptRecords::copy_of(&self.chain, base_timestamp, pool)),
+            Kept::Own => Some(KeptRecords::new(self.base_timestamp(), own(&mut self.chain))),
             Kept::Apart(records) => Some(*records),
         }
     }

@@ -23,7 +23,10 @@ use ottla_protocol::{
 
 use crate::{
     admin::{
-        attempts::Attempts, describe::BrokerDescription, every_broker::Timing, item_results::ItemResults,
+        attempts::Attempts,
+        describe::BrokerDescription,
+        every_broker::Timing,
+        item_results::{ItemResults, results_in_order},
         undecodable,
     },
     broker::connection::Response,
@@ -69,18 +72,10 @@ pub(crate) enum Step {
 /// coordinator.
 pub(super) fn in_order<T>(
     names: &[Arc<str>],
-    mut found: BTreeMap<Arc<str>, T>,
-    mut failed: BTreeMap<Arc<str>, Error>,
+    found: BTreeMap<Arc<str>, T>,
+    failed: BTreeMap<Arc<str>, Error>,
 ) -> ItemResults<String, T> {
-    let missing = || Error::new(ErrorKind::Bug, "a call ended without a result");
-    let results = names.iter().map(|name| {
-        let result = match failed.remove(name) {
-            Some(error) => Err(error),
-            None => found.remove(name).ok_or_else(missing),
-        };
-        (name.to_string(), result)
-    });
-    results.collect()
+    names.iter().map(ToString::to_string).zip(results_in_order(names, found, failed)).collect()
 }
 
 /// The calls in flight.

@@ -73,8 +73,7 @@ impl Sender {
                 let detail = format!("{peer} did not respond yet{}", refusal.unwrap_or_default());
                 let error = Error::new(kind, detail).with_partition(&**topic, partition);
                 let status = PersistenceStatus::PossiblyPersisted;
-                let report =
-                    batch.batch.report_early(topic, partition, Err(error), status, &self.shared.pool);
+                let report = batch.batch.report_early(topic, partition, Err(error), status);
                 self.shared.report(report.sent_to(self.broker_id));
             }
         }
