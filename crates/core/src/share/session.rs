@@ -12,7 +12,8 @@
 //!
 //! # Pitfalls
 //!
-//! - A session that opens can't acknowledge anything: what the member had acquired before was released
+//! - A session that opens can't acknowledge anything. What the member had acquired before was released with its connection,
+//!   or stays locked until the lock ends: a session that replaces another one does not release its records
 //!   (`opening_session_has_all_partitions_and_epoch_0`).
 //! - An acknowledgement in ShareFetch adds its partition to the broker's session again, even if the member no longer fetches from
 //!   it. One in ShareAcknowledge does not: a member that took it for added would never get another record of the partition

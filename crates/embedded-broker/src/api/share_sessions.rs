@@ -37,7 +37,7 @@ pub(crate) const OPENS: i32 = 0;
 pub(crate) const CLOSES: i32 = -1;
 
 impl ShareSessions {
-    /// Opens a session and replaces an existing session of the member. Fails if there are `limit` sessions.
+    /// Opens a session and replaces an existing session of the member, whose records stay locked. Fails if there are `limit` sessions.
     pub fn open(
         &mut self,
         key: ShareSessionKey,
