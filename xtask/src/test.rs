@@ -181,10 +181,6 @@ impl Session {
     /// Passes the addresses of the brokers and the folder of the jars to a program.
     fn prepare<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command.current_dir(root()).env(INSIDE, "1");
-        if env::var_os("CI").is_some() {
-            // In a fresh clone nothing is built twice.
-            command.env("CARGO_INCREMENTAL", "0");
-        }
         if let Some(kafka) = &self.kafka {
             command.env("OTTLA_BOOTSTRAP", kafka.cluster.bootstrap()).env("OTTLA_KAFKA_DATA", &kafka.folder);
         }

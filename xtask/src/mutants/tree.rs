@@ -102,6 +102,8 @@ impl Tree {
 
     fn build(&self) -> Result<Finished> {
         let mut build = cargo();
+        // The profile decides: here the same crates are compiled again and again.
+        build.env_remove("CARGO_INCREMENTAL");
         build.current_dir(&self.folder).env("CARGO_TARGET_DIR", &self.target).args([
             "build",
             "--profile",
