@@ -31,6 +31,7 @@ pub mod sasl;
 mod socket;
 mod tls;
 mod transport;
+mod workers;
 
 pub use aws::{AwsClient, FoundKeys};
 pub use canonical::canonical_servers;

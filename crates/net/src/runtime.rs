@@ -39,6 +39,7 @@ use crate::{
     resolver::Resolver,
     tls::TlsContext,
     transport::Transport,
+    workers::WorkerPool,
 };
 
 /// Identifies a client within the process.
@@ -52,6 +53,8 @@ pub struct Runtime {
     /// True after a client did not end in time because a function of the application blocks one of the threads.
     is_given_up: AtomicBool,
     pub(crate) resolver: Resolver,
+    /// Always there until the runtime is dropped.
+    workers: Option<WorkerPool>,
     next_client: AtomicU64,
     generation: Generation,
 }
@@ -166,7 +169,7 @@ impl Runtime {
         if let Some(runtime) = current.upgrade() {
             return Ok(runtime);
         }
-        let runtime = Arc::new(Self::start(default_threads())?);
+        let runtime = Arc::new(Self::start(default_threads(), default_workers())?);
         *current = Arc::downgrade(&runtime);
         Ok(runtime)
     }
@@ -176,11 +179,14 @@ impl Runtime {
         self.mailboxes.len()
     }
 
-    /// Returns the number of threads that all clients of this process share, the resolver's included; zero without
-    /// clients.
+    /// Returns the number of threads that all clients of this process share, with those of the resolver and of the
+    /// codecs; zero without clients.
     pub fn running_threads() -> usize {
         let runtime = RUNTIME.get().lock().upgrade();
-        runtime.map_or(0, |runtime| runtime.threads() + usize::from(runtime.resolver.is_running()))
+        runtime.map_or(0, |runtime| {
+            let codecs = runtime.workers.as_ref().map_or(0, WorkerPool::running);
+            runtime.threads() + usize::from(runtime.resolver.is_running()) + codecs
+        })
     }
 
     /// Starts a client on the threads.
@@ -189,6 +195,10 @@ impl Runtime {
         let (done, waiting) = completion();
         let mut mailboxes = self.mailboxes.clone();
         let count = mailboxes.len();
+        let workers = self.workers.as_ref().and_then(WorkerPool::workers);
+        if let (Some(producer), Some(workers)) = (&parts.broker.producer, workers) {
+            producer.set_workers(workers);
+        }
         mailboxes.rotate_left(client.0 as usize % count);
         let ClientParts { cluster, broker, sockets, transport, tls, events, seed } = parts;
         let home = Arc::clone(&mailboxes[0]);
@@ -229,7 +239,7 @@ impl Runtime {
         }
     }
 
-    fn start(threads: usize) -> io::Result<Self> {
+    fn start(threads: usize, workers: usize) -> io::Result<Self> {
         let mut mailboxes = Vec::new();
         let mut handles = Vec::new();
         for index in 0..threads {
@@ -251,6 +261,7 @@ impl Runtime {
             threads: Mutex::new(handles),
             is_given_up: AtomicBool::new(false),
             resolver: Resolver::default(),
+            workers: Some(WorkerPool::new(workers)),
             next_client: AtomicU64::new(0),
             generation: Generation::current(),
         })
@@ -280,7 +291,8 @@ impl Wake for Eventfd {
 impl Drop for Runtime {
     fn drop(&mut self) {
         if !self.generation.is_current() {
-            // The threads belong to the parent, and so does their waker.
+            // The threads belong to the parent, and so does their waker. Their locks may stay locked here.
+            std::mem::forget(self.workers.take());
             return;
         }
         for mailbox in &self.mailboxes {
@@ -433,6 +445,15 @@ impl Drop for ClientHandle {
 /// gigabytes per second.
 fn default_threads() -> usize {
     (thread::available_parallelism().map_or(1, usize::from) / 2).clamp(1, 4)
+}
+
+/// Returns the largest number of threads that compress: one per processor, at most four, and none if there is a single
+/// processor. They run only while I/O threads and application wait for them.
+fn default_workers() -> usize {
+    match thread::available_parallelism().map_or(1, usize::from) {
+        1 => 0,
+        processors => processors.min(4),
+    }
 }
 
 impl fmt::Debug for Runtime {

@@ -14,9 +14,12 @@ use ottla_core::{
     event::EventQueue,
     machine::Instant,
     message::{BrokerKey, ToBroker, ToCluster},
+    produce::compression::CompressionJob,
     rng::Rng,
     wake::{Wake, WakeHandle},
 };
+
+use crate::workers::Jobs;
 
 /// The key of a client's actor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,6 +50,8 @@ pub struct Client {
     /// No actor of the client is left.
     pub closed: bool,
     woken: Woken,
+    /// The new jobs of its workers, if it has some.
+    jobs: Option<Jobs>,
     /// The deadline of each actor for which a timer event is queued.
     pub timers: BTreeMap<Actor, Instant>,
 }
@@ -90,8 +95,23 @@ impl Client {
             closing: false,
             closed: false,
             woken,
+            jobs: None,
             timers: BTreeMap::new(),
         }
+    }
+
+    /// Lets workers compress the batches of the client's producer.
+    pub fn hire_workers(&mut self) {
+        if let Some(producer) = &self.parts.producer {
+            let jobs = Jobs::default();
+            producer.set_workers(Arc::new(jobs.clone()));
+            self.jobs = Some(jobs);
+        }
+    }
+
+    /// Takes the jobs for its workers.
+    pub fn take_jobs(&self) -> Vec<CompressionJob> {
+        self.jobs.as_ref().map(Jobs::take).unwrap_or_default()
     }
 
     /// Starts a broker actor.

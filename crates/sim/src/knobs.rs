@@ -62,6 +62,8 @@ pub struct Knobs {
     pub hasty_for: Duration,
     /// Responses to Produce are lost repeatedly, so that it is unknown which batches were written.
     pub doubts: bool,
+    /// Records are compressed, by workers unless a batch is small.
+    pub workers: bool,
     /// Topics have their own settings.
     pub topics_differ: bool,
     /// Clients have to authenticate.
@@ -128,6 +130,11 @@ impl Knobs {
         }
         knobs.deadlines = Deadlines::from_seed(seed);
         knobs.queries = Queries::from_seed(seed);
+        knobs.workers = Rng::from_seed(seed ^ 0x0c_0dec).chance(1, 4);
+        if knobs.workers {
+            knobs.producer.topic.compression = Compression::Lz4;
+            knobs.producer.topic.batch.sums_early = false;
+        }
         knobs
     }
 
@@ -315,6 +322,7 @@ impl Knobs {
             doubts: false,
             sasl: None,
             telemetry: None,
+            workers: false,
             topics_differ: false,
             steady: false,
             no_identity_for: Duration::ZERO,

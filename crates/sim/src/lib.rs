@@ -33,7 +33,8 @@ pub mod swarm;
 pub mod telemetry;
 pub mod trace;
 pub mod transactions;
-pub mod workload;
+pub mod workers;
+mod workload;
 pub mod world;
 
 pub use checkers::Broken;

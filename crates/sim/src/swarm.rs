@@ -355,7 +355,11 @@ fn producers(knobs: &Knobs, world: &mut World, rng: &mut Rng) -> Vec<Producer> {
         let settings = knobs.topic_settings(shared.topic_settings());
         let parts = parts(knobs, Some(Arc::clone(&shared)), None, rng);
         let of_cluster = cluster_settings(knobs, parts.connection.sasl.clone());
-        world.clients.push(Client::new(of_cluster, parts, rng.fork()));
+        let mut client = Client::new(of_cluster, parts, rng.fork());
+        if knobs.workers {
+            client.hire_workers();
+        }
+        world.clients.push(client);
         world.wire.allow(
             world.clients.len() - 1,
             Limits {

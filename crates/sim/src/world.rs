@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use ottla_core::{machine::Instant, message::BrokerKey, rng::Rng};
+use ottla_core::{machine::Instant, message::BrokerKey, produce::compression::CompressionJob, rng::Rng};
 use ottla_embedded_broker::{BrokerId, Cluster, ConnectionId, Output};
 
 use crate::{
@@ -80,6 +80,7 @@ enum Event {
     Wake(usize, Actor),
     Message(usize, Actor, Actor),
     Timer(usize, Actor),
+    Compressed(usize, CompressionJob),
     ClusterTimer,
     Resolved(usize, BrokerKey, Result<Vec<SocketAddr>, String>),
     Connecting(u64),
@@ -96,6 +97,7 @@ impl Event {
             Self::Wake(client, _)
             | Self::Message(client, ..)
             | Self::Timer(client, _)
+            | Self::Compressed(client, _)
             | Self::Resolved(client, ..) => Some(*client),
             Self::ToClient(link) | Self::ClosedAtClient(link) | Self::Connecting(link) => {
                 links.get(link).map(|link| link.client)
@@ -285,6 +287,7 @@ impl World {
             }
             Event::Message(client, from, to) => self.deliver_message(client, from, to),
             Event::Timer(client, actor) => self.fire_timer(client, actor),
+            Event::Compressed(client, job) => self.end_job(client, job),
             Event::ClusterTimer => {
                 if self.cluster_timer.is_some_and(|at| at <= self.now) {
                     self.cluster_timer = None;

@@ -56,7 +56,7 @@ use crate::{
     produce::message::ProduceMessage,
     produce::message::ProduceReport,
     produce::{
-        partition::{Next, PartitionProducer, Waiting},
+        partition::{Compress, Next, PartitionProducer, Waiting},
         purge::Purge,
         record::{Record, SendError},
         report::{Delivered, DeliveryBatch, DeliverySink, PersistenceStatus},
@@ -145,7 +145,7 @@ impl Script {
         let place = TopicPartition::new(name, partition);
         let producer = self.partitions.get_mut(&place).expect("a broker actor has it");
         let options = self.shared.topic_settings().seal_options();
-        while let Next::Batch(batch) = producer.next(true, &options, false, None) {
+        while let Next::Batch(batch) = producer.next(true, &options, Compress::Here, false, None) {
             let status = PersistenceStatus::Persisted;
             let delivered = Ok(Delivered { base_offset: Some(0), log_append_time: None });
             self.shared.report(batch.into_report(producer.topic(), partition, delivered, status));

@@ -11,11 +11,12 @@ use crate::{
     produce::{
         accumulator::{Accumulator, OpenBatch},
         budget::Budget,
+        compression::Compressing,
         partitioner::Partitioner,
         producer_id::{ProducerIdentity, SharedIdentity},
         ready::ReadyList,
         record::{Record, SendError},
-        report::{DeliveryBatch, DeliverySink},
+        report::{DeliveryBatch, DeliverySink, PersistenceStatus},
         settings::ProducerSettings,
         shared::ProducerShared,
         topic::ProducerTopic,
@@ -413,5 +414,38 @@ fn identity_is_never_seen_with_the_epoch_of_another() {
         identity.set(two);
         reader.join().unwrap();
         assert_eq!(identity.get(), Some(two));
+    });
+}
+
+/// Detects a job that notifies the broker before it has ended.
+#[test]
+fn compressed_batch_is_noticed_by_the_leader_of_its_time() {
+    model(|| {
+        let producer = producer(1).known();
+        producer.send("v").unwrap();
+        let accumulator = producer.accumulator();
+        let first = ready_list(&Sleep::new(), &producer.shared.flushing);
+        accumulator.attach(&first, 0);
+        let (batch, _) = accumulator.take(true);
+        let options = producer.shared.topic_settings().seal_options();
+        let (compressing, job) = Compressing::start(batch.unwrap(), &options, accumulator);
+        let worker = start(move || job.run());
+        accumulator.detach();
+        let sleep = Sleep::new();
+        let second = ready_list(&sleep, &producer.shared.flushing);
+        accumulator.attach(&second, 1);
+        while !compressing.is_done() {
+            if second.settle(0, false) {
+                sleep.sleep();
+            }
+            second.take_compressed();
+        }
+        let batch = compressing.into_batch(0).unwrap();
+        assert_eq!(batch.sealed.record_count(), 1);
+        let error = Error::new(ErrorKind::Closed, "");
+        let status = PersistenceStatus::NotPersisted;
+        producer.shared.report(batch.into_report(producer.topic.name(), 0, Err(error), status));
+        worker.join().unwrap();
+        producer.assert_over(1);
     });
 }

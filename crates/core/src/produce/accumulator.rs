@@ -213,6 +213,22 @@ impl Accumulator {
         }
     }
 
+    /// Returns the size in bytes of the batch that [`Self::take`] would take; 0 if there is none.
+    pub(super) fn next_bytes(&self, open_too: bool) -> usize {
+        let state = self.state.lock();
+        let next = state.full.front().or(state.open.as_ref().filter(|_| open_too));
+        next.map_or(0, |batch| batch.builder.len())
+    }
+
+    /// Notifies the broker that leads the partition, if there is one, that a worker has compressed a batch.
+    pub(super) fn announce_compressed(&self) {
+        let broker = self.state.lock().broker.clone();
+        if let Some(BrokerSlot { ready, slot }) = broker {
+            ready.push_compressed(slot);
+            ready.wake();
+        }
+    }
+
     /// Returns the number of waiting messages and bytes, without taking them.
     pub fn queued(&self) -> (usize, u64) {
         let state = self.state.lock();

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use ottla_protocol::batch::{ChunkPool, SealOptions, SealedBatch};
+use ottla_protocol::batch::{ChunkPool, SealError, SealOptions, SealedBatch};
 
 use super::{
     accumulator::{Accumulator, OpenBatch},
@@ -52,11 +52,21 @@ impl ReadyBatch {
         options: &SealOptions,
         keeper: &Arc<Accumulator>,
     ) -> Result<Self, Box<(PendingReports, Error)>> {
-        let mut pending = PendingReports::of(&mut open, Some(keeper));
-        match open.builder.seal(options) {
+        let pending = PendingReports::of(&mut open, Some(keeper));
+        Self::sealed(open.builder.seal(options).map_err(Some), open.since, order, pending)
+    }
+
+    /// Creates a batch from the result of sealing it; an error without a batch is a panic of the codec.
+    pub(super) fn sealed(
+        sealed: Result<SealedBatch, Option<Box<SealError>>>,
+        since: Instant,
+        order: u64,
+        mut pending: PendingReports,
+    ) -> Result<Self, Box<(PendingReports, Error)>> {
+        match sealed {
             Ok(sealed) => Ok(Self {
                 sealed,
-                since: open.since,
+                since,
                 order,
                 attempts: 0,
                 retries: 0,
@@ -64,9 +74,15 @@ impl ReadyBatch {
                 is_new: true,
                 pending,
             }),
-            Err(mut unsealed) => {
-                pending.keep_records(unsealed.builder.take_kept());
-                let error = Error::new(ErrorKind::Bug, format!("can't compress a batch: {unsealed}"));
+            Err(unsealed) => {
+                let reason = unsealed.map_or_else(
+                    || "the codec panicked".to_owned(),
+                    |mut unsealed| {
+                        pending.keep_records(unsealed.builder.take_kept());
+                        unsealed.to_string()
+                    },
+                );
+                let error = Error::new(ErrorKind::Bug, format!("can't compress a batch: {reason}"));
                 Err(Box::new((pending, error)))
             }
         }

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! Read [`record`], [`send`], [`shared`], [`settings`], [`topic_settings`], [`partitioner`], [`accumulator`], [`ready`], [`batch`], [`partition`],
-//! [`producer_id`], [`collector`] (its order is in `due_queue`), [`request`], [`sender`], [`ack`], [`report`]. The
+//! [`compression`], [`producer_id`], [`collector`] (its order is in `due_queue`), [`request`], [`sender`], [`ack`], [`report`]. The
 //! reports that a batch's records still need, however it ends, are in [`pending_reports`]. [`order`] is for topics that send
 //! records in another order than that of the calls.
 
@@ -20,6 +20,7 @@ pub mod adaptive;
 pub mod batch;
 pub mod budget;
 pub mod collector;
+pub mod compression;
 mod due_queue;
 pub mod message;
 pub mod order;

@@ -18,6 +18,7 @@ use super::{
     accumulator::{Accumulator, BatchLimits},
     ack::Written,
     batch::ReadyBatch,
+    compression::{Compressing, CompressionJob},
     order::{self, QueueOrder},
     pending_reports::PendingReports,
     producer_id::ProducerIdentity,
@@ -54,6 +55,8 @@ pub struct PartitionProducer {
     /// The leader epoch at which the current broker actor was chosen.
     pub leader_epoch: Option<LeaderEpoch>,
     retries: VecDeque<ReadyBatch>,
+    /// The batch that a worker compresses or has compressed: behind the retries, before the accumulator's.
+    compressing: Option<Box<Compressing>>,
     /// Nothing is sent before then.
     pub retry_at: Option<Instant>,
     next_order: u64,
@@ -99,10 +102,25 @@ pub enum Next {
     Nothing,
     /// A batch.
     Batch(ReadyBatch),
+    /// A batch that a worker should compress. [`PartitionProducer::is_compressing`] is true until the job has ended.
+    Job(CompressionJob),
+    /// The next batch needs a worker, and [`Compress::Later`] was requested.
+    Later,
     /// A batch could not be sealed.
     Failed(Box<(PendingReports, Error)>),
     /// The partition first needs another producer ID or epoch than this one.
     NeedsIdentity(Option<ProducerIdentity>),
+}
+
+/// Where a batch whose compression takes long is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compress {
+    /// Here, by the caller's thread.
+    Here,
+    /// By a worker, if it has at least this many bytes.
+    AtWorker(usize),
+    /// The same, but not now.
+    Later(usize),
 }
 
 /// Selects records that wait and are not in flight.
@@ -124,6 +142,7 @@ impl PartitionProducer {
             topic_id,
             leader_epoch: None,
             retries: VecDeque::new(),
+            compressing: None,
             retry_at: None,
             next_order: 0,
             in_flight: 0,
@@ -198,6 +217,11 @@ impl PartitionProducer {
                     .is_some_and(|sequence| sequence.has_gap() || !sequence.is_confirmed()))
     }
 
+    /// Returns true if a worker has not compressed the partition's next batch yet.
+    pub fn is_compressing(&self) -> bool {
+        self.compressing.as_ref().is_some_and(|compressing| !compressing.is_done())
+    }
+
     /// Returns true if batches of the partition are in flight.
     pub const fn is_in_flight(&self) -> bool {
         self.in_flight > 0
@@ -231,12 +255,13 @@ impl PartitionProducer {
         self.in_flight = 0;
     }
 
-    /// Takes the batch to send next: a retry first, else the oldest of the accumulator. With idempotence `current` is
-    /// the producer's identity.
+    /// Takes the batch to send next: a retry first, then the one that a worker has compressed, else the oldest of the
+    /// accumulator. With idempotence `current` is the producer's identity.
     pub fn next(
         &mut self,
         open_too: bool,
         options: &SealOptions,
+        compress: Compress,
         idempotent: bool,
         current: Option<ProducerIdentity>,
     ) -> Next {
@@ -269,9 +294,46 @@ impl PartitionProducer {
             }
             return Next::Batch(batch);
         }
+        if self.is_compressing() {
+            return Next::Nothing;
+        }
+        if self.compressing.is_none()
+            && let Compress::AtWorker(from) | Compress::Later(from) = compress
+            && self.accumulator.next_bytes(open_too) >= from
+        {
+            let is_later = matches!(compress, Compress::Later(_));
+            return if is_later { Next::Later } else { self.start_job(open_too, options) };
+        }
+        let Some(sealed) = self.seal_next(open_too, options) else { return Next::Nothing };
+        match sealed {
+            Ok(batch) => {
+                if let Some(sequence) = &mut self.sequence {
+                    sequence.take(batch.sealed.record_count());
+                }
+                Next::Batch(batch)
+            }
+            Err(failed) => Next::Failed(failed),
+        }
+    }
+
+    /// Gives the oldest batch of the accumulator to a worker.
+    fn start_job(&mut self, open_too: bool, options: &SealOptions) -> Next {
         let (batch, _) = self.accumulator.take(open_too);
         let Some(mut open) = batch else { return Next::Nothing };
         open.since = open.oldest();
+        let (compressing, job) = Compressing::start(open, options, &self.accumulator);
+        self.compressing = Some(Box::new(compressing));
+        Next::Job(job)
+    }
+
+    /// Seals the batch that a worker has compressed, or else the oldest of the accumulator, under the next number.
+    fn seal_next(
+        &mut self,
+        open_too: bool,
+        options: &SealOptions,
+    ) -> Option<Result<ReadyBatch, Box<(PendingReports, Error)>>> {
+        let compressed = self.compressing.take();
+        let open = if compressed.is_none() { Some(self.accumulator.take(open_too).0?) } else { None };
         let order = self.next_order;
         self.next_order += 1;
         let mut options = *options;
@@ -282,15 +344,21 @@ impl PartitionProducer {
             options.producer_epoch = identity.epoch;
             options.base_sequence = sequence.next();
         }
-        match ReadyBatch::seal(open, order, &options, &self.accumulator) {
-            Ok(batch) => {
-                if let Some(sequence) = &mut self.sequence {
-                    sequence.take(batch.sealed.record_count());
+        if let Some(compressed) = compressed {
+            return Some(compressed.into_batch(order).map(|mut batch| {
+                if self.sequence.is_some() {
+                    batch.sealed.set_producer(
+                        options.producer_id,
+                        options.producer_epoch,
+                        options.base_sequence,
+                    );
                 }
-                Next::Batch(batch)
-            }
-            Err(failed) => Next::Failed(failed),
+                batch
+            }));
         }
+        let mut open = open?;
+        open.since = open.oldest();
+        Some(ReadyBatch::seal(open, order, &options, &self.accumulator))
     }
 
     /// Reorders the waiting records before [`PartitionProducer::next`] takes a batch.
@@ -356,13 +424,15 @@ impl PartitionProducer {
     /// Adds the statistics of the partition to a snapshot.
     pub fn add_statistics(&self, statistics: &mut PartitionStatistics, broker: Option<NodeId>) {
         let (queued, queued_bytes) = self.accumulator.queued();
+        let compressing = self.compressing.as_deref().map(|batch| (batch.records, batch.charged_bytes()));
+        let (compressing, compressing_bytes) = compressing.unwrap_or_default();
         let resent: i64 = self.retries.iter().map(|batch| i64::from(batch.sealed.record_count())).sum();
         let counters = &self.counters;
         statistics.broker = i64::from(NodeId::to_wire(broker));
         statistics.leader = statistics.broker;
         statistics.leader_epoch = i64::from(LeaderEpoch::to_wire(self.leader_epoch));
-        statistics.msgq_cnt = queued as i64;
-        statistics.msgq_bytes = queued_bytes as i64;
+        statistics.msgq_cnt = queued as i64 + i64::from(compressing);
+        statistics.msgq_bytes = (queued_bytes + compressing_bytes) as i64;
         statistics.xmit_msgq_cnt = resent;
         statistics.xmit_msgq_bytes = self.retries.iter().map(|batch| batch.charged_bytes() as i64).sum();
         statistics.txmsgs = counters.messages as i64;
@@ -382,6 +452,9 @@ impl PartitionProducer {
         if let Some(batch) = self.retries.front() {
             return Some((batch.since, true));
         }
+        if let Some(compressing) = &self.compressing {
+            return compressing.is_done().then_some((compressing.since, true));
+        }
         let remaining = self.accumulator.remaining();
         remaining.since().map(|since| (since, remaining.full.is_some()))
     }
@@ -395,6 +468,7 @@ impl PartitionProducer {
         error: impl FnOnce(&Self) -> Error,
     ) -> Option<u64> {
         let mut retries = Vec::new();
+        let mut compressed = None;
         let mut open = Vec::new();
         match which {
             Waiting::Since(limit) => {
@@ -402,16 +476,20 @@ impl PartitionProducer {
                 retries.extend(self.retries.drain(..late));
                 // The oldest goes first: a record is not reported before an older one that still waits.
                 if self.retries.is_empty() {
+                    compressed = self.compressing.take_if(|batch| batch.since < limit && batch.is_done());
+                }
+                if self.retries.is_empty() && self.compressing.is_none() {
                     order::take_older_than(&self.accumulator, limit, &shared.pool, &mut open);
                     self.accumulator.take_older_than(limit, &mut open);
                 }
             }
             Waiting::All | Waiting::AllForGood => {
                 retries.extend(self.retries.drain(..));
+                compressed = self.compressing.take();
                 self.accumulator.take_all(which == Waiting::AllForGood, &mut open);
             }
         }
-        if retries.is_empty() && open.is_empty() {
+        if retries.is_empty() && compressed.is_none() && open.is_empty() {
             return None;
         }
         if let Some(last) = retries.last() {
@@ -419,8 +497,12 @@ impl PartitionProducer {
             shared.transactions.iter().for_each(|transactions| transactions.note_doubt());
         }
         // A report calls the application, which may panic: the other reports are still pending then.
-        let open: Vec<PendingReports> =
-            open.iter_mut().map(|batch| PendingReports::of_unsent(batch, Some(&self.accumulator))).collect();
+        let accumulator = Some(&self.accumulator);
+        let unsent: Vec<PendingReports> = compressed
+            .map(|compressed| compressed.into_unsent())
+            .into_iter()
+            .chain(open.iter_mut().map(|batch| PendingReports::of_unsent(batch, accumulator)))
+            .collect();
         let (topic, partition) = (Arc::clone(self.topic()), self.partition());
         let error = error(self).with_partition(&*topic, partition);
         let mut unsent_bytes = 0;
@@ -435,7 +517,7 @@ impl PartitionProducer {
             };
             shared.report(batch.into_report(&topic, partition, Err(error), status));
         }
-        for pending in open {
+        for pending in unsent {
             unsent_bytes += pending.charged_bytes();
             shared.report_unsent(&topic, partition, pending, error.clone());
         }

@@ -28,6 +28,8 @@ pub struct ReadyList {
 #[derive(Debug, Default)]
 struct State {
     ready: Vec<Ready>,
+    /// The slots of partitions whose batch was compressed by a worker.
+    compressed: Vec<usize>,
     /// True if the actor has set a timer for the linger: a further partition need not wake it.
     armed: bool,
     /// The number of partitions that makes the broker actor send at once.
@@ -80,6 +82,16 @@ impl ReadyList {
         is_news || self.flushing.load(Ordering::Relaxed) > 0 || self.lingers_differ.load(Ordering::Relaxed)
     }
 
+    /// Adds a partition whose batch was compressed by a worker. The caller wakes the actor as after [`Self::push`].
+    pub fn push_compressed(&self, slot: usize) {
+        self.state.lock().compressed.push(slot);
+    }
+
+    /// Takes the partitions whose batches were compressed.
+    pub fn take_compressed(&self) -> Vec<usize> {
+        std::mem::take(&mut self.state.lock().compressed)
+    }
+
     /// Counts appended bytes. Returns true if they exceed the limit: the caller then wakes the actor as after
     /// [`Self::push`].
     #[inline]
@@ -118,7 +130,7 @@ impl ReadyList {
     /// Reports what the broker actor holds before it sleeps; returns false if notifications arrived meanwhile.
     pub fn settle(&self, collected: usize, armed: bool) -> bool {
         let mut state = self.state.lock();
-        if !state.ready.is_empty() {
+        if !(state.ready.is_empty() && state.compressed.is_empty()) {
             return false;
         }
         state.collected = collected;

@@ -15,7 +15,7 @@ use ottla_protocol::{
 use super::message::ProduceReport;
 use super::{
     ack::Written,
-    partition::{Next, PartitionProducer},
+    partition::{Compress, Next, PartitionProducer},
     producer_id::ProducerIdentity,
     record::{Record, SendError},
     report::{DeliveryBatch, DeliverySink, PersistenceStatus},
@@ -96,7 +96,7 @@ impl Script {
     fn next_in_flight(&mut self, identity: ProducerIdentity) -> ProduceBatch {
         let options = self.shared.topic_settings().seal_options();
         let partition = self.sender.partition_mut(0);
-        let next = partition.next(true, &options, true, Some(identity));
+        let next = partition.next(true, &options, Compress::Here, true, Some(identity));
         let Next::Batch(batch) = next else { panic!("there is a batch: {next:?}") };
         partition.note_sent(&batch);
         ProduceBatch { slot: 0, topic_id: Uuid::ZERO, batch, reported: false }
@@ -263,7 +263,7 @@ fn a_sequence_that_the_broker_never_saw_is_not_written_twice() {
     let topic = script.shared.topic("t").0;
     script.shared.send(&topic, Instant::ZERO, 0, &Record::new().value("v").partition(0), None).unwrap();
     let options = script.shared.topic_settings().seal_options();
-    let next = script.sender.partition_mut(0).next(true, &options, true, Some(IDENTITY));
+    let next = script.sender.partition_mut(0).next(true, &options, Compress::Here, true, Some(IDENTITY));
     assert!(matches!(next, Next::NeedsIdentity(Some(IDENTITY))), "{next:?}");
 }
 
@@ -348,7 +348,7 @@ fn split_batch_is_renumbered_even_if_a_later_batch_is_acknowledged() {
 fn wants_a_higher_epoch(script: &mut Script) -> bool {
     script.send(1);
     let options = script.shared.topic_settings().seal_options();
-    match script.sender.partition_mut(0).next(true, &options, true, Some(IDENTITY)) {
+    match script.sender.partition_mut(0).next(true, &options, Compress::Here, true, Some(IDENTITY)) {
         Next::NeedsIdentity(Some(IDENTITY)) => true,
         Next::Batch(batch) => {
             assert_eq!(batch.order, 2, "the one that was reported is not sent again");
@@ -466,12 +466,12 @@ fn batch_doubtful_under_old_identity_does_not_pass_the_first_of_a_new_one() {
     partition.put_back(second);
     partition.note_gap(first.order);
     partition.put_back(first);
-    let Next::Batch(first) = partition.next(true, &options, true, Some(renewed)) else {
+    let Next::Batch(first) = partition.next(true, &options, Compress::Here, true, Some(renewed)) else {
         panic!("it goes under the new identity, with number 0")
     };
     // It has timed out, and it is unknown whether it was written.
     partition.note_gap(first.order);
-    let next = partition.next(true, &options, true, Some(renewed));
+    let next = partition.next(true, &options, Compress::Here, true, Some(renewed));
     assert!(matches!(next, Next::NeedsIdentity(Some(identity)) if identity == renewed));
 }
 

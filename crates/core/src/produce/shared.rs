@@ -4,19 +4,21 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    sync::Arc,
+    sync::{Arc, OnceLock},
     task::{Context, Poll},
     time::Duration,
 };
 
 use ottla_protocol::{
     batch::{ChunkPool, RecordBatchBuilder},
+    compress::Compression,
     uuid::Uuid,
 };
 
 use super::{
     accumulator::OpenBatch,
     budget::Budget,
+    compression::{CompressionJob, Workers},
     partition::{PartitionProducer, Waiting},
     pending_reports::PendingReports,
     producer_id::SharedIdentity,
@@ -55,6 +57,8 @@ pub struct ProducerShared {
     pub transactions: Option<Arc<TransactionShared>>,
     /// The reason why no records are accepted: [`CLOSED`], [`NO_TRANSACTION`]; 0 if they are.
     gate: AtomicU8,
+    /// The threads that compress large batches, if the driver has some.
+    workers: OnceLock<Arc<dyn Workers>>,
     fatal: Mutex<Option<Error>>,
     seeds: Mutex<Rng>,
 }
@@ -78,9 +82,31 @@ impl ProducerShared {
             lingers_differ: Arc::default(),
             topics: RwLock::default(),
             sink,
+            workers: OnceLock::new(),
             fatal: Mutex::new(None),
             seeds: Mutex::new(rng),
             settings,
+        }
+    }
+
+    /// Sets the threads that compress large batches. Without, the broker actors compress all.
+    pub fn set_workers(&self, workers: Arc<dyn Workers>) {
+        let _ = self.workers.set(workers);
+    }
+
+    /// Returns the size in bytes from which on the workers compress a batch; `None` if there are none.
+    pub(super) fn worth_a_job(&self, compression: Compression) -> Option<usize> {
+        self.workers
+            .get()
+            .filter(|_| compression != Compression::None)
+            .map(|workers| workers.worth_a_job(compression))
+    }
+
+    /// Gives a job to the workers.
+    pub(super) fn compress(&self, job: CompressionJob) {
+        match self.workers.get() {
+            Some(workers) => workers.submit(job),
+            None => job.run(),
         }
     }
 

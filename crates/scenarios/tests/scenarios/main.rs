@@ -10,6 +10,7 @@ mod bad_subscriptions;
 mod brokers;
 mod cluster_admin;
 mod committed_offsets;
+mod compressing;
 mod consume;
 mod consumer_groups;
 mod delivery;

@@ -60,6 +60,7 @@ use ottla_core::{
     txn::call::TransactionCalls,
 };
 use ottla_embedded_broker::{BrokerId, Cluster, ClusterOptions};
+use ottla_protocol::compress::Compression;
 
 use self::{
     application::{Application, Manners, State},
@@ -130,6 +131,8 @@ struct Setup {
     has_faults: bool,
     /// Nothing keeps the readers from their brokers.
     is_calm: bool,
+    /// Workers compress the batches.
+    workers: bool,
     /// Killed brokers may lose records that followers do not have.
     loses_tails: bool,
     timeout: Duration,
@@ -214,6 +217,7 @@ impl Setup {
             is_switched,
             has_faults,
             is_calm: !has_faults,
+            workers: Rng::from_seed(seed ^ 0x0c_0dec).chance(1, 3),
             loses_tails,
             timeout,
             timeout_interval: Duration::from_millis(pick(&[10, 100, 1_000])),
@@ -423,6 +427,10 @@ impl Run {
                 settings.topic.batch.max_records.min(self.setup.batch_messages);
         }
         settings.topic.acks_timeout = Duration::from_secs(1);
+        if self.setup.workers {
+            settings.topic.compression = Compression::Lz4;
+            settings.topic.batch.sums_early = false;
+        }
         let reports = Arc::new(Reports::default());
         let sink = Arc::clone(&reports);
         let producer = Arc::new(ProducerShared::new(settings, sink, self.rng.fork()));
@@ -533,7 +541,11 @@ impl Run {
             share: None,
             buffers: BufferPool::default(),
         };
-        self.world.clients.push(Client::new(settings, parts, self.rng.fork()));
+        let mut client = Client::new(settings, parts, self.rng.fork());
+        if self.setup.workers {
+            client.hire_workers();
+        }
+        self.world.clients.push(client);
         self.world.clients.len() - 1
     }
 

@@ -64,6 +64,7 @@ fn calm(version: i16) -> Setup {
         batch_messages: usize::MAX,
         has_faults: false,
         is_calm: false,
+        workers: false,
         loses_tails: false,
         timeout: Duration::from_secs(4),
         timeout_interval: Duration::from_millis(100),

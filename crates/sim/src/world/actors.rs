@@ -7,7 +7,7 @@ use ottla_core::{
     cluster::{ClusterOutput, command::Command},
     machine::Instant,
     message::{BrokerKey, ToBroker},
-    produce::{message::ProduceMessage, purge::Purge},
+    produce::{compression::CompressionJob, message::ProduceMessage, purge::Purge},
 };
 
 use super::{Actor, Event, World};
@@ -15,11 +15,29 @@ use crate::client::Message;
 
 impl World {
     pub(super) fn collect_wakes(&mut self, client: usize) {
+        self.begin_jobs(client);
         if self.clients[client].is_woken() {
             for actor in self.clients[client].take_woken() {
                 let at = self.now + self.thread_delay();
                 self.schedule(at, Event::Wake(client, actor));
             }
+        }
+    }
+
+    /// Lets the workers of a client begin its new jobs.
+    pub(super) fn begin_jobs(&mut self, client: usize) {
+        for job in self.clients[client].take_jobs() {
+            let most = if self.rng.chance(1, 20) { 300_000_000 } else { 5_000_000 };
+            let at = self.now + Duration::from_nanos(self.rng.below(most));
+            self.schedule(at, Event::Compressed(client, job));
+        }
+    }
+
+    pub(super) fn end_job(&mut self, client: usize, job: CompressionJob) {
+        let is_dropped = self.rng.chance(1, 30);
+        self.trace.note(self.now, format_args!("{client} {job:?}, dropped: {is_dropped}"));
+        if !is_dropped {
+            job.run();
         }
     }
 

@@ -3,6 +3,7 @@
 
 mod authenticating;
 mod collecting;
+mod compressing;
 mod connecting;
 mod misbehaving;
 mod reauthenticating;
@@ -111,8 +112,9 @@ impl Request {
     }
 }
 
+/// The reports, and the lengths of those that show their records.
 #[derive(Default)]
-struct Reports(Mutex<Vec<Report>>);
+struct Reports(Mutex<Vec<Report>>, Mutex<Vec<usize>>);
 
 /// A report: the partition, the error, the persistence status, and the number of messages.
 type Report = (i32, Option<Error>, PersistenceStatus, usize);
@@ -120,6 +122,7 @@ type Report = (i32, Option<Error>, PersistenceStatus, usize);
 impl DeliverySink for Reports {
     fn deliver(&self, batch: DeliveryBatch) {
         self.0.lock().push((batch.partition(), batch.error().cloned(), batch.status(), batch.len()));
+        self.1.lock().extend(batch.records().map(|_| batch.len()));
     }
 }
 

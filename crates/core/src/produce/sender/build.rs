@@ -47,6 +47,7 @@ impl Sender {
     pub(super) fn send_one(&mut self, now: Instant, connection: &mut Connection, reason: SendReason) -> bool {
         let Some(mut version) = self.pick_version(connection) else { return false };
         let mut draft = self.start_draft(version);
+        self.open_round();
         while let Some((slot, open_too)) = self.collector.peek_due() {
             if draft.bytes >= draft.max_bytes
                 || !self.add_to_draft(now, connection, &mut draft, slot, open_too)
@@ -135,18 +136,28 @@ impl Sender {
                 return true;
             }
         }
-        let Some(entry) = self.slots.get_mut(slot) else { return true };
-        let own = entry.topic.settings();
         let version = draft.version;
         // A message set is compressed when it is encoded; version 7 introduced zstd.
         if version < 3 || version < 7 && options.compression == Compression::Zstd {
             options.compression = Compression::None;
         }
+        let compress = self.compress_where(options.compression);
+        let Some(entry) = self.slots.get_mut(slot) else { return true };
+        let own = entry.topic.settings();
         if let Some(order) = &own.order {
             entry.partition.arrange(order, open_too, &own.batch, &self.shared.pool);
         }
-        match entry.partition.next(open_too, &options, self.shared.settings.idempotence, draft.identity) {
+        let idempotent = self.shared.settings.idempotence;
+        match entry.partition.next(open_too, &options, compress, idempotent, draft.identity) {
             Next::Nothing => {}
+            Next::Job(job) => {
+                self.start_job(slot, job);
+                return true;
+            }
+            Next::Later => {
+                self.wait_for_round(slot);
+                return true;
+            }
             Next::NeedsIdentity(used) => {
                 self.wait_for_identity(slot, used);
                 return true;

@@ -26,6 +26,7 @@ impl Sender {
             );
         }
         self.notifications = notifications;
+        self.take_compressed();
     }
 
     /// Returns true if the connection takes a further ProduceRequest.

@@ -48,7 +48,7 @@ impl Sender {
         if let Some(unsent_bytes) = unsent_bytes {
             self.ready.subtract_bytes(unsent_bytes);
             self.collector.remove(slot);
-            self.collect(slot);
+            self.leave_round(slot);
         }
     }
 }

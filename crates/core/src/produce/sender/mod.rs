@@ -27,6 +27,7 @@
 mod acknowledge;
 mod build;
 mod collect;
+mod compress;
 mod expire;
 mod finish;
 mod purge;
@@ -44,6 +45,7 @@ use std::{
 use ottla_protocol::vocabulary::{NodeId, TopicPartition};
 
 use self::{
+    compress::Round,
     retry::Refusal,
     slots::{Slot, Slots},
     statistics::SenderCounters,
@@ -88,6 +90,7 @@ pub struct Sender {
     /// The identity at the last check.
     identity_seen: Option<ProducerIdentity>,
     requests_in_flight: usize,
+    round: Round,
     /// The reason why there is no connection.
     unreachable: Option<Error>,
     next_expiry: Instant,
@@ -125,6 +128,7 @@ impl Sender {
             permissions_seen: 0,
             identity_seen: None,
             requests_in_flight: 0,
+            round: Round::default(),
             unreachable: None,
             next_expiry: Instant::ZERO,
             was_throttled: false,
@@ -152,6 +156,7 @@ impl Sender {
         let (accumulator, retry_at) = (Arc::clone(partition.accumulator()), partition.retry_at);
         let slot = self.slots.insert(Slot::new(topic, partition, backoff));
         accumulator.attach(&self.ready, slot);
+        self.join_round(slot);
         self.retries.extend(retry_at.map(|at| (at, slot)));
         self.collect(slot);
     }
@@ -178,6 +183,7 @@ impl Sender {
             entry.partition.accumulator().detach();
         }
         self.collector.remove(slot);
+        self.leave_round(slot);
         Some(slot)
     }
 
@@ -187,6 +193,7 @@ impl Sender {
             || !self.retries.is_empty()
             || !self.without_identity.is_empty()
             || !self.not_admitted.is_empty()
+            || !self.round.is_empty()
     }
 
     /// Checks the notifications, then sends the due records that may leave.
@@ -263,6 +270,7 @@ impl Sender {
 
     /// Takes all partitions, because the broker actor ends.
     pub fn take_partitions(&mut self) -> Vec<PartitionProducer> {
+        self.round = Round::default();
         self.slots.take_all()
     }
 

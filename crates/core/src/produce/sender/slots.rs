@@ -47,7 +47,15 @@ impl Slot {
 
     /// Returns true if the partition's next batch may be sent now.
     pub(super) fn may_collect(&self) -> bool {
-        !(self.is_leaving || self.partition.retry_at.is_some() || self.partition.is_draining())
+        !(self.is_leaving
+            || self.partition.retry_at.is_some()
+            || self.partition.is_draining()
+            || self.partition.is_compressing())
+    }
+
+    /// Returns true if a worker compresses the next batch of a partition that is not leaving.
+    pub(super) fn is_compressing(&self) -> bool {
+        !self.is_leaving && self.partition.is_compressing()
     }
 }
 

@@ -1,0 +1,102 @@
+//! Compressing: batches whose compression takes long go to the process's workers, in rounds.
+//!
+//! A round is what is due at one time. Its partitions stay out of the collector until the last batch of the round is
+//! compressed; then all of them are due, so that they leave in one request. Partitions that need a worker meanwhile wait
+//! for the next round. All others are sent as usual.
+
+use std::collections::BTreeSet;
+
+use ottla_protocol::compress::Compression;
+
+use super::Sender;
+use crate::produce::{compression::CompressionJob, partition::Compress};
+
+/// The bytes of uncompressed batches after which a round takes no further one. Some requests' worth: compression makes
+/// records smaller, and the workers should not wait while a request is built.
+const ROUND_BYTES: usize = 4 << 20;
+
+/// The batches of a sender that workers compress.
+#[derive(Debug, Default)]
+pub(super) struct Round {
+    /// The partitions whose batch is not compressed yet, by slot.
+    at_work: BTreeSet<usize>,
+    /// The partitions that wait for the end of the round: compressed ones, and those of the next round.
+    waiting: Vec<usize>,
+    bytes: usize,
+    /// True until the sender has added what was due.
+    is_open: bool,
+}
+
+impl Round {
+    /// Returns true if nothing is at the workers or waits for them.
+    pub(super) fn is_empty(&self) -> bool {
+        self.at_work.is_empty() && self.waiting.is_empty()
+    }
+}
+
+impl Sender {
+    /// Opens a round, unless one is at work.
+    pub(super) fn open_round(&mut self) {
+        self.round.is_open = self.round.at_work.is_empty();
+        if self.round.is_open {
+            self.round.bytes = 0;
+        }
+    }
+
+    /// Returns where the next batch is compressed if that takes long.
+    pub(super) fn compress_where(&self, compression: Compression) -> Compress {
+        match self.shared.worth_a_job(compression) {
+            None => Compress::Here,
+            Some(from) if self.round.is_open && self.round.bytes < ROUND_BYTES => Compress::AtWorker(from),
+            Some(from) => Compress::Later(from),
+        }
+    }
+
+    /// Adds a batch to the round.
+    pub(super) fn start_job(&mut self, slot: usize, job: CompressionJob) {
+        self.round.at_work.insert(slot);
+        self.round.bytes += job.bytes();
+        self.shared.compress(job);
+    }
+
+    /// A partition waits for the next round.
+    pub(super) fn wait_for_round(&mut self, slot: usize) {
+        self.round.waiting.push(slot);
+    }
+
+    /// Adds an adopted partition whose batch is at a worker.
+    pub(super) fn join_round(&mut self, slot: usize) {
+        if self.slots.get(slot).is_some_and(|entry| entry.partition.is_compressing()) {
+            self.round.at_work.insert(slot);
+        }
+    }
+
+    /// Handles the notifications of the workers.
+    pub(super) fn take_compressed(&mut self) {
+        for slot in self.ready.take_compressed() {
+            self.leave_round(slot);
+        }
+    }
+
+    /// Ends a partition's part in the round if its batch is not at a worker any more.
+    pub(super) fn leave_round(&mut self, slot: usize) {
+        if self.slots.get(slot).is_some_and(|entry| entry.is_compressing()) {
+            return;
+        }
+        if self.round.at_work.remove(&slot) {
+            self.round.waiting.push(slot);
+        } else {
+            self.collect(slot);
+        }
+        self.end_round();
+    }
+
+    /// Makes the waiting partitions due if nothing is at the workers.
+    pub(super) fn end_round(&mut self) {
+        if self.round.at_work.is_empty() {
+            for slot in std::mem::take(&mut self.round.waiting) {
+                self.collect(slot);
+            }
+        }
+    }
+}
