@@ -222,6 +222,11 @@ impl PartitionProducer {
         self.compressing.as_ref().is_some_and(|compressing| !compressing.is_done())
     }
 
+    /// Returns true if the partition's next batch is sealed, or at a worker.
+    pub fn has_sealed(&self) -> bool {
+        !self.retries.is_empty() || self.compressing.is_some()
+    }
+
     /// Returns true if batches of the partition are in flight.
     pub const fn is_in_flight(&self) -> bool {
         self.in_flight > 0

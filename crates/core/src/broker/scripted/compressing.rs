@@ -250,3 +250,18 @@ fn batch_is_compressed_without_workers_too() {
     script.send_large(0, "a");
     assert_eq!(script.request().topics[0].1, Compression::Lz4);
 }
+
+#[test]
+fn many_small_batches_are_worth_workers_together() {
+    let (mut script, jobs) = script(12, settings());
+    for partition in 0..12 {
+        script.send(partition, &"x".repeat(16 << 10));
+    }
+    script.send(0, "tiny");
+    script.run_for(millis(10));
+    let here = script.request();
+    assert_eq!(here.partitions(), [0, 1, 2], "with the next one it would be 64 KiB");
+    assert_eq!(jobs.len(), 9);
+    (0..9).for_each(|_| script.run(jobs.next()));
+    assert_eq!(script.request().partitions(), (3..12).collect::<Vec<_>>());
+}

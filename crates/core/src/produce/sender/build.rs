@@ -12,7 +12,7 @@ use crate::{
     produce::{
         acks::Acks,
         collector::SendReason,
-        partition::{Next, Waiting},
+        partition::{Compress, Next, Waiting},
         pending_reports::PendingReports,
         producer_id::ProducerIdentity,
         request::{BatchTarget, ProduceBatch, ProduceFrame, RequestHead},
@@ -148,6 +148,7 @@ impl Sender {
             entry.partition.arrange(order, open_too, &own.batch, &self.shared.pool);
         }
         let idempotent = self.shared.settings.idempotence;
+        let is_sealed = compress == Compress::Here || entry.partition.has_sealed();
         match entry.partition.next(open_too, &options, compress, idempotent, draft.identity) {
             Next::Nothing => {}
             Next::Job(job) => {
@@ -184,6 +185,9 @@ impl Sender {
                 self.shared.transactions.iter().for_each(|transactions| transactions.note_batch());
                 if batch.attempts == 0 {
                     self.counters.collector.count_wait(now.saturating_since(batch.since));
+                }
+                if !is_sealed {
+                    self.round.note_compressed(batch.charged_bytes());
                 }
                 let topic_id = entry.partition.topic_id;
                 draft.batches.push(ProduceBatch { slot, topic_id, batch, reported: false });

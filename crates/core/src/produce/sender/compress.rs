@@ -3,6 +3,9 @@
 //! A round is what is due at one time. Its partitions stay out of the collector until the last batch of the round is
 //! compressed; then all of them are due, so that they leave in one request. Partitions that need a worker meanwhile wait
 //! for the next round. All others are sent as usual.
+//!
+//! Many small batches take as long as a large one: once the batches of a request that were compressed here are together worth a
+//! job, the workers get the others too, unless they are tiny.
 
 use std::collections::BTreeSet;
 
@@ -15,6 +18,9 @@ use crate::produce::{compression::CompressionJob, partition::Compress};
 /// records smaller, and the workers should not wait while a request is built.
 const ROUND_BYTES: usize = 4 << 20;
 
+/// The bytes below which a batch is always compressed here: handing it over would take as long.
+const TINY: usize = 4096;
+
 /// The batches of a sender that workers compress.
 #[derive(Debug, Default)]
 pub(super) struct Round {
@@ -23,6 +29,8 @@ pub(super) struct Round {
     /// The partitions that wait for the end of the round: compressed ones, and those of the next round.
     waiting: Vec<usize>,
     bytes: usize,
+    /// The uncompressed bytes of the request's batches that were compressed here.
+    compressed_here: usize,
     /// True until the sender has added what was due.
     is_open: bool,
 }
@@ -32,20 +40,29 @@ impl Round {
     pub(super) fn is_empty(&self) -> bool {
         self.at_work.is_empty() && self.waiting.is_empty()
     }
+
+    /// Counts a batch that was compressed here.
+    pub(super) const fn note_compressed(&mut self, bytes: u64) {
+        self.compressed_here = self.compressed_here.saturating_add(bytes as usize);
+    }
 }
 
 impl Sender {
     /// Opens a round, unless one is at work.
     pub(super) fn open_round(&mut self) {
+        self.round.compressed_here = 0;
         self.round.is_open = self.round.at_work.is_empty();
         if self.round.is_open {
             self.round.bytes = 0;
+            self.end_round();
         }
     }
 
     /// Returns where the next batch is compressed if that takes long.
     pub(super) fn compress_where(&self, compression: Compression) -> Compress {
-        match self.shared.worth_a_job(compression) {
+        let worth = self.shared.worth_a_job(compression);
+        let left = |worth: usize| worth.saturating_sub(self.round.compressed_here).max(worth.min(TINY));
+        match worth.map(left) {
             None => Compress::Here,
             Some(from) if self.round.is_open && self.round.bytes < ROUND_BYTES => Compress::AtWorker(from),
             Some(from) => Compress::Later(from),
