@@ -76,7 +76,7 @@ secured_brokers
 secure() {
   "$work/$1/secured" "$work/secured" > "$work/secured.out" 2> "$work/errors" || fail "SASL_SSL, $1: $(cat "$work/errors")"
   equal "SASL_SSL, $1: lines that say yes" 8 "$(grep -c ': yes$' "$work/secured.out")"
-  equal "SASL_SSL, $1: lines that say no" "" "$(grep ': no$' "$work/secured.out" || cat "$work/errors")"
+  equal "SASL_SSL, $1: lines that say no" "" "$(grep ': no$' "$work/secured.out" || true)"
 }
 LD_LIBRARY_PATH=$OTTLA_PREFIX/lib secure shared
 secure static
