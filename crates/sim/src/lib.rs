@@ -34,7 +34,7 @@ pub mod telemetry;
 pub mod trace;
 pub mod transactions;
 pub mod workers;
-mod workload;
+pub mod workload;
 pub mod world;
 
 pub use checkers::Broken;
