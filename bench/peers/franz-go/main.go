@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -49,6 +51,8 @@ func main() {
 		consume()
 	case "steady":
 		steady()
+	case "tails":
+		tails()
 	case "rotate":
 		rotate()
 	case "create":
@@ -137,7 +141,9 @@ func percentiles() string {
 		return ""
 	}
 	sort.Slice(ends, func(a, b int) bool { return ends[a] < ends[b] })
-	at := func(share float64) float64 { return float64(ends[int(float64(len(ends)-1)*share)].Nanoseconds()) / 1000 }
+	at := func(share float64) float64 {
+		return float64(ends[int(float64(len(ends)-1)*share)].Nanoseconds()) / 1000
+	}
 	return fmt.Sprintf(",\"p50_us\":%.1f,\"p99_us\":%.1f,\"p999_us\":%.1f", at(0.5), at(0.99), at(0.999))
 }
 
@@ -203,7 +209,9 @@ func latency() {
 		}
 	}
 	sort.Slice(times, func(a, b int) bool { return times[a] < times[b] })
-	at := func(share float64) float64 { return float64(times[int(float64(len(times)-1)*share)].Nanoseconds()) / 1000 }
+	at := func(share float64) float64 {
+		return float64(times[int(float64(len(times)-1)*share)].Nanoseconds()) / 1000
+	}
 	fmt.Printf("{\"version\":%q,\"messages\":%d,\"errors\":0,\"p50_us\":%.1f,\"p99_us\":%.1f,\"p999_us\":%.1f}\n",
 		version(), len(times), at(0.5), at(0.99), at(0.999))
 }
@@ -310,6 +318,53 @@ func numberOr(name string, otherwise int) int {
 	return otherwise
 }
 
+// The time from Produce to the record's return by PollFetches, at a fixed rate: bench/tails.sh.
+func tails() {
+	topic, partitions, rate := values["topic"], number("partitions"), number("rate")
+	warm := number("warm") * rate
+	total := warm + number("seconds")*rate
+	all := map[int32]kgo.Offset{}
+	for p := 0; p < partitions; p++ {
+		all[int32(p)] = kgo.NewOffset().AtStart()
+	}
+	consumer := client(kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: all}))
+	producer := client(kgo.ProducerLinger(0), kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.ProducerBatchCompression(kgo.NoCompression()), kgo.MaxBufferedRecords(100_000))
+	ctx := context.Background()
+	time.Sleep(2 * time.Second)
+	origin := time.Now()
+	go func() {
+		began := time.Now()
+		for i := 0; i < total; i++ {
+			if wait := time.Duration(i)*time.Second/time.Duration(rate) - time.Since(began); wait > 0 {
+				time.Sleep(wait)
+			}
+			value := make([]byte, 100)
+			binary.BigEndian.PutUint64(value, uint64(time.Since(origin)))
+			producer.Produce(ctx, &kgo.Record{Topic: topic, Partition: int32(i % partitions), Value: value},
+				func(_ *kgo.Record, err error) { check(err) })
+		}
+	}()
+	times, received := make([]float64, 0, total-warm), 0
+	for received < total {
+		fetches := consumer.PollFetches(ctx)
+		fetches.EachError(func(_ string, _ int32, err error) { check(err) })
+		fetches.EachRecord(func(record *kgo.Record) {
+			sent := time.Duration(binary.BigEndian.Uint64(record.Value))
+			if received >= warm {
+				times = append(times, float64(time.Since(origin)-sent)/1000)
+			}
+			received++
+		})
+	}
+	var usage syscall.Rusage
+	check(syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
+	sort.Float64s(times)
+	at := func(part float64) float64 { return times[int(float64(len(times)-1)*part)] }
+	fmt.Printf("%.0f %.0f %.0f %.0f %.0f\n", at(0.5), at(0.99), at(0.999), at(1),
+		float64(usage.Utime.Nano()+usage.Stime.Nano())/float64(total))
+}
+
 func steady() {
 	var sent requests
 	acks := kgo.AllISRAcks()
@@ -357,7 +412,9 @@ func steady() {
 	}
 	check(c.Flush(ctx))
 	sort.Slice(times, func(a, b int) bool { return times[a] < times[b] })
-	at := func(share float64) float64 { return float64(times[int(float64(len(times)-1)*share)].Nanoseconds()) / 1000 }
+	at := func(share float64) float64 {
+		return float64(times[int(float64(len(times)-1)*share)].Nanoseconds()) / 1000
+	}
 	fmt.Printf("{\"version\":%q,\"messages\":%d,\"errors\":%d,\"p50_us\":%.1f,\"p99_us\":%.1f,\"p999_us\":%.1f,\"max_us\":%.1f,\"requests\":%d,\"longest_wait_us\":-1}\n",
 		version(), len(times), errors, at(0.5), at(0.99), at(0.999), at(1), sent.produce.Load())
 }
