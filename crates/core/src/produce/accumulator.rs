@@ -157,7 +157,7 @@ impl Accumulator {
     /// Locks the accumulator for several records in a row.
     #[inline]
     pub(super) fn hold(&self) -> Held<'_> {
-        Held { budget: &self.budget, state: self.state.lock(), wake: WakeLater(None) }
+        Held { budget: &self.budget, state: self.state.lock_to_send(), wake: WakeLater(None) }
     }
 
     /// Attaches the partition to a broker actor's ready list. Returns an entry if records are waiting.
