@@ -22,7 +22,7 @@ use bytes::Bytes;
 use super::{checksum::Checksum, layout, prefetch::prefetch_for_writing};
 
 /// The size of the first chunks of a batch that may stay tiny.
-pub const TINY_CHUNK_BYTES: usize = 1024;
+pub const TINY_CHUNK_BYTES: usize = 512;
 /// The number of bytes of that batch in tiny chunks.
 pub const TINY_UP_TO: usize = 2 * 1024;
 /// The size of the chunks after them.
@@ -451,9 +451,9 @@ mod tests {
         let pool = ChunkPool::new();
         let mut chain = ChunkChain::new(&pool);
         chain.expect(TINY_UP_TO);
-        chain.put(&[1; 900]);
+        chain.put(&[1; 400]);
         assert_eq!(pool.in_use_bytes(), TINY_CHUNK_BYTES);
-        chain.put(&[1; 900]);
+        chain.put(&[1; 1400]);
         assert_eq!(pool.in_use_bytes(), TINY_UP_TO);
         chain.put(&[1; 900]);
         assert_eq!(pool.in_use_bytes(), TINY_UP_TO + SMALL_CHUNK_BYTES, "it has become larger");
