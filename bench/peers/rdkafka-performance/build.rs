@@ -17,6 +17,8 @@ fn main() {
     cc::Build::new()
         .file("../../../crates/rdkafka-performance/c/rdkafka_performance.c")
         .include("../../../crates/capi/include")
+        // rdkafka-sys has an older librdkafka.
+        .define("WITHOUT_SHARE_GROUPS", None)
         .opt_level(2)
         .compile("our_rdkafka_performance");
 }

@@ -517,6 +517,7 @@ static int consume_as_group(void) {
         return count.errors > 0;
 }
 
+#ifndef WITHOUT_SHARE_GROUPS
 /* Sets where the share group starts if it is new: a setting of the group at the brokers. */
 static int start_share_group(void) {
         const char *start = option.start == RD_KAFKA_OFFSET_BEGINNING ? "earliest" : "latest";
@@ -595,6 +596,17 @@ static int consume_as_share_group(rd_kafka_conf_t *conf) {
         rd_kafka_error_destroy(rd_kafka_share_destroy(share));
         return err || count.errors > 0;
 }
+#else
+/* Linked to a library that is older than share groups. */
+static int start_share_group(void) {
+        return 0;
+}
+
+static int consume_as_share_group(rd_kafka_conf_t *conf) {
+        rd_kafka_conf_destroy(conf);
+        return bad("-S", "the library has no share groups");
+}
+#endif
 
 /* ---- The command line ---- */
 
