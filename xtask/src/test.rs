@@ -12,7 +12,7 @@ use std::{
 };
 
 use crate::{
-    Result, abi, codegen, docs, install, kafka, mutants, readme,
+    Result, abi, codegen, docs, install, instructions, kafka, mutants, readme,
     shell::{self, Reaper, cargo, root},
     threads, tidy,
 };
@@ -39,7 +39,7 @@ pub struct Step {
     pub run: fn(&mut Session) -> Result<()>,
 }
 
-const STEPS: [Step; 14] = [
+const STEPS: [Step; 15] = [
     Step { name: "format", what: "rustfmt changes nothing", run: format },
     Step {
         name: "tidy",
@@ -76,6 +76,11 @@ const STEPS: [Step; 14] = [
         name: "real",
         what: "tests/kafka/*.sh: Ottla with brokers of Apache Kafka that are killed",
         run: real_kafka,
+    },
+    Step {
+        name: "instructions",
+        what: "the instructions that a message costs are at most 3 % more than bench/instructions.json says",
+        run: instructions::step,
     },
     Step { name: "deny", what: "cargo deny: licences, advisories, sources, banned crates", run: deny },
 ];

@@ -5,7 +5,8 @@
  *   peer produce|consume|latency --mode MODE --name value ...
  *
  * produce: single (rd_kafka_produce, F_COPY), batch (rd_kafka_produce_batch, 100 at a time), transactions (--transaction N
- * messages each), flushes (as single, with idempotence and a flush after --flush N messages); --reports no, --threads N.
+ * messages each), flushes (as single, with idempotence and a flush after --flush N messages); --reports no, --threads N,
+ * --warm yes (one message is sent before those that are measured).
  * consume: callback (rd_kafka_consume_callback_queue), batch (rd_kafka_consume_batch_queue, 1000), poll
  * (rd_kafka_consumer_poll, partitions assigned by hand), member-poll and member-batch (as a member of a group), share-poll
  * (rd_kafka_share_poll with implicit acknowledgement, librdkafka 2.16).
@@ -133,6 +134,14 @@ static void start_producer(void) {
         start(RD_KAFKA_PRODUCER, conf);
 }
 
+/* Sends a message and waits for its report: the partitions are known and connected afterwards. */
+static void warm_up(void) {
+        if (rd_kafka_produce(topic, RD_KAFKA_PARTITION_UA, RD_KAFKA_MSG_F_COPY, payloads, size, NULL, 0, NULL) ||
+            rd_kafka_flush(client, 60000))
+                die("the first message was not sent");
+        delivered = 0;
+}
+
 static void must(rd_kafka_error_t *error) {
         if (error)
                 die(rd_kafka_error_string(error));
@@ -245,6 +254,8 @@ static void produce(void) {
         start_producer();
         if (in_transactions)
                 must(rd_kafka_init_transactions(client, 60000));
+        if (!strcmp(value("warm", "no"), "yes"))
+                warm_up();
         began = seconds();
         producing = threads;
         if (threads == 1) {
