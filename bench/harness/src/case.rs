@@ -239,6 +239,8 @@ pub fn all() -> Vec<Case> {
     cases.push(Case { name, kind, against: Against::Embedded, ..base.clone() });
     let (kind, against) = (Kind::Latency, Against::Embedded);
     cases.push(Case { name: "latency".to_owned(), kind, against, messages: 20_000, ..base.clone() });
+    let (against, partitions) = (Against::Embedded, 1);
+    cases.push(Case { name: "start".to_owned(), against, partitions, messages: 1, ..base.clone() });
     for codec in ["none", "snappy", "gzip", "lz4", "zstd"] {
         // The measurement that librdkafka's INTRODUCTION.md publishes.
         let (name, against) = (format!("published-{codec}"), Against::Kafka { brokers: 2 });

@@ -4,10 +4,7 @@
 //! both. The table shows the median CPU time of each, the median ratio of the pairs, and the instructions that valgrind
 //! counts, which hardly depend on the machine's load.
 
-use std::{
-    process::Command,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::process::Command;
 
 use crate::{
     Result,
@@ -148,14 +145,10 @@ fn program(case: &Case, tree: &Tree) -> std::path::PathBuf {
 
 /// Measures nanoseconds of CPU per message, in pairs.
 fn times(peer: &Peer, case: &Case, server: &Server, trees: &[Tree; 2], runs: usize) -> Result<Vec<[f64; 2]>> {
-    let mut coin = SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos() as u64 | 1;
     let mut pairs = Vec::new();
     for _ in 0..runs {
-        coin ^= coin << 13;
-        coin ^= coin >> 7;
-        coin ^= coin << 17;
         let mut pair = [0.0; 2];
-        for which in if coin & 1 == 0 { [0, 1] } else { [1, 0] } {
+        for which in if fastrand::bool() { [0, 1] } else { [1, 0] } {
             let program = Command::new(program(case, &trees[which]));
             let topic = server.topic(case)?;
             pair[which] = peer.run_program(program, case, server, &topic)?.0.cpu_nanoseconds_per_message;

@@ -156,11 +156,12 @@ fn bench(options: &Options) -> Result<()> {
     let mut server = None;
     for case in &cases {
         println!("\n{}: {}", case.name, case.what());
-        let doing: Vec<_> = peers.iter().filter(|peer| peer.does(case)).collect();
+        let mut doing: Vec<_> = peers.iter().filter(|peer| peer.does(case)).collect();
         server::Server::prepare(&mut server, case)?;
         let server = server.as_ref().ok_or("no server")?;
         server.fill(case)?;
         for run in 1..=options.runs {
+            fastrand::shuffle(&mut doing);
             for peer in &doing {
                 let outcome = server.topic(case).and_then(|topic| peer.run(case, server, &topic));
                 record.add(case, peer.name, run, outcome)?;

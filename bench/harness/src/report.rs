@@ -122,7 +122,7 @@ fn page(measured: &Measured<'_>, files: &[(String, Value)]) -> String {
     let mut out = String::from(
         "# Results\n\n\
          <!-- Written by `cargo xtask bench`. `cargo xtask bench --report` writes it again from bench/runs/. -->\n\n\
-         Every client (peer) runs in its own process and does the same work; the runs of a case are interleaved. CPU is the \
+         Every client (peer) runs in its own process and does the same work; the runs of a case are interleaved, in random order. CPU is the \
          user and system time of the whole process, including its start, divided by the number of messages. Client and brokers \
          share the machine, so messages per second are comparable only within a row. Every single run is under `runs/`.\n\n\
          ![CPU per message](cpu.svg)\n",
@@ -144,7 +144,7 @@ fn page(measured: &Measured<'_>, files: &[(String, Value)]) -> String {
         if cases.is_empty() {
             continue;
         }
-        let _ = write!(out, "\n## {title}\n");
+        let _ = write!(out, "\n## {title}\n\n{}\n", origins(measured, files, &cases));
         for (what, figure, digits) in [
             ("CPU nanoseconds per message, median", CPU, 0),
             ("Messages per second, median", RATE, 0),
@@ -153,7 +153,8 @@ fn page(measured: &Measured<'_>, files: &[(String, Value)]) -> String {
             table(&mut out, measured, &cases, what, figure, digits);
         }
     }
-    latency(&mut out, measured);
+    latency(&mut out, measured, files);
+    start(&mut out, measured, files);
     details(&mut out, measured);
     sources(&mut out, measured, files);
     out
@@ -183,16 +184,60 @@ fn table(
     }
 }
 
-fn latency(out: &mut String, measured: &Measured<'_>) {
+/// Says at which commits, on which processor and under which load the cases were measured.
+fn origins(measured: &Measured<'_>, files: &[(String, Value)], cases: &[String]) -> String {
+    let mut origins: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
+    for case in cases {
+        if let Some((at, _)) = measured.cases.get(case.as_str()) {
+            origins.entry(*at).or_default().push(case);
+        }
+    }
+    let is_single = origins.len() == 1;
+    let lines = origins.into_iter().rev().map(|(at, cases)| {
+        let (head, rows) = (&files[at].1, cases.iter().flat_map(|case| &measured.cases[case].1));
+        let load = Spread::of(rows.filter_map(|row| row["load"].as_f64()).collect());
+        let load = load.map_or_else(|| "unknown".to_owned(), |load| load.text(1));
+        let text = |value: &Value| value.as_str().unwrap_or("unknown").to_owned();
+        let (bullet, cases) =
+            if is_single { ("", String::new()) } else { ("- ", format!(": {}", cases.join(", "))) };
+        let (commit, processor) = (text(&head["commit"]), text(&head["machine"]["cpu"]));
+        format!("{bullet}Commit {commit}, {processor}, load average {load}{cases}.")
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// Writes what a process costs before it has sent more than one message.
+fn start(out: &mut String, measured: &Measured<'_>, files: &[(String, Value)]) {
+    let cases = measured.named("start");
+    if cases.is_empty() {
+        return;
+    }
+    let _ = write!(
+        out,
+        "\n## A process that sends one message\n\n{}\n\nThe other figures contain this: a virtual machine that \
+         compiles its code, for example.\n\n| peer | CPU, ms | peak MiB |\n|---|---:|---:|\n",
+        origins(measured, files, &cases)
+    );
+    for peer in measured.peers(&cases) {
+        let runs = measured.runs("start", peer);
+        let cpu = runs.spread(CPU).map_or_else(|| "failed".to_owned(), |cpu| grouped(cpu.median / 1e6, 1));
+        let memory = runs.spread(MEMORY).map_or_else(String::new, |memory| grouped(memory.median, 0));
+        let _ = writeln!(out, "| {peer} | {cpu} | {memory} |");
+    }
+}
+
+fn latency(out: &mut String, measured: &Measured<'_>, files: &[(String, Value)]) {
     let cases = measured.named("latency");
     if cases.is_empty() {
         return;
     }
-    out.push_str(
-        "\n## One message at a time\n\nThe latency from the call to the acknowledgement, with linger 0, acks=1 and the \
+    let _ = write!(
+        out,
+        "\n## One message at a time\n\n{}\n\nThe latency from the call to the acknowledgement, with linger 0, acks=1 and the \
          embedded broker in another process; `tcp` is a bare request and response of the same sizes. Microseconds, median of \
          the runs (smallest to largest):\n\n\
          | peer | p50 | p99 | p99.9 | CPU microseconds per message |\n|---|---:|---:|---:|---:|\n",
+        origins(measured, files, &cases)
     );
     for peer in measured.peers(&cases) {
         let runs = measured.runs("latency", peer);
