@@ -13,6 +13,8 @@ pub enum Kind {
 pub enum Against {
     /// Ottla's embedded broker, which acknowledges and discards records.
     Discard,
+    /// A small program of its own, on franz-go's message types, that acknowledges and discards records.
+    Null,
     /// Ottla's embedded broker.
     Embedded,
     /// Ottla's embedded broker, which writes the markers of a transaction at once.
@@ -133,6 +135,7 @@ impl Case {
     pub fn what(&self) -> String {
         let against = match self.against {
             Against::Discard => "the discarding broker".to_owned(),
+            Against::Null => "the null broker".to_owned(),
             Against::Embedded => "the embedded broker".to_owned(),
             Against::Prompt => "the embedded broker without a delay of markers".to_owned(),
             Against::Lagging { brokers } => {
@@ -239,6 +242,11 @@ pub fn all() -> Vec<Case> {
     cases.push(Case { name, kind, against: Against::Embedded, ..base.clone() });
     let (kind, against) = (Kind::Latency, Against::Embedded);
     cases.push(Case { name: "latency".to_owned(), kind, against, messages: 20_000, ..base.clone() });
+    for (size, messages) in sizes {
+        // Shows that Ottla's discarding broker does not suit Ottla's clients better than others.
+        let name = format!("produce-{size}-none-acks1-null");
+        cases.push(Case { name, against: Against::Null, size, messages, ..base.clone() });
+    }
     let (against, partitions) = (Against::Embedded, 1);
     cases.push(Case { name: "start".to_owned(), against, partitions, messages: 1, ..base.clone() });
     for codec in ["none", "snappy", "gzip", "lz4", "zstd"] {
@@ -315,6 +323,7 @@ fn of_the_c_interface(base: &Case) -> Vec<Case> {
         cases.push(Case { name: format!("c-{name}"), calls: Some(calls), ..case });
     };
     add("produce", SINGLE, base.clone());
+    add("produce-null", SINGLE, Case { against: Against::Null, ..base.clone() });
     add("produce-no-reports", Calls { reports: false, ..SINGLE }, base.clone());
     add("produce-4-threads", Calls { threads: 4, ..SINGLE }, base.clone());
     add("produce-1000-partitions", SINGLE, Case { partitions: 1000, round_robin: true, ..base.clone() });

@@ -82,6 +82,13 @@ impl Server {
                 let bootstrap = kafka(&data, &["bootstrap"])?;
                 (Running::Kafka(data), bootstrap.trim().to_owned())
             }
+            Against::Null => {
+                let mut serve = Command::new(peer::target().join("franz-go"));
+                let mut child = serve.arg("null").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+                let mut line = String::new();
+                BufReader::new(child.stdout.take().ok_or("no stdout")?).read_line(&mut line)?;
+                (Running::Embedded(child), line.trim().to_owned())
+            }
             Against::Discard | Against::Embedded | Against::Prompt | Against::Lagging { .. } => {
                 let mut serve = Command::new(own_target().join("release/examples/serve"));
                 let brokers = if let Against::Lagging { brokers } = against { brokers } else { 3 };

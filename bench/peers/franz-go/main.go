@@ -1,5 +1,5 @@
 // franz-go: the same jobs as the other peers. The harness also uses it to manage topics, because it starts quickly:
-// `franz-go create|delete|rotate --bootstrap ... --topic ... --partitions N --replicas N`.
+// `franz-go create|delete|rotate --bootstrap ... --topic ... --partitions N --replicas N`. `franz-go null` runs brokers.
 package main
 
 import (
@@ -59,6 +59,8 @@ func main() {
 		create()
 	case "delete":
 		remove()
+	case "null":
+		null()
 	default:
 		check(fmt.Errorf("there is no job %s", os.Args[1]))
 	}
