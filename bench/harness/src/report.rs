@@ -186,22 +186,25 @@ fn table(
 
 /// Says at which commits, on which processor and under which load the cases were measured.
 fn origins(measured: &Measured<'_>, files: &[(String, Value)], cases: &[String]) -> String {
-    let mut origins: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
+    let text = |value: &Value| value.as_str().unwrap_or("unknown").to_owned();
+    let mut origins: Vec<(String, Vec<&str>)> = Vec::new();
     for case in cases {
-        if let Some((at, _)) = measured.cases.get(case.as_str()) {
-            origins.entry(*at).or_default().push(case);
+        let Some((at, _)) = measured.cases.get(case.as_str()) else { continue };
+        let head = &files[*at].1;
+        let origin = format!("Commit {}, {}", text(&head["commit"]), text(&head["machine"]["cpu"]));
+        match origins.iter_mut().find(|(known, _)| *known == origin) {
+            Some((_, cases)) => cases.push(case),
+            None => origins.push((origin, vec![case])),
         }
     }
     let is_single = origins.len() == 1;
-    let lines = origins.into_iter().rev().map(|(at, cases)| {
-        let (head, rows) = (&files[at].1, cases.iter().flat_map(|case| &measured.cases[case].1));
+    let lines = origins.into_iter().map(|(origin, cases)| {
+        let rows = cases.iter().flat_map(|case| &measured.cases[case].1);
         let load = Spread::of(rows.filter_map(|row| row["load"].as_f64()).collect());
         let load = load.map_or_else(|| "unknown".to_owned(), |load| load.text(1));
-        let text = |value: &Value| value.as_str().unwrap_or("unknown").to_owned();
         let (bullet, cases) =
             if is_single { ("", String::new()) } else { ("- ", format!(": {}", cases.join(", "))) };
-        let (commit, processor) = (text(&head["commit"]), text(&head["machine"]["cpu"]));
-        format!("{bullet}Commit {commit}, {processor}, load average {load}{cases}.")
+        format!("{bullet}{origin}, load average {load}{cases}.")
     });
     lines.collect::<Vec<_>>().join("\n")
 }
