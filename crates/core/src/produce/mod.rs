@@ -49,6 +49,12 @@ mod short_lock {
     pub(super) use loom::sync::MutexGuard as ShortGuard;
 
     pub(super) use crate::sync::Mutex as ShortLock;
+
+    impl<T> ShortLock<T> {
+        pub(super) fn lock_to_send(&self) -> ShortGuard<'_, T> {
+            self.lock()
+        }
+    }
 }
 pub mod topic;
 pub mod topic_settings;
