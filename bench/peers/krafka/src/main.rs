@@ -50,7 +50,7 @@ async fn produce(job: &Job, kafka: &Kafka, one_at_a_time: bool) {
         for number in 0..messages + messages / 10 {
             let payload = Bytes::copy_from_slice(payloads.next_payload());
             let began = Instant::now();
-            producer.send(Record::new(topic, payload).partition(0)).await.expect("acknowledged");
+            let _ = producer.send(Record::new(topic, payload).partition(0)).await.expect("acknowledged");
             if number >= messages / 10 {
                 times.push(began.elapsed());
             }
