@@ -92,7 +92,6 @@ pub fn main(args: &[String]) -> Result<ExitCode> {
             other => return Err(format!("`{other}`? See cargo xtask instructions --help").into()),
         }
     }
-    install::debian("valgrind", "valgrind")?;
     let mut expected = expected()?;
     let counter = Counter::start()?;
     let mut is_worse = false;
@@ -114,7 +113,6 @@ pub fn main(args: &[String]) -> Result<ExitCode> {
 
 /// Counts every case as a test of `session`.
 pub fn step(session: &mut Session) -> Result<()> {
-    install::debian("valgrind", "valgrind")?;
     let (expected, counter) = (expected()?, Counter::start()?);
     for case in &CASES {
         let what = format!("{}: instructions per message", case.name);
@@ -140,6 +138,7 @@ struct Counter {
 
 impl Counter {
     fn start() -> Result<Self> {
+        install::debian("valgrind", "valgrind")?;
         let programs = Programs::build()?;
         let brokers = Brokers::start(&programs)?;
         Ok(Self { programs, brokers })

@@ -27,8 +27,8 @@ pub struct Server {
 }
 
 enum Running {
-    /// It ends when its standard input does.
-    Embedded(Child),
+    /// A program with all brokers, which ends when its standard input does.
+    Program(Child),
     Kafka(PathBuf),
 }
 
@@ -82,33 +82,23 @@ impl Server {
                 let bootstrap = kafka(&data, &["bootstrap"])?;
                 (Running::Kafka(data), bootstrap.trim().to_owned())
             }
-            Against::Null => {
-                let mut serve = Command::new(peer::target().join("franz-go"));
-                let mut child = serve.arg("null").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-                let mut line = String::new();
-                BufReader::new(child.stdout.take().ok_or("no stdout")?).read_line(&mut line)?;
-                (Running::Embedded(child), line.trim().to_owned())
-            }
-            Against::Discard | Against::Embedded | Against::Prompt | Against::Lagging { .. } => {
-                let mut serve = Command::new(own_target().join("release/examples/serve"));
-                let brokers = if let Against::Lagging { brokers } = against { brokers } else { 3 };
-                serve.args([&brokers.to_string(), "0"]);
-                match against {
-                    Against::Discard => serve.arg("discard"),
-                    Against::Prompt => serve.arg("prompt"),
-                    _ => &mut serve,
-                };
+            Against::Null
+            | Against::Discard
+            | Against::Embedded
+            | Against::Prompt
+            | Against::Lagging { .. } => {
+                let mut program = program(against);
                 if tls {
-                    serve.arg("tls");
+                    program.arg("tls");
                 }
-                let mut child = serve.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+                let mut child = program.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
                 let mut lines = BufReader::new(child.stdout.take().ok_or("no stdout")?).lines();
                 let mut line = || lines.next().unwrap_or_else(|| Ok(String::new()));
                 let bootstrap = line()?;
                 if tls {
                     authority = Some(PathBuf::from(line()?));
                 }
-                (Running::Embedded(child), bootstrap)
+                (Running::Program(child), bootstrap)
             }
         };
         Ok(Self { against, bootstrap, authority, running, topics: AtomicUsize::new(0) })
@@ -126,7 +116,7 @@ impl Server {
     /// the old leaders for another `lag_ms`; real brokers need their own time.
     pub fn rotate(&self, topic: &str, partitions: usize, lag_ms: u64) -> Result<()> {
         match &self.running {
-            Running::Embedded(child) => {
+            Running::Program(child) => {
                 Ok(writeln!(child.stdin.as_ref().ok_or("no stdin")?, "rotate {lag_ms}")?)
             }
             Running::Kafka(_) => peer::topic("rotate", self, topic, partitions, 0),
@@ -136,7 +126,7 @@ impl Server {
     /// Delays every response of one embedded broker by `millis` milliseconds.
     pub fn slow(&self, broker: i32, millis: u64) -> Result<()> {
         match &self.running {
-            Running::Embedded(child) => {
+            Running::Program(child) => {
                 Ok(writeln!(child.stdin.as_ref().ok_or("no stdin")?, "slow {broker} {millis}")?)
             }
             Running::Kafka(_) => Err("only embedded brokers can be slowed down".into()),
@@ -179,7 +169,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         match &mut self.running {
-            Running::Embedded(child) => {
+            Running::Program(child) => {
                 drop(child.stdin.take());
                 let _ = child.wait();
             }
@@ -188,6 +178,24 @@ impl Drop for Server {
             }
         }
     }
+}
+
+/// Returns the program that runs these brokers, which are not Apache Kafka's.
+fn program(against: Against) -> Command {
+    if against == Against::Null {
+        let mut program = Command::new(peer::target().join("franz-go"));
+        program.arg("null");
+        return program;
+    }
+    let mut program = Command::new(own_target().join("release/examples/serve"));
+    let brokers = if let Against::Lagging { brokers } = against { brokers } else { 3 };
+    program.args([&brokers.to_string(), "0"]);
+    match against {
+        Against::Discard => program.arg("discard"),
+        Against::Prompt => program.arg("prompt"),
+        _ => &mut program,
+    };
+    program
 }
 
 /// Starts a broker of Apache Kafka with a TLS listener. Returns the file with the CA, and the address.

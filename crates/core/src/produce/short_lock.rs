@@ -91,11 +91,12 @@ mod tests {
     fn only_one_thread_at_a_time_holds_the_value() {
         let counter = Arc::new(ShortLock::new(0_u64));
         let threads: Vec<_> = (0..4)
-            .map(|_| {
+            .map(|number| {
                 let counter = Arc::clone(&counter);
                 thread::spawn(move || {
                     for _ in 0..50_000 {
-                        let mut counter = counter.lock();
+                        let mut counter =
+                            if number % 2 == 0 { counter.lock() } else { counter.lock_to_send() };
                         let seen = *counter;
                         *counter = hint::black_box(seen) + 1;
                     }
@@ -110,13 +111,13 @@ mod tests {
     fn long_waiter_sleeps_and_is_woken() {
         let lock = Arc::new(ShortLock::new(()));
         let held = lock.lock();
-        let waiter = thread::spawn({
+        let waiters = [ShortLock::lock, ShortLock::lock_to_send].map(|wait| {
             let lock = Arc::clone(&lock);
-            move || drop(lock.lock())
+            thread::spawn(move || drop(wait(&lock)))
         });
         thread::sleep(Duration::from_millis(20));
-        assert!(!waiter.is_finished());
+        assert!(waiters.iter().all(|waiter| !waiter.is_finished()));
         drop(held);
-        waiter.join().unwrap();
+        waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
     }
 }
