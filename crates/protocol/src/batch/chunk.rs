@@ -31,6 +31,9 @@ pub const SMALL_CHUNK_BYTES: usize = 4 * 1024;
 pub const CHUNK_BYTES: usize = 16 * 1024;
 /// The number of bytes of a batch that are in small chunks. At most a third of a larger batch's memory is unused.
 pub const SMALL_UP_TO: usize = 32 * 1024;
+/// The divisor of a chunk's size that gives the largest rest which stays unused so that a record lies in one chunk.
+const UNUSED_DIVISOR: usize = 8;
+
 /// A pool of chunks. Cheap to clone; all clones share one stack of chunks.
 #[derive(Clone, Default)]
 pub struct ChunkPool {
@@ -276,6 +279,15 @@ impl ChunkChain {
         let room = self.last.bytes.get_mut(self.last.filled..end)?;
         self.last.filled = end;
         Some(room)
+    }
+
+    /// Like [`Self::reserve`], but begins the next chunk if only a small part of the last one stays unused.
+    pub(super) fn reserve_whole(&mut self, count: usize) -> Option<&mut [u8]> {
+        let unused = self.room().len();
+        if unused < count && unused <= self.last.bytes.len() / UNUSED_DIVISOR {
+            self.grow();
+        }
+        self.reserve(count)
     }
 
     /// Returns the free part of the last chunk. Bytes written there belong to the batch once [`Self::advance`] counts

@@ -3,7 +3,8 @@
 //! # Pitfalls
 //!
 //! - A record that lies in two chunks has no contiguous key and value in the batch. It is copied when it is read, not when it
-//!   is appended (`records_are_read_back_across_chunks`).
+//!   is appended (`records_are_read_back_across_chunks`). That is slow, so only large records lie in two chunks
+//!   (`small_records_are_read_back_without_a_copy`).
 
 use super::{
     chunk::ChunkChain,
@@ -12,6 +13,9 @@ use super::{
     reader::{RecordView, Records},
     varint,
 };
+
+/// Reserved for a record that is copied: most need no second allocation.
+const TYPICAL_BYTES: usize = 256;
 
 /// The encoded, uncompressed records of a batch in their chunks. Dropping it returns these to the pool.
 #[derive(Debug)]
@@ -47,7 +51,7 @@ impl KeptRecords {
         position: &mut RecordPosition,
         joined: &'a mut Vec<u8>,
     ) -> Option<RecordView<'a>> {
-        let rest = self.chain.segment(position.segment)?.get(position.at..)?;
+        let rest = self.rest(position)?;
         let mut records = Records::unsealed(1, self.base_timestamp, rest);
         match records.next() {
             Some(Ok(record)) => {
@@ -62,7 +66,18 @@ impl KeptRecords {
         }
     }
 
-    /// Reads a record that does not end in its first chunk, or begins in the next one.
+    /// Returns the rest of the position's segment, or at its end the next segment; `None` at the end of the batch.
+    #[inline]
+    fn rest(&self, position: &mut RecordPosition) -> Option<&[u8]> {
+        let mut rest = self.chain.segment(position.segment)?.get(position.at..)?;
+        while rest.is_empty() {
+            *position = RecordPosition { segment: position.segment + 1, at: 0 };
+            rest = self.chain.segment(position.segment)?;
+        }
+        Some(rest)
+    }
+
+    /// Reads a record that does not end in its first chunk.
     #[cold]
     fn next_joined<'a>(
         &'a self,
@@ -70,6 +85,7 @@ impl KeptRecords {
         joined: &'a mut Vec<u8>,
     ) -> Option<RecordView<'a>> {
         joined.clear();
+        joined.reserve(TYPICAL_BYTES);
         let mut at = *position;
         let mut body = loop {
             self.take(&mut at, 1, joined)?;
@@ -87,11 +103,7 @@ impl KeptRecords {
 
     /// Appends up to `most` bytes of one segment, and returns how many; `None` at the end.
     fn take(&self, at: &mut RecordPosition, most: usize, into: &mut Vec<u8>) -> Option<usize> {
-        let mut rest = self.chain.segment(at.segment)?.get(at.at..)?;
-        while rest.is_empty() {
-            *at = RecordPosition { segment: at.segment + 1, at: 0 };
-            rest = self.chain.segment(at.segment)?;
-        }
+        let rest = self.rest(at)?;
         let taken = &rest[..most.min(rest.len())];
         into.extend_from_slice(taken);
         at.at += taken.len();
@@ -155,6 +167,24 @@ mod tests {
             }
         }
         assert_eq!(pool.in_use_bytes(), 0);
+    }
+
+    #[test]
+    fn small_records_are_read_back_without_a_copy() {
+        let pool = ChunkPool::new();
+        let mut builder = RecordBatchBuilder::new(&pool);
+        builder.keep_records();
+        let value = [7; 500];
+        for _ in 0..1_000 {
+            builder.append(0, None, Some(&value), &[]);
+        }
+        let kept = builder.take_kept().expect("it keeps them");
+        let (mut position, mut joined) = (RecordPosition::default(), Vec::new());
+        for _ in 0..1_000 {
+            assert_eq!(kept.next(&mut position, &mut joined).unwrap().value, Some(&value[..]));
+        }
+        assert!(joined.is_empty(), "no record was copied");
+        assert!(pool.in_use_bytes() < 1_000 * 500 * 9 / 8);
     }
 
     #[test]
