@@ -7,7 +7,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use crate::{
     Result, install,
-    library::{self, Layout},
+    library::{self, Build, Layout},
     shell::cargo,
     side_by_side,
     test::{Session, Step, target_folder},
@@ -79,6 +79,6 @@ fn scripts_with(session: &mut Session, profile: &str) -> Result<()> {
 /// Installs the library under the target folder and returns the prefix.
 pub fn installed(profile: &str) -> Result<PathBuf> {
     let prefix = target_folder()?.join("installed").join(profile);
-    library::install(&Layout::under(prefix.clone()), profile)?;
+    library::install(&Layout::under(prefix.clone()), &Build::Plain(profile.to_owned()))?;
     Ok(prefix)
 }

@@ -9,14 +9,16 @@
 use std::{
     collections::BTreeMap,
     fs,
-    path::{Path, PathBuf},
-    process::{Command, ExitCode, Stdio},
+    path::PathBuf,
+    process::{Command, ExitCode},
     time::Duration,
 };
 
 use crate::{
-    Result, abi, install, library,
-    shell::{self, Reaper, root},
+    Result, abi,
+    embedded::Embedded,
+    install, library,
+    shell::{self, root},
     test::{Session, target_folder},
 };
 
@@ -207,26 +209,28 @@ impl Programs {
 
 /// The embedded brokers, with a topic of [`MANY`] messages for the consumers.
 struct Brokers {
-    bootstrap: String,
-    _reaper: Reaper,
+    embedded: Embedded,
 }
 
 impl Brokers {
     fn start(programs: &Programs) -> Result<Self> {
-        let output = programs.folder.join("brokers");
-        let mut command = programs.ottla();
-        command.args(["broker", "--port", "0", "--partitions", "1"]);
-        let child = command.stdin(Stdio::null()).stdout(fs::File::create(&output)?).spawn()?;
-        let reaper = Reaper::of_processes(&[child.id()])?;
-        let bootstrap = first_value(&output, "bootstrap.servers=")?;
-        let brokers = Self { bootstrap, _reaper: reaper };
+        let embedded = Embedded::start(&programs.ottla, &programs.folder, &["--partitions", "1"])?;
+        let brokers = Self { embedded };
         shell::read(&mut brokers.produce(programs, "full", MANY))?;
         Ok(brokers)
     }
 
     fn produce(&self, programs: &Programs, topic: &str, messages: u64) -> Command {
         let mut command = programs.ottla();
-        command.args(["producer-perf-test", "-b", &self.bootstrap, "--topic", topic, "--record-size", "100"]);
+        command.args([
+            "producer-perf-test",
+            "-b",
+            &self.embedded.bootstrap,
+            "--topic",
+            topic,
+            "--record-size",
+            "100",
+        ]);
         command.args(["--num-records", &messages.to_string(), "-X", LINGER, "-X", ROOM]);
         command
     }
@@ -237,7 +241,7 @@ impl Brokers {
             Program::Produce => self.produce(programs, &topic, messages),
             Program::Consume => {
                 let mut command = programs.ottla();
-                command.args(["consumer-perf-test", "-b", &self.bootstrap, "--topic", "full"]);
+                command.args(["consumer-perf-test", "-b", &self.embedded.bootstrap, "--topic", "full"]);
                 command.args(["--num-records", &messages.to_string()]);
                 command
             }
@@ -247,7 +251,7 @@ impl Brokers {
                 command.args(arguments).current_dir(&programs.folder);
                 command.env("LD_LIBRARY_PATH", &programs.library);
                 for (name, value) in [
-                    ("bootstrap", self.bootstrap.as_str()),
+                    ("bootstrap", self.embedded.bootstrap.as_str()),
                     ("topic", topic),
                     ("messages", &messages.to_string()),
                     ("size", "100"),
@@ -285,15 +289,3 @@ const LINGER: &str = "linger.ms=2000";
 
 /// No call finds the queue full: how often it would try again depends on the machine's other load.
 const ROOM: &str = "queue.buffering.max.messages=1000000";
-
-/// Waits for a file's line that begins with this name, and returns the rest of the line.
-fn first_value(file: &Path, name: &str) -> Result<String> {
-    for _ in 0..100 {
-        let text = fs::read_to_string(file)?;
-        if let Some(value) = text.lines().find_map(|line| line.strip_prefix(name)) {
-            return Ok(value.to_owned());
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    Err(format!("{}: no line `{name}` after 10 s", file.display()).into())
-}

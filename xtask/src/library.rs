@@ -12,7 +12,7 @@ use std::{
 };
 
 use crate::{
-    Result, debug_files,
+    Result, debug_files, profiled,
     shell::{self, cargo, root},
     test::target_folder,
 };
@@ -24,6 +24,8 @@ cargo xtask install [OPTIONS]
   --libdir FOLDER      the folder of the libraries, absolute or under the prefix (default lib)
   --destdir FOLDER     write all files under this folder instead of /, to build a package
   --profile NAME       release (the default) or dev
+  --profiled           optimize the library with a profile of its own work: two builds instead of one, and less CPU for
+                       every message (docs/where-the-time-goes.md has the figures); needs llvm-profdata of rustc's LLVM
 
 Builds and installs:
 
@@ -66,9 +68,10 @@ impl Layout {
         Self { libdir: prefix.join("lib"), prefix, destdir: None }
     }
 
-    fn of(args: &[String]) -> Result<(Self, String)> {
+    fn of(args: &[String]) -> Result<(Self, Build)> {
         let mut layout = Self::under("/usr/local".into());
-        let (mut libdir, mut profile) = (String::from("lib"), String::from("release"));
+        let (mut libdir, mut profile, mut is_profiled) =
+            (String::from("lib"), String::from("release"), false);
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             let mut value = || args.next().ok_or(format!("{arg} needs a value"));
@@ -77,6 +80,7 @@ impl Layout {
                 "--libdir" => libdir = value()?.clone(),
                 "--destdir" => layout.destdir = Some(value()?.into()).filter(|path| *path != PathBuf::new()),
                 "--profile" => profile = value()?.clone(),
+                "--profiled" => is_profiled = true,
                 other => return Err(format!("`{other}`?\n\n{HELP}").into()),
             }
         }
@@ -86,7 +90,11 @@ impl Layout {
             }
         }
         layout.libdir = layout.prefix.join(libdir);
-        Ok((layout, profile))
+        match (is_profiled, profile.as_str()) {
+            (false, _) => Ok((layout, Build::Plain(profile))),
+            (true, "release") => Ok((layout, Build::Profiled)),
+            (true, other) => Err(format!("--profiled is a release build, not `{other}`").into()),
+        }
     }
 
     /// Returns the path to write a file to that belongs at this path: under the destdir if there is one.
@@ -103,23 +111,53 @@ pub fn main(args: &[String]) -> Result<ExitCode> {
         print!("{HELP}");
         return Ok(ExitCode::SUCCESS);
     }
-    let (layout, profile) = Layout::of(args)?;
-    for path in install(&layout, &profile)? {
+    let (layout, build) = Layout::of(args)?;
+    for path in install(&layout, &build)? {
         println!("{}", path.display());
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Builds and installs everything; returns the files.
-pub fn install(layout: &Layout, profile: &str) -> Result<Vec<PathBuf>> {
-    let mut build = cargo();
-    build.args(["build", "--package", "ottla-capi", "--profile", profile]);
-    let done = shell::run(&mut build, Duration::from_secs(40 * 60), true)?;
-    if !done.success {
-        return Err(format!("the library can't be built ({})", done.ending).into());
+/// How the C library is compiled.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Build {
+    /// With this profile of cargo.
+    Plain(String),
+    /// As a release, with a profile of its own work.
+    Profiled,
+}
+
+impl Build {
+    /// Returns the profile of cargo.
+    fn profile(&self) -> &str {
+        match self {
+            Self::Plain(profile) => profile,
+            Self::Profiled => "release",
+        }
     }
-    let program = ottla(profile)?;
-    let built = target_folder()?.join(if profile == "dev" { "debug" } else { profile });
+
+    /// Builds the library, and returns the folder that it is in.
+    fn run(&self) -> Result<PathBuf> {
+        let Self::Plain(profile) = self else { return profiled::build() };
+        let mut build = cargo();
+        build.args(["build", "--package", "ottla-capi", "--profile", profile]);
+        let done = shell::run(&mut build, Duration::from_secs(40 * 60), true)?;
+        if !done.success {
+            return Err(format!("the library can't be built ({})", done.ending).into());
+        }
+        folder_of(profile)
+    }
+}
+
+/// Returns the folder that programs and libraries of a profile of cargo are in.
+fn folder_of(profile: &str) -> Result<PathBuf> {
+    Ok(target_folder()?.join(if profile == "dev" { "debug" } else { profile }))
+}
+
+/// Builds and installs everything; returns the files.
+pub fn install(layout: &Layout, build: &Build) -> Result<Vec<PathBuf>> {
+    let built = build.run()?;
+    let program = ottla(build.profile())?;
     let stripped = built.join("stripped");
     let mut tree = Tree { layout, files: Vec::new() };
     let (lib, include) = (&layout.libdir, layout.prefix.join("include/librdkafka"));
@@ -360,22 +398,21 @@ pub fn ottla(profile: &str) -> Result<PathBuf> {
     if !done.success {
         return Err(format!("ottla can't be built ({})", done.ending).into());
     }
-    Ok(target_folder()?.join(if profile == "dev" { "debug" } else { profile }).join("ottla"))
+    Ok(folder_of(profile)?.join("ottla"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn of(args: &[&str]) -> Result<(Layout, String)> {
+    fn of(args: &[&str]) -> Result<(Layout, Build)> {
         Layout::of(&args.iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>())
     }
 
     #[test]
     fn destdir_is_not_part_of_file_contents() {
-        let (layout, profile) =
-            of(&["--prefix", "/usr", "--libdir", "lib64", "--destdir", "/tmp/x"]).unwrap();
-        assert_eq!(profile, "release");
+        let (layout, build) = of(&["--prefix", "/usr", "--libdir", "lib64", "--destdir", "/tmp/x"]).unwrap();
+        assert_eq!(build, Build::Plain("release".into()));
         assert_eq!(
             layout.place(Path::new("/usr/lib64/librdkafka.a")),
             Path::new("/tmp/x/usr/lib64/librdkafka.a")
@@ -409,6 +446,8 @@ mod tests {
     fn relative_prefix_and_unknown_options_are_refused() {
         assert!(of(&["--prefix", "here"]).unwrap_err().to_string().contains("is not an absolute path"));
         assert!(of(&["--perfix", "/usr"]).is_err());
+        assert_eq!(of(&["--profiled"]).unwrap().1, Build::Profiled);
+        assert!(of(&["--profiled", "--profile", "dev"]).unwrap_err().to_string().contains("not `dev`"));
         assert!(of(&["--prefix"]).unwrap_err().to_string().contains("needs a value"));
     }
 }

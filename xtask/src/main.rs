@@ -1,9 +1,10 @@
 //! `cargo xtask ...`: the commands of this repository.
 //!
 //! One file per command: [`mod@test`] (the steps that CI runs), [`kafka`] (Apache Kafka on this machine), [`codegen`],
-//! [`docs`], [`mod@bench`], [`instructions`], [`fuzz`], [`sim`], [`mutants`], [`mod@threads`], [`library`] (installation of the C library), [`abi`]
-//! (its compatibility). Helpers: [`shell`] runs other programs and keeps their output, [`install`] installs missing
-//! programs or says what to install, [`tidy`] checks rules that the compiler does not check.
+//! [`docs`], [`mod@bench`], [`instructions`], [`fuzz`], [`sim`], [`mutants`], [`mod@threads`], [`library`] (installation of the C library,
+//! [`profiled`] or not), [`abi`] (its compatibility). Helpers: [`shell`] runs other programs and keeps their output, [`install`]
+//! installs missing programs or says what to install, [`embedded`] runs brokers, [`tidy`] checks rules that the compiler does not
+//! check.
 
 #![forbid(unsafe_code)]
 
@@ -12,6 +13,7 @@ mod bench;
 mod codegen;
 mod debug_files;
 mod docs;
+mod embedded;
 mod fuzz;
 mod install;
 mod instructions;
@@ -19,6 +21,7 @@ mod kafka;
 mod library;
 mod mutants;
 mod pitfalls;
+mod profiled;
 mod readme;
 mod shell;
 mod side_by_side;
