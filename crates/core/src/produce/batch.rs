@@ -101,22 +101,23 @@ impl ReadyBatch {
         outcome: Result<Delivered, Error>,
         status: PersistenceStatus,
     ) -> DeliveryBatch {
-        let Self { mut sealed, mut pending, .. } = self;
-        pending.keep_records(sealed.take_kept());
+        let Self { sealed, mut pending, .. } = self;
+        pending.keep_records(sealed.into_kept());
         pending.report(topic, partition, outcome, status)
     }
 
     /// Returns the report of a batch that was rejected because of single records.
     pub(super) fn into_invalid_report(
-        mut self,
+        self,
         topic: &Arc<str>,
         partition: i32,
         error: Error,
         invalid: InvalidRecords,
         status: PersistenceStatus,
     ) -> DeliveryBatch {
-        self.pending.keep_records(self.sealed.take_kept());
-        self.pending.report_records(topic, partition, Err(error), Some(Box::new(invalid)), status)
+        let Self { sealed, mut pending, .. } = self;
+        pending.keep_records(sealed.into_kept());
+        pending.report_records(topic, partition, Err(error), Some(Box::new(invalid)), status)
     }
 
     /// Reports the batch while a request still uses its bytes.

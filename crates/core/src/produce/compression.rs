@@ -159,7 +159,7 @@ impl Compressing {
     pub(crate) fn into_unsent(mut self) -> PendingReports {
         let records: Option<KeptRecords> = match self.cell.take() {
             CellState::Waiting(mut builder, _) => builder.take_kept(),
-            CellState::Done(Ok(mut sealed)) => sealed.take_kept(),
+            CellState::Done(Ok(sealed)) => sealed.into_kept(),
             CellState::Done(Err(mut unsealed)) => unsealed.builder.take_kept(),
             CellState::AtWorker => None,
         };

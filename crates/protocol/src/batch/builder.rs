@@ -74,8 +74,8 @@ impl RecordBatchBuilder {
         self
     }
 
-    /// Keeps the records in their uncompressed form after the batch is sealed and sent, until [`Self::take_kept`] or that of
-    /// the sealed batch.
+    /// Keeps the records in their uncompressed form after the batch is sealed and sent, until [`Self::take_kept`] or
+    /// [`SealedBatch::into_kept`].
     #[inline]
     pub const fn keep_records(&mut self) {
         self.keeps_records = true;

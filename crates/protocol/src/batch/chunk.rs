@@ -341,7 +341,7 @@ impl ChunkChain {
     }
 
     fn close_last(&mut self) {
-        let last = std::mem::replace(&mut self.last, Chunk::none());
+        let last = mem::replace(&mut self.last, Chunk::none());
         self.full_len += last.filled;
         if !last.bytes.is_empty() {
             self.full.push(Segment::Chunk(last));
@@ -368,7 +368,11 @@ impl ChunkChain {
     pub(super) fn clear(&mut self) {
         self.full_len = 0;
         self.summed = None;
-        let last = std::mem::replace(&mut self.last, Chunk::none());
+        if self.full.is_empty() && self.last.bytes.is_empty() {
+            // Taking the pool's lock for nothing would move it to this processor's cache.
+            return;
+        }
+        let last = mem::replace(&mut self.last, Chunk::none());
         let chunks = self.full.drain(..).filter_map(|segment| match segment {
             Segment::Chunk(chunk) => Some(chunk),
             Segment::External(_) => None,

@@ -162,8 +162,8 @@ mod tests {
                 let sent = sealed.to_vec();
                 assert_all(&sealed.copy_kept().expect("it keeps them"), count);
                 assert_eq!(sealed.to_vec(), sent, "the request goes on");
-                let mut sealed = builder(&pool, count).seal(&options).unwrap();
-                assert_all(&sealed.take_kept().expect("it keeps them"), count);
+                let sealed = builder(&pool, count).seal(&options).unwrap();
+                assert_all(&sealed.into_kept().expect("it keeps them"), count);
             }
         }
         assert_eq!(pool.in_use_bytes(), 0);
@@ -206,13 +206,13 @@ mod tests {
         let pool = ChunkPool::new();
         let options = SealOptions { compression: Compression::Lz4, ..SealOptions::default() };
         let sealed = builder(&pool, 10).seal(&options).unwrap();
-        let (mut first, mut second) = sealed.split(4, &pool, &options).expect("two halves");
-        assert_all(&first.take_kept().expect("it keeps them"), 4);
+        let (first, second) = sealed.split(4, &pool, &options).expect("two halves");
+        assert_all(&first.into_kept().expect("it keeps them"), 4);
         let (mut position, mut joined) = (RecordPosition::default(), Vec::new());
-        let second = second.take_kept().expect("it keeps them");
+        let second = second.into_kept().expect("it keeps them");
         assert_eq!(second.next(&mut position, &mut joined).unwrap().timestamp, 1_004);
         let mut builder = RecordBatchBuilder::new(&pool);
         builder.append(0, None, Some(b"v"), &[]);
-        assert!(builder.seal(&options).unwrap().take_kept().is_none());
+        assert!(builder.seal(&options).unwrap().into_kept().is_none());
     }
 }

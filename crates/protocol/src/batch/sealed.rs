@@ -56,7 +56,7 @@ pub struct SealedBatch {
     kept: Kept,
 }
 
-/// The records for [`SealedBatch::take_kept`].
+/// The records for [`SealedBatch::into_kept`].
 #[derive(Debug)]
 enum Kept {
     /// None.
@@ -171,21 +171,21 @@ impl SealedBatch {
         concatenated(head.value(), records.value(), len)
     }
 
-    /// Takes the uncompressed records, if the batch was built to keep them. What is left can't be sent any more.
-    pub fn take_kept(&mut self) -> Option<KeptRecords> {
-        self.kept_or(ChunkChain::take)
+    /// Ends the batch, and returns its uncompressed records if it was built to keep them.
+    pub fn into_kept(self) -> Option<KeptRecords> {
+        let base_timestamp = self.base_timestamp();
+        match self.kept {
+            Kept::No => None,
+            Kept::Own => Some(KeptRecords::new(base_timestamp, self.chain)),
+            Kept::Apart(records) => Some(*records),
+        }
     }
 
-    /// The same while a request still uses the batch: copies what it uses.
+    /// Takes the uncompressed records while a request still uses the batch: copies what it uses.
     pub fn copy_kept(&mut self) -> Option<KeptRecords> {
-        self.kept_or(|chain| chain.copy())
-    }
-
-    /// Takes the records that are kept apart, or else `own` of the batch.
-    fn kept_or(&mut self, own: impl FnOnce(&mut ChunkChain) -> ChunkChain) -> Option<KeptRecords> {
         match std::mem::replace(&mut self.kept, Kept::No) {
             Kept::No => None,
-            Kept::Own => Some(KeptRecords::new(self.base_timestamp(), own(&mut self.chain))),
+            Kept::Own => Some(KeptRecords::new(self.base_timestamp(), self.chain.copy())),
             Kept::Apart(records) => Some(*records),
         }
     }
