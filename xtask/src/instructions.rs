@@ -17,7 +17,7 @@ use std::{
 use crate::{
     Result, abi,
     embedded::Embedded,
-    install, library,
+    install, library, peer,
     shell::{self, root},
     test::{Session, target_folder},
 };
@@ -34,9 +34,6 @@ case takes over 3 % more than bench/instructions.json says.
 
 /// The counts to compare with, per case.
 const EXPECTED: &str = "bench/instructions.json";
-
-/// The program in C.
-const PROGRAM: &str = "bench/peers/c/peer.c";
 
 /// A count may be this much higher than expected.
 const TOLERANCE: f64 = 0.03;
@@ -182,19 +179,11 @@ struct Programs {
 
 impl Programs {
     fn build() -> Result<Self> {
-        install::debian("cc", "gcc")?;
         let (prefix, ottla) = (abi::installed("release")?, library::ottla("release")?);
         let folder = target_folder()?.join("instructions");
         fs::create_dir_all(&folder)?;
         let (c, library) = (folder.join("peer"), prefix.join("lib"));
-        let mut compile = Command::new("cc");
-        compile
-            .args(["-O2", "-DPEER_MAIN", "-o"])
-            .arg(&c)
-            .arg(root().join(PROGRAM))
-            .arg("-I")
-            .arg(prefix.join("include"));
-        shell::read(compile.arg("-L").arg(&library).args(["-lrdkafka", "-lpthread"]))?;
+        peer::compile(&c, &library, &[])?;
         // The same payload for all messages, in a file of many.
         fs::write(folder.join("payloads"), [b'x'; 100_000])?;
         Ok(Self { ottla, c, library, folder })

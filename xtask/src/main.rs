@@ -3,7 +3,7 @@
 //! One file per command: [`mod@test`] (the steps that CI runs), [`kafka`] (Apache Kafka on this machine), [`codegen`],
 //! [`docs`], [`mod@bench`], [`instructions`], [`fuzz`], [`sim`], [`mutants`], [`mod@threads`], [`library`] (installation of the C library,
 //! [`profiled`] or not), [`abi`] (its compatibility). Helpers: [`shell`] runs other programs and keeps their output, [`install`]
-//! installs missing programs or says what to install, [`embedded`] runs brokers, [`tidy`] checks rules that the compiler does not
+//! installs missing programs or says what to install, [`embedded`] runs brokers, [`peer`] compiles the bench's C program, [`tidy`] checks rules that the compiler does not
 //! check.
 
 #![forbid(unsafe_code)]
@@ -20,6 +20,7 @@ mod instructions;
 mod kafka;
 mod library;
 mod mutants;
+mod peer;
 mod pitfalls;
 mod profiled;
 mod readme;

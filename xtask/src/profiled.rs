@@ -21,12 +21,11 @@ use std::{
 use crate::{
     Result,
     embedded::Embedded,
-    install, library,
-    shell::{self, cargo, root},
+    library, peer,
+    shell::{self, cargo},
     test::target_folder,
 };
 
-const PROGRAM: &str = "bench/peers/c/peer.c";
 const A_WHILE: Duration = Duration::from_secs(300);
 
 /// A part of the work that the profile shows.
@@ -59,7 +58,6 @@ const JOBS: &[Job] = &[
 pub fn build() -> Result<PathBuf> {
     let compiler = Compiler::installed()?;
     let profdata = compiler.profdata()?;
-    install::debian("cc", "gcc")?;
     let folder = target_folder()?.join("profiled");
     let (raw, merged) = (folder.join("raw"), folder.join("merged"));
     // Profiles of an older build don't fit.
@@ -146,10 +144,7 @@ fn train(folder: &Path, instrumented: &Path, raw: &Path) -> Result<()> {
     fs::create_dir_all(&libraries)?;
     fs::copy(instrumented.join("librdkafka.so"), libraries.join("librdkafka.so.1"))?;
     let program = folder.join("peer");
-    let mut compile = Command::new("cc");
-    compile.args(["-O2", "-DPEER_MAIN", "-DPEER_PROFILED", "-o"]).arg(&program).arg(root().join(PROGRAM));
-    compile.arg("-I").arg(root().join("crates/capi/include")).arg("-L").arg(&libraries);
-    shell::read(compile.args(["-l:librdkafka.so.1", "-lpthread"]))?;
+    peer::compile(&program, &libraries, &["-DPEER_PROFILED"])?;
     let payloads = folder.join("payloads");
     fs::write(&payloads, (0..100_000).map(text).collect::<Vec<_>>())?;
     let brokers = Embedded::start(&ottla, folder, &["--topic", "few:2", "--topic", "many:1000"])?;

@@ -494,9 +494,10 @@ int peer_c_main(int argc, char **argv) {
 #ifdef PEER_PROFILED
         /* An instrumented library writes its profile now. */
         exit(0);
-#endif
+#else
         /* Destroying the client is not measured. */
         _Exit(0);
+#endif
 }
 
 #ifdef PEER_MAIN

@@ -137,7 +137,7 @@ impl RecordBatchBuilder {
         headers: &[HeaderRef<'_>],
     ) {
         let head = self.begin(timestamp, key, value.map(<[u8]>::len), headers);
-        if let Some(room) = self.chain.reserve_whole(head.size) {
+        if let Some(room) = self.chain.reserve(head.size) {
             let mut out = Out { bytes: room, at: 0 };
             out.head(&head);
             out.field(key);

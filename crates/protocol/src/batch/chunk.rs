@@ -272,22 +272,18 @@ impl ChunkChain {
         }
     }
 
-    /// Returns `count` contiguous bytes at the end, if the last chunk has room for them.
+    /// Returns `count` contiguous bytes at the end, if the last chunk has room for them. Begins the next chunk if only a
+    /// small part of the last one stays unused.
     #[inline]
     pub(super) fn reserve(&mut self, count: usize) -> Option<&mut [u8]> {
-        let end = self.last.filled + count;
-        let room = self.last.bytes.get_mut(self.last.filled..end)?;
-        self.last.filled = end;
-        Some(room)
-    }
-
-    /// Like [`Self::reserve`], but begins the next chunk if only a small part of the last one stays unused.
-    pub(super) fn reserve_whole(&mut self, count: usize) -> Option<&mut [u8]> {
         let unused = self.room().len();
         if unused < count && unused <= self.last.bytes.len() / UNUSED_DIVISOR {
             self.grow();
         }
-        self.reserve(count)
+        let end = self.last.filled + count;
+        let room = self.last.bytes.get_mut(self.last.filled..end)?;
+        self.last.filled = end;
+        Some(room)
     }
 
     /// Returns the free part of the last chunk. Bytes written there belong to the batch once [`Self::advance`] counts
