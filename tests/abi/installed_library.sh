@@ -114,7 +114,7 @@ complete_tree() {
 }
 
 complete_tree "" "$OTTLA_PREFIX"
-cargo xtask install --profile "$(basename "$OTTLA_PREFIX")" --prefix /usr --destdir "$work/stage" > "$work/log" 2>&1 ||
+xtask install --profile "$(basename "$OTTLA_PREFIX")" --prefix /usr --destdir "$work/stage" > "$work/log" 2>&1 ||
   fail "$(cat "$work/log")"
 complete_tree "$work/stage" /usr
 equal "nothing is outside of the prefix" usr "$(ls "$work/stage")"

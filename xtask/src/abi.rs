@@ -10,7 +10,7 @@ use crate::{
     library::{self, Build, Layout},
     shell::cargo,
     side_by_side,
-    test::{Session, Step, target_folder},
+    test::{self, Session, Step, target_folder},
 };
 
 const HELP: &str = "\
@@ -37,41 +37,44 @@ pub fn main(args: &[String]) -> Result<ExitCode> {
             return Ok(if args == ["--help"] { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
     };
-    let crate_tests = Step { name: "crate", what: "crates/capi/tests/abi.rs", run: crate_tests };
     let run = if release { release_scripts } else { scripts };
-    let scripts = Step { name: "scripts", what: "tests/abi/*.sh and side_by_side", run };
-    Session::new().run(&[&crate_tests, &scripts])
+    let step = |name, what, run| Step { name, what, after: &[], is_quick: true, run };
+    let crate_tests = step("crate", "crates/capi/tests/abi.rs", crate_tests);
+    let scripts = step("scripts", "tests/abi/*.sh and side_by_side", run);
+    test::run_steps(&[&crate_tests, &scripts])
 }
 
-fn crate_tests(session: &mut Session) -> Result<()> {
+fn crate_tests(session: &Session) -> Result<()> {
     install::debian("kcat", "kcat")?;
     let mut test = cargo();
     test.args(["test", "--package", "ottla-capi", "--test", "abi"]);
-    session.tests(&mut test)
+    session.tests("abi", &mut test)
 }
 
 /// Runs the scripts of `tests/abi` on a tree that is installed under the target folder.
-pub fn scripts(session: &mut Session) -> Result<()> {
+pub fn scripts(session: &Session) -> Result<()> {
     scripts_with(session, "dev")
 }
 
-fn release_scripts(session: &mut Session) -> Result<()> {
+fn release_scripts(session: &Session) -> Result<()> {
     scripts_with(session, "release")
 }
 
-fn scripts_with(session: &mut Session, profile: &str) -> Result<()> {
+fn scripts_with(session: &Session, profile: &str) -> Result<()> {
     for (program, package) in
         [("cc", "gcc"), ("c++", "g++"), ("pkg-config", "pkg-config"), ("cmake", "cmake")]
     {
         install::debian(program, package)?;
     }
-    // Without it one script is skipped with a message.
+    // Without it one script is not checked.
     if let Err(error) = install::debian("valgrind", "valgrind") {
         println!("    {error}");
     }
+    let slot = session.compiling();
     let prefix = installed(profile)?;
     session.pass("the library is installed under a prefix");
     let ottla = library::ottla(profile)?;
+    drop(slot);
     session.scripts("tests/abi", &[("OTTLA", ottla), ("OTTLA_PREFIX", prefix)])?;
     side_by_side::step(session)
 }

@@ -15,12 +15,25 @@ use std::{
     fs,
     io::Write as _,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Command, ExitCode, Stdio},
 };
 
 use schema::Schema;
 
 const GENERATED: &str = "crates/protocol/src/generated";
+
+/// Writes crates/protocol/src/generated from schema/.
+#[derive(clap::Args, Debug)]
+pub struct Options {
+    /// Only compare the files, and fail if one is stale.
+    #[arg(long)]
+    check: bool,
+}
+
+pub fn main(options: &Options) -> crate::Result<ExitCode> {
+    run(options.check)?;
+    Ok(ExitCode::SUCCESS)
+}
 
 /// Writes the generated files; with `check`, only compares them.
 pub fn run(check: bool) -> Result<(), Box<dyn Error>> {

@@ -53,12 +53,16 @@ pub const PAGES: [Page; 6] = [
     },
 ];
 
-pub fn main(args: &[String]) -> Result<ExitCode> {
-    let check = match args {
-        [] => false,
-        [flag] if flag == "--check" => true,
-        _ => return Err("usage: cargo xtask docs [--check]".into()),
-    };
+/// Writes CONFIGURATION.md and the other generated pages.
+#[derive(clap::Args, Debug)]
+pub struct Options {
+    /// Only compare the pages, and fail if one is stale.
+    #[arg(long)]
+    check: bool,
+}
+
+pub fn main(options: &Options) -> Result<ExitCode> {
+    let check = options.check;
     let mut stale = false;
     for page in &PAGES {
         let done = generate(page, check)?;
@@ -69,7 +73,7 @@ pub fn main(args: &[String]) -> Result<ExitCode> {
 }
 
 /// Runs the test that generates a page; returns whether the page is up to date.
-pub fn generate(page: &Page, check: bool) -> Result<bool> {
+fn generate(page: &Page, check: bool) -> Result<bool> {
     let Page { package, target, test, .. } = page;
     let mut command = cargo();
     command.args(["test", "--quiet", "--package", package]).args(*target).args(["--", test]);

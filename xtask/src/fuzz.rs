@@ -7,26 +7,24 @@ use crate::{
     shell::{self, cargo},
 };
 
-const HELP: &str = "\
-cargo xtask fuzz [FRAMES]
+/// Feeds damaged and invented frames to every decoder.
+///
+/// Each must give a value or a typed error: no panic, no endless loop, and no allocation beyond 16 times the bytes received.
+/// `cargo test` runs the same tests with fewer frames.
+#[derive(clap::Args, Debug)]
+pub struct Options {
+    /// The number of frames, such as 100_000_000.
+    #[arg(default_value = "10_000_000", value_parser = number)]
+    frames: u64,
+}
 
-Feeds FRAMES (default 10,000,000) damaged and invented frames to every decoder. Each must give a value or a typed
-error: no panic, no endless loop, and no allocation beyond 16 times the bytes received. `cargo test` runs the same
-tests with fewer frames.
-";
+/// Parses a number in which `,` and `_` may separate groups of digits.
+pub fn number(text: &str) -> std::result::Result<u64, String> {
+    text.replace([',', '_'], "").parse().map_err(|_| format!("`{text}` is not a number"))
+}
 
-pub fn main(args: &[String]) -> Result<ExitCode> {
-    let frames: u64 = match args {
-        [] => 10_000_000,
-        [flag] if flag == "--help" || flag == "-h" => {
-            print!("{HELP}");
-            return Ok(ExitCode::SUCCESS);
-        }
-        [frames] => {
-            frames.replace([',', '_'], "").parse().map_err(|_| format!("{frames} is no number\n\n{HELP}"))?
-        }
-        _ => return Err(HELP.into()),
-    };
+pub fn main(options: &Options) -> Result<ExitCode> {
+    let frames = options.frames;
     let mut test = cargo();
     test.args(["test", "--release", "--package", "ottla-protocol", "--", "fuzz", "--nocapture"]);
     test.env("OTTLA_FUZZ_FRAMES", frames.to_string());

@@ -22,15 +22,17 @@ use crate::{
     test::{Session, target_folder},
 };
 
-const HELP: &str = "\
-cargo xtask instructions [--only TEXT] [--write]
-
-Counts the instructions per message of producing, consuming and transactions, in Rust and in C, with valgrind. Fails if a
-case takes over 3 % more than bench/instructions.json says.
-
-  --only TEXT  the cases whose name contains the text
-  --write      write the counts to bench/instructions.json
-";
+/// Counts the instructions per message of producing, consuming and transactions, in Rust and in C, with valgrind. Fails if a case
+/// takes over 3 % more than bench/instructions.json says.
+#[derive(clap::Args, Debug)]
+pub struct Options {
+    /// The cases whose name contains the text.
+    #[arg(long, default_value = "", value_name = "TEXT")]
+    only: String,
+    /// Write the counts to bench/instructions.json.
+    #[arg(long)]
+    write: bool,
+}
 
 /// The counts to compare with, per case.
 const EXPECTED: &str = "bench/instructions.json";
@@ -77,25 +79,12 @@ const CASES: [Case; 6] = [
     },
 ];
 
-pub fn main(args: &[String]) -> Result<ExitCode> {
-    let (mut only, mut is_writing) = (String::new(), false);
-    let mut args = args.iter();
-    while let Some(arg) = args.next() {
-        match arg.as_str() {
-            "--only" => only.clone_from(args.next().ok_or("--only needs a text")?),
-            "--write" => is_writing = true,
-            "--help" | "-h" => {
-                print!("{HELP}");
-                return Ok(ExitCode::SUCCESS);
-            }
-            other => return Err(format!("`{other}`? See cargo xtask instructions --help").into()),
-        }
-    }
+pub fn main(options: &Options) -> Result<ExitCode> {
     let mut expected = expected()?;
     let counter = Counter::start()?;
     let mut is_worse = false;
-    for case in CASES.iter().filter(|case| case.name.contains(&only)) {
-        if is_writing {
+    for case in CASES.iter().filter(|case| case.name.contains(&options.only)) {
+        if options.write {
             // The fetches of a consumer, for example, differ between runs.
             let count = counter.count(case)?.max(counter.count(case)?).max(counter.count(case)?);
             println!("    {:24} {count:6} instructions per message", case.name);
@@ -104,23 +93,24 @@ pub fn main(args: &[String]) -> Result<ExitCode> {
             is_worse |= !counter.judge(case, &expected)?;
         }
     }
-    if is_writing {
+    if options.write {
         fs::write(root().join(EXPECTED), serde_json::to_string_pretty(&expected)? + "\n")?;
     }
     Ok(if is_worse { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// Counts every case as a test of `session`.
-pub fn step(session: &mut Session) -> Result<()> {
+pub fn step(session: &Session) -> Result<()> {
     let (expected, counter) = (expected()?, Counter::start()?);
-    for case in &CASES {
+    session.side_by_side(&CASES, |session, case| {
         let what = format!("{}: instructions per message", case.name);
         if counter.judge(case, &expected)? {
             session.pass(&what);
         } else {
             session.fail(&what);
         }
-    }
+        Ok(())
+    });
     Ok(())
 }
 

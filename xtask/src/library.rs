@@ -17,30 +17,39 @@ use crate::{
     test::target_folder,
 };
 
-const HELP: &str = "\
-cargo xtask install [OPTIONS]
-
-  --prefix FOLDER      the folder of the installation (default /usr/local)
-  --libdir FOLDER      the folder of the libraries, absolute or under the prefix (default lib)
-  --destdir FOLDER     write all files under this folder instead of /, to build a package
-  --profile NAME       release (the default) or dev
-  --profiled           optimize the library with a profile of its own work: two builds instead of one, and less CPU for
-                       every message (docs/where-the-time-goes.md has the figures); needs llvm-profdata of rustc's LLVM
-
-Builds and installs:
-
-  LIBDIR/librdkafka.so.1, librdkafka.a       the C library, stripped
-  PREFIX/include/librdkafka/*.h              its headers
-  LIBDIR/pkgconfig, LIBDIR/cmake             rdkafka.pc, rdkafka-static.pc; find_package(RdKafka) with the targets
-                                             RdKafka::rdkafka and RdKafka::rdkafka-static
-  PREFIX/bin/ottla                           the command line, stripped
-  PREFIX/share/doc/ottla                     licences, CONFIGURATION.md, STATISTICS.md
-  PREFIX/lib/debug/.build-id                 the debug information, with links in .debug beside the stripped files;
-                                             remove both to save space
-
-If there is a C++ compiler (c++, or the variable CXX), librdkafka++ is installed too: its libraries, rdkafkacpp.h,
-rdkafka++.pc, rdkafka++-static.pc, and the targets RdKafka::rdkafka++ and RdKafka::rdkafka++-static.
-";
+/// Builds and installs the C library, its headers, the files for pkg-config and cmake, the program and documents.
+///
+/// LIBDIR/librdkafka.so.1, librdkafka.a       the C library, stripped
+/// PREFIX/include/librdkafka/*.h              its headers
+/// LIBDIR/pkgconfig, LIBDIR/cmake             rdkafka.pc, rdkafka-static.pc; find_package(RdKafka) with the targets
+///                                            RdKafka::rdkafka and RdKafka::rdkafka-static
+/// PREFIX/bin/ottla                           the command line, stripped
+/// PREFIX/share/doc/ottla                     licences, CONFIGURATION.md, STATISTICS.md
+/// PREFIX/lib/debug/.build-id                 the debug information, with links in .debug beside the stripped files;
+///                                            remove both to save space
+///
+/// If there is a C++ compiler (c++, or the variable CXX), librdkafka++ is installed too: its libraries, rdkafkacpp.h, rdkafka++.pc,
+/// rdkafka++-static.pc, and the targets RdKafka::rdkafka++ and RdKafka::rdkafka++-static.
+#[derive(clap::Args, Debug)]
+#[command(verbatim_doc_comment)]
+pub struct Options {
+    /// The folder of the installation.
+    #[arg(long, default_value = "/usr/local", value_name = "FOLDER")]
+    prefix: PathBuf,
+    /// The folder of the libraries, absolute or under the prefix.
+    #[arg(long, default_value = "lib", value_name = "FOLDER")]
+    libdir: PathBuf,
+    /// Write all files under this folder instead of /, to build a package.
+    #[arg(long, value_name = "FOLDER")]
+    destdir: Option<String>,
+    /// The profile of cargo: release or dev.
+    #[arg(long, default_value = "release", value_name = "NAME")]
+    profile: String,
+    /// Optimize the library with a profile of its own work: two builds instead of one, and less CPU for every message
+    /// (docs/where-the-time-goes.md has the figures); needs llvm-profdata of rustc's LLVM.
+    #[arg(long)]
+    profiled: bool,
+}
 
 /// The version of the interface, which programs ask pkg-config and cmake for.
 const VERSION: &str = "2.16.0";
@@ -68,30 +77,18 @@ impl Layout {
         Self { libdir: prefix.join("lib"), prefix, destdir: None }
     }
 
-    fn of(args: &[String]) -> Result<(Self, Build)> {
-        let mut layout = Self::under("/usr/local".into());
-        let (mut libdir, mut profile, mut is_profiled) =
-            (String::from("lib"), String::from("release"), false);
-        let mut args = args.iter();
-        while let Some(arg) = args.next() {
-            let mut value = || args.next().ok_or(format!("{arg} needs a value"));
-            match arg.as_str() {
-                "--prefix" => layout.prefix = value()?.into(),
-                "--libdir" => libdir = value()?.clone(),
-                "--destdir" => layout.destdir = Some(value()?.into()).filter(|path| *path != PathBuf::new()),
-                "--profile" => profile = value()?.clone(),
-                "--profiled" => is_profiled = true,
-                other => return Err(format!("`{other}`?\n\n{HELP}").into()),
-            }
-        }
+    fn of(options: &Options) -> Result<(Self, Build)> {
+        let mut layout = Self::under(options.prefix.clone());
+        // An empty one is a variable of a Makefile that is not set.
+        layout.destdir = options.destdir.as_ref().filter(|path| !path.is_empty()).map(PathBuf::from);
         for path in [Some(&layout.prefix), layout.destdir.as_ref()].into_iter().flatten() {
             if !path.is_absolute() {
                 return Err(format!("{} is not an absolute path: name the full path", path.display()).into());
             }
         }
-        layout.libdir = layout.prefix.join(libdir);
-        match (is_profiled, profile.as_str()) {
-            (false, _) => Ok((layout, Build::Plain(profile))),
+        layout.libdir = layout.prefix.join(&options.libdir);
+        match (options.profiled, options.profile.as_str()) {
+            (false, profile) => Ok((layout, Build::Plain(profile.to_owned()))),
             (true, "release") => Ok((layout, Build::Profiled)),
             (true, other) => Err(format!("--profiled is a release build, not `{other}`").into()),
         }
@@ -106,12 +103,8 @@ impl Layout {
     }
 }
 
-pub fn main(args: &[String]) -> Result<ExitCode> {
-    if args.iter().any(|arg| arg == "--help" || arg == "-h") {
-        print!("{HELP}");
-        return Ok(ExitCode::SUCCESS);
-    }
-    let (layout, build) = Layout::of(args)?;
+pub fn main(options: &Options) -> Result<ExitCode> {
+    let (layout, build) = Layout::of(options)?;
     for path in install(&layout, &build)? {
         println!("{}", path.display());
     }
@@ -405,8 +398,15 @@ pub fn ottla(profile: &str) -> Result<PathBuf> {
 mod tests {
     use super::*;
 
+    #[derive(clap::Parser)]
+    struct Program {
+        #[command(flatten)]
+        options: Options,
+    }
+
     fn of(args: &[&str]) -> Result<(Layout, Build)> {
-        Layout::of(&args.iter().map(|arg| (*arg).to_owned()).collect::<Vec<_>>())
+        use clap::Parser as _;
+        Layout::of(&Program::try_parse_from([&["install"], args].concat())?.options)
     }
 
     #[test]
@@ -448,6 +448,6 @@ mod tests {
         assert!(of(&["--perfix", "/usr"]).is_err());
         assert_eq!(of(&["--profiled"]).unwrap().1, Build::Profiled);
         assert!(of(&["--profiled", "--profile", "dev"]).unwrap_err().to_string().contains("not `dev`"));
-        assert!(of(&["--prefix"]).unwrap_err().to_string().contains("needs a value"));
+        assert!(of(&["--prefix"]).unwrap_err().to_string().contains("a value is required"));
     }
 }

@@ -24,6 +24,7 @@ mod peer;
 mod pitfalls;
 mod profiled;
 mod readme;
+mod recorded;
 mod shell;
 mod side_by_side;
 mod sim;
@@ -32,70 +33,111 @@ mod test;
 mod threads;
 mod tidy;
 
-use std::{env, process::ExitCode};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
 
 /// The result of a command; the error is a sentence for the user.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-const HELP: &str = "\
-cargo xtask COMMAND [OPTIONS]        (cargo xtask COMMAND --help prints its options)
+/// The commands of this repository.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", disable_help_subcommand = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
 
-  test       run everything that CI runs; ends with `N passed, M failed`
-  lint       check formatting, clippy and tidy only
-  codegen    write crates/protocol/src/generated from schema/; --check only compares
-  docs       write CONFIGURATION.md and the other generated pages; --check only compares
-  kafka      run Apache Kafka on this machine: start, stop, restart, kill, status, destroy, run
-  bench      benchmark Ottla, librdkafka, franz-go, the Java client, confluent-kafka and krafka
-  instructions  count the instructions per message with valgrind, and compare them with bench/instructions.json
-  install    install the C library, headers, pkg-config and cmake files, the program and documents under a prefix
-  abi        test the C library: symbols, layout, headers, C programs, an installed tree
-  fuzz       fuzz the decoders with random and damaged bytes
-  sim        replay one seed of the simulator
-  swarm      run the simulator with many seeds, fixed or fresh
-  mutants    apply deliberate mistakes to a copy of the code, and verify that the checks notice them
-  threads    run the models of the code that threads share, in every interleaving (loom)
-  style      measure the language and structure of the sources
-  sanitize   run the tests under ThreadSanitizer, AddressSanitizer or valgrind
-";
+#[derive(Subcommand)]
+enum Command {
+    /// Run everything that CI runs; ends with `N passed, M failed`.
+    Test(test::Options),
+    /// Check formatting, clippy and tidy only.
+    Lint,
+    /// Write crates/protocol/src/generated from schema/.
+    Codegen(codegen::Options),
+    /// Write CONFIGURATION.md and the other generated pages.
+    Docs(docs::Options),
+    /// Run Apache Kafka on this machine: start, stop, restart, kill, status, destroy, run.
+    #[command(disable_help_flag = true)]
+    Kafka(Rest),
+    /// Benchmark Ottla, librdkafka, franz-go, the Java client, confluent-kafka and krafka.
+    #[command(disable_help_flag = true)]
+    Bench(Rest),
+    /// Count the instructions per message with valgrind, and compare them with bench/instructions.json.
+    Instructions(instructions::Options),
+    /// Install the C library, headers, pkg-config and cmake files, the program and documents under a prefix.
+    Install(library::Options),
+    /// Test the C library: symbols, layout, headers, C programs, an installed tree.
+    #[command(disable_help_flag = true)]
+    Abi(Rest),
+    /// Fuzz the decoders with random and damaged bytes.
+    Fuzz(fuzz::Options),
+    /// Replay one seed of the simulator.
+    Sim(sim::Options),
+    /// Run the simulator with many seeds, fixed or fresh.
+    Swarm(sim::SwarmOptions),
+    /// Apply deliberate mistakes to a copy of the code, and verify that the checks notice them.
+    #[command(disable_help_flag = true)]
+    Mutants(Rest),
+    /// Check dependencies and AWS-LC, and record what was checked.
+    Recorded(recorded::Options),
+    /// Run the models of the code that threads share, in every interleaving (loom).
+    Threads(threads::Options),
+    /// Measure the structure of the sources.
+    #[command(disable_help_flag = true)]
+    Style(Rest),
+    /// Run the tests under ThreadSanitizer, AddressSanitizer or valgrind.
+    Sanitize(threads::SanitizeOptions),
+}
+
+/// Arguments that the command reads itself.
+#[derive(clap::Args)]
+struct Rest {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    args: Vec<String>,
+}
 
 fn main() -> ExitCode {
-    let mut args: Vec<String> = env::args().skip(1).collect();
-    let command = if args.is_empty() { String::new() } else { args.remove(0) };
-    let response = match command.as_str() {
-        "test" => test::main(&args),
-        "lint" => test::lint(&args),
-        "codegen" => codegen_main(&args),
-        "docs" => docs::main(&args),
-        "kafka" => kafka::main(&args),
-        "bench" => bench::main(&args),
-        "install" => library::main(&args),
-        "instructions" => instructions::main(&args),
-        "abi" => abi::main(&args),
-        "fuzz" => fuzz::main(&args),
-        "style" => style::main(&args),
-        "sim" => sim::sim(&args),
-        "swarm" => sim::swarm(&args),
-        "mutants" => mutants::main(&args),
-        "threads" => threads::threads(&args),
-        "sanitize" => threads::sanitize(&args),
-        "" | "help" | "--help" | "-h" => {
-            print!("{HELP}");
-            Ok(ExitCode::SUCCESS)
-        }
-        other => Err(format!("there is no command `{other}`\n\n{HELP}").into()),
+    let result = match Arguments::parse().command {
+        Command::Test(options) => test::main(&options),
+        Command::Lint => test::lint(),
+        Command::Codegen(options) => codegen::main(&options),
+        Command::Docs(options) => docs::main(&options),
+        Command::Kafka(rest) => kafka::main(&rest.args),
+        Command::Bench(rest) => bench::main(&rest.args),
+        Command::Instructions(options) => instructions::main(&options),
+        Command::Install(options) => library::main(&options),
+        Command::Abi(rest) => abi::main(&rest.args),
+        Command::Fuzz(options) => fuzz::main(&options),
+        Command::Sim(options) => sim::sim(&options),
+        Command::Swarm(options) => sim::swarm(&options),
+        Command::Mutants(rest) => mutants::main(&rest.args),
+        Command::Recorded(options) => recorded::main(&options),
+        Command::Threads(options) => threads::threads(&options),
+        Command::Style(rest) => style::main(&rest.args),
+        Command::Sanitize(options) => threads::sanitize(&options),
     };
-    response.unwrap_or_else(|error| {
-        eprintln!("cargo xtask {command}: {error}");
+    result.unwrap_or_else(|error| {
+        eprintln!("cargo xtask: {error}");
         ExitCode::FAILURE
     })
 }
 
-fn codegen_main(args: &[String]) -> Result<ExitCode> {
-    let check = match args {
-        [] => false,
-        [flag] if flag == "--check" => true,
-        _ => return Err("usage: cargo xtask codegen [--check]".into()),
-    };
-    codegen::run(check)?;
-    Ok(ExitCode::SUCCESS)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_described_without_contradiction() {
+        use clap::CommandFactory as _;
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn programs_arguments_are_passed_on() {
+        let arguments = Arguments::parse_from(["xtask", "kafka", "run", "--help", "-x"]);
+        let Command::Kafka(rest) = arguments.command else { panic!("another command") };
+        assert_eq!(rest.args, ["run", "--help", "-x"]);
+    }
 }

@@ -11,7 +11,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::Result;
+use wait4::Wait4 as _;
+
+use crate::{Result, test::usage};
 
 /// Returns the folder of the workspace.
 pub fn root() -> PathBuf {
@@ -33,6 +35,15 @@ pub fn cache() -> PathBuf {
 /// Returns the cargo that runs this program.
 pub fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    forget_package(command.current_dir(root()));
+    command
+}
+
+/// Returns the cargo that runs this program, for work that gives way to tests: they wait for each other's answers, the compiler
+/// for nobody.
+pub fn patient_cargo() -> Command {
+    let mut command = Command::new("nice");
+    command.args(["-n", "10"]).arg(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     forget_package(command.current_dir(root()));
     command
 }
@@ -66,6 +77,8 @@ pub struct Finished {
     pub output: String,
     /// The cause of a failure: the exit status, or the time limit.
     pub ending: String,
+    /// The CPU time of the program and of the processes that it waited for.
+    pub cpu: Duration,
 }
 
 /// Runs a program until it ends, or kills it at the time limit; prints its output if `show`.
@@ -75,8 +88,7 @@ pub fn run(command: &mut Command, deadline: Duration, show: bool) -> Result<Fini
     let (reader, writer) = std::io::pipe()?;
     command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer).process_group(0);
     let program = command.get_program().to_string_lossy().into_owned();
-    let mut child =
-        forget_package(command).spawn().map_err(|error| format!("cannot run {program}: {error}"))?;
+    let child = forget_package(command).spawn().map_err(|error| format!("cannot run {program}: {error}"))?;
     let group = Reaper::of_group(child.id())?;
     // The command holds the writing ends of the pipe; the reader gets no end of file until they are closed.
     command.stdout(Stdio::null()).stderr(Stdio::null());
@@ -110,13 +122,16 @@ pub fn run(command: &mut Command, deadline: Duration, show: bool) -> Result<Fini
     };
     if timed_out {
         drop(group); // kills the whole group
-        let _ = child.wait();
+        let cpu = child.wait4().map_or(Duration::ZERO, |used| used.rusage.utime + used.rusage.stime);
+        usage::add(cpu);
         let ending = format!("{program} was not done after {} s and was killed", deadline.as_secs());
-        return Ok(Finished { success: false, output, ending });
+        return Ok(Finished { success: false, output, ending, cpu });
     }
-    let status = child.wait()?;
+    let used = child.wait4()?;
     group.dismiss();
-    Ok(Finished { success: status.success(), output, ending: format!("{program}: {status}") })
+    let (status, cpu) = (used.status, used.rusage.utime + used.rusage.stime);
+    usage::add(cpu);
+    Ok(Finished { success: status.success(), output, ending: format!("{program}: {status}"), cpu })
 }
 
 /// Runs a program and returns its output. Error: it failed.

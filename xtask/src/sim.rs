@@ -4,92 +4,102 @@ use std::{process::ExitCode, time::Duration};
 
 use crate::{
     Result,
+    fuzz::number,
     shell::{self, cargo},
 };
 
-const SIM_HELP: &str = "\
-cargo xtask sim SEED
-cargo xtask sim --group SEED
-cargo xtask sim --schedule NAME
-cargo xtask sim --crowd SEED
-cargo xtask sim --sasl | --sasl-outage | --sasl-week SEED
-cargo xtask sim --telemetry SEED
-cargo xtask sim --transaction SEED
-cargo xtask sim --share SEED
+/// Replays one seed of the simulator: its knobs, its trace line by line, and the first broken guarantee, if any.
+#[derive(clap::Args, Debug)]
+#[group(id = "world", required = true, multiple = false)]
+pub struct Options {
+    /// The world of this seed, decimal or 0x-hexadecimal.
+    seed: Option<String>,
+    /// The world of a consumer group.
+    #[arg(long, value_name = "SEED")]
+    group: Option<String>,
+    /// A group in a certain situation, such as leader-dies; an unknown name lists them, `all` runs each.
+    #[arg(long, value_name = "NAME")]
+    schedule: Option<String>,
+    /// A group of 500 members.
+    #[arg(long, value_name = "SEED")]
+    crowd: Option<String>,
+    /// A world whose clients authenticate.
+    #[arg(long, value_name = "SEED")]
+    sasl: Option<String>,
+    /// The same for two and a half hours, of which the identity provider is down for one.
+    #[arg(long, value_name = "SEED")]
+    sasl_outage: Option<String>,
+    /// The same for a week, with sessions of an hour.
+    #[arg(long, value_name = "SEED")]
+    sasl_week: Option<String>,
+    /// A world whose clients push metrics.
+    #[arg(long, value_name = "SEED")]
+    telemetry: Option<String>,
+    /// The world of transactions of one seed.
+    #[arg(long, value_name = "SEED")]
+    transaction: Option<String>,
+    /// The world of a share group of one seed.
+    #[arg(long, value_name = "SEED")]
+    share: Option<String>,
+}
 
-Replays one seed of the simulator: its knobs, its trace line by line, and the first broken guarantee, if any. SEED is
-decimal or 0x-hexadecimal.
+/// Runs the simulator with many seeds, and prints each broken promise with the seed that shows it; `cargo xtask sim SEED` replays
+/// it.
+///
+/// Without the name of a kind of world, every fourth seed has transactions besides its own world, and with --minutes every second
+/// one a group.
+#[derive(clap::Args, Debug)]
+pub struct SwarmOptions {
+    /// Worlds of consumer groups.
+    #[arg(long, group = "kind")]
+    groups: bool,
+    /// Worlds of transactional producers.
+    #[arg(long, group = "kind")]
+    transactions: bool,
+    /// Worlds of share groups.
+    #[arg(long, group = "kind")]
+    shares: bool,
+    /// The number of seeds.
+    #[arg(long, default_value = "10000", value_parser = number, value_name = "COUNT")]
+    seeds: u64,
+    /// The first seed.
+    #[arg(long, default_value = "1", value_parser = number, value_name = "SEED")]
+    first: u64,
+    /// Fresh seeds for this time, instead of fixed ones.
+    #[arg(long, conflicts_with_all = ["seeds", "first"], value_name = "N")]
+    minutes: Option<u64>,
+}
 
-  --group SEED     the world of a consumer group
-  --schedule NAME  a group in a certain situation, such as leader-dies; an unknown NAME lists them, `all` runs each
-  --crowd SEED     a group of 500 members
-  --sasl SEED      one seed whose clients authenticate
-  --sasl-outage SEED  the same for two and a half hours, of which the identity provider is down for one
-  --sasl-week SEED    the same for a week, with sessions of an hour
-  --telemetry SEED    one seed whose clients push metrics
-  --transaction SEED  the world of transactions of one seed
-  --share SEED     the world of a share group of one seed
-";
-
-/// The flags of `cargo xtask sim` with a value.
-const FLAGS: [&str; 9] = [
-    "--group",
-    "--schedule",
-    "--crowd",
-    "--sasl",
-    "--telemetry",
-    "--sasl-outage",
-    "--sasl-week",
-    "--transaction",
-    "--share",
-];
-
-const SWARM_HELP: &str = "\
-cargo xtask swarm [--groups | --transactions | --shares] [--seeds COUNT] [--first SEED] [--minutes N]
-
-Runs the simulator with many seeds: COUNT (default 10,000) from SEED (default 1) on, or fresh ones for N minutes.
-With --groups, each seed is a world of a consumer group, with --transactions one of transactional producers, with --shares one
-of a share group. Without them, every fourth seed has transactions besides its own world, and with --minutes every second one a
-group.
-Prints each broken promise with the seed that shows it; `cargo xtask sim SEED` replays it.
-";
-
-pub fn sim(args: &[String]) -> Result<ExitCode> {
-    match args {
-        [flag] if flag == "--help" || flag == "-h" => {
-            print!("{SIM_HELP}");
-            Ok(ExitCode::SUCCESS)
-        }
-        [seed] => simulator(&[seed]),
-        [flag, what] if FLAGS.contains(&flag.as_str()) => simulator(&[flag, what]),
-        _ => Err(SIM_HELP.into()),
+pub fn sim(options: &Options) -> Result<ExitCode> {
+    let named = [
+        ("--group", &options.group),
+        ("--schedule", &options.schedule),
+        ("--crowd", &options.crowd),
+        ("--sasl", &options.sasl),
+        ("--sasl-outage", &options.sasl_outage),
+        ("--sasl-week", &options.sasl_week),
+        ("--telemetry", &options.telemetry),
+        ("--transaction", &options.transaction),
+        ("--share", &options.share),
+    ];
+    match named.into_iter().find_map(|(flag, value)| Some((flag, value.as_ref()?))) {
+        Some((flag, value)) => simulator(&[flag, value]),
+        None => simulator(&[options.seed.as_deref().unwrap_or_default()]),
     }
 }
 
-pub fn swarm(args: &[String]) -> Result<ExitCode> {
-    let (mut count, mut first, mut minutes) = ("10000".to_owned(), "1".to_owned(), None);
-    let mut kind = "--swarm";
-    let mut args = args.iter();
-    while let Some(flag) = args.next() {
-        let mut value = || args.next().map(|text| text.replace([',', '_'], "")).ok_or(SWARM_HELP);
-        match flag.as_str() {
-            "--groups" => kind = "--groups",
-            "--transactions" => kind = "--transactions",
-            "--shares" => kind = "--shares",
-            "--seeds" => count = value()?,
-            "--first" => first = value()?,
-            "--minutes" => minutes = Some(value()?),
-            "--help" | "-h" => {
-                print!("{SWARM_HELP}");
-                return Ok(ExitCode::SUCCESS);
-            }
-            _ => return Err(SWARM_HELP.into()),
+pub fn swarm(options: &SwarmOptions) -> Result<ExitCode> {
+    let kinds = [
+        ("--groups", options.groups),
+        ("--transactions", options.transactions),
+        ("--shares", options.shares),
+    ];
+    let kind = kinds.into_iter().find_map(|(flag, is_chosen)| is_chosen.then_some(flag));
+    match options.minutes.map(|minutes| minutes.to_string()) {
+        Some(minutes) => simulator(&[kind.as_slice(), &["--minutes", &minutes]].concat()),
+        None => {
+            simulator(&[kind.unwrap_or("--swarm"), &options.first.to_string(), &options.seeds.to_string()])
         }
-    }
-    match minutes {
-        Some(minutes) if kind != "--swarm" => simulator(&[kind, "--minutes", &minutes]),
-        Some(minutes) => simulator(&["--minutes", &minutes]),
-        None => simulator(&[kind, &first, &count]),
     }
 }
 

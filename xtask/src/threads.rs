@@ -15,26 +15,38 @@ use crate::{
     shell::{self, cargo, root},
 };
 
-const THREADS_HELP: &str = "\
-cargo xtask threads [--preemptions N] [TEST]
+/// Runs the models of the places where threads meet under loom, in every order.
+///
+/// `cargo xtask mutants --only loom` runs each model on code with a mistake that it must notice.
+#[derive(clap::Args, Debug)]
+pub struct Options {
+    /// Orders with at most this number of preemptions (`cargo xtask test` tries 2), or `all`, which may take hours.
+    #[arg(long, default_value = "4", value_name = "N")]
+    preemptions: String,
+    /// The models whose names contain this text.
+    #[arg(default_value = "models::")]
+    test: String,
+}
 
-Runs the models of the places where threads meet under loom: every order with up to N preemptions (default 4; `cargo
-xtask test` tries 2), or all of them with `--preemptions all`, which may take hours. TEST names some of them.
+/// Runs tests with TCP and real threads under a sanitizer or valgrind.
+#[derive(clap::Args, Debug)]
+pub struct SanitizeOptions {
+    kind: Sanitizer,
+    /// The tests whose names contain this text; with `programs` a program, such as group_member.
+    test: Option<String>,
+}
 
-`cargo xtask mutants --only loom` runs each model on code with a mistake that it must notice.
-";
-
-const SANITIZE_HELP: &str = "\
-cargo xtask sanitize thread|address|valgrind [TEST]
-cargo xtask sanitize programs [PROGRAM]
-
-Runs the tests of the core, the driver and the client, with TCP and real threads, under ThreadSanitizer or
-AddressSanitizer (with a nightly toolchain and its rust-src, because the standard library is built along), or those of the
-driver and the client under valgrind. TEST names some of them.
-
-`programs`: the test programs in C (crates/capi/tests/c), first with AddressSanitizer and then under valgrind, with an
-embedded cluster. PROGRAM names one of them, for example group_member.
-";
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Sanitizer {
+    /// ThreadSanitizer, with a nightly toolchain and its rust-src, because the standard library is built along.
+    Thread,
+    /// AddressSanitizer, likewise.
+    Address,
+    /// The tests of the driver and the client under valgrind.
+    Valgrind,
+    /// The test programs in C (crates/capi/tests/c), first with AddressSanitizer and then under valgrind.
+    Programs,
+}
 
 /// The scripts that run the test programs in C.
 const PROGRAMS: [&str; 2] =
@@ -44,26 +56,13 @@ const PROGRAMS: [&str; 2] =
 const PACKAGES: [&str; 6] = ["--package", "ottla-core", "--package", "ottla-net", "--package", "ottla"];
 const HOURS: Duration = Duration::from_secs(12 * 3600);
 
-pub fn threads(args: &[String]) -> Result<ExitCode> {
-    let (mut preemptions, mut test) = ("4".to_owned(), "models::".to_owned());
-    let mut args = args.iter();
-    while let Some(arg) = args.next() {
-        match arg.as_str() {
-            "--preemptions" => preemptions = args.next().ok_or(THREADS_HELP)?.clone(),
-            "--help" | "-h" => {
-                print!("{THREADS_HELP}");
-                return Ok(ExitCode::SUCCESS);
-            }
-            name if !name.starts_with('-') => test = name.to_owned(),
-            _ => return Err(THREADS_HELP.into()),
-        }
-    }
-    let limit = match preemptions.as_str() {
+pub fn threads(options: &Options) -> Result<ExitCode> {
+    let limit = match options.preemptions.as_str() {
         // Higher than the number of branches of any model.
         "all" => 1000,
         number => number.parse::<usize>()?,
     };
-    finish(models(&test)?.env("LOOM_MAX_PREEMPTIONS", limit.to_string()))
+    finish(models(&options.test)?.env("LOOM_MAX_PREEMPTIONS", limit.to_string()))
 }
 
 /// Returns the command that runs the models whose names contain this text.
@@ -102,21 +101,13 @@ fn with_loom(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-pub fn sanitize(args: &[String]) -> Result<ExitCode> {
-    let (kind, test) = match args {
-        [flag] if flag == "--help" || flag == "-h" => {
-            print!("{SANITIZE_HELP}");
-            return Ok(ExitCode::SUCCESS);
-        }
-        [kind] => (kind.as_str(), None),
-        [kind, test] if !test.starts_with('-') => (kind.as_str(), Some(test)),
-        _ => return Err(SANITIZE_HELP.into()),
-    };
-    match kind {
-        "thread" | "address" => with_sanitizer(kind, test),
-        "valgrind" => with_valgrind(test),
-        "programs" => programs(test),
-        _ => Err(SANITIZE_HELP.into()),
+pub fn sanitize(options: &SanitizeOptions) -> Result<ExitCode> {
+    let test = options.test.as_ref();
+    match options.kind {
+        Sanitizer::Thread => with_sanitizer("thread", test),
+        Sanitizer::Address => with_sanitizer("address", test),
+        Sanitizer::Valgrind => with_valgrind(test),
+        Sanitizer::Programs => programs(test),
     }
 }
 

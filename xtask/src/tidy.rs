@@ -30,7 +30,7 @@ pub const CHECKS: [Check; 10] = [
     Check { what: "files that the documents name are there", run: named_files },
     Check { what: "every pitfall in a module's head names a test that exists", run: crate::pitfalls::check },
     Check {
-        what: "language, sizes and import cycles stay within the limits of `cargo xtask style`",
+        what: "sizes, names and import cycles stay within the limits of `cargo xtask style`",
         run: crate::style::check,
     },
 ];

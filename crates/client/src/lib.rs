@@ -248,7 +248,6 @@ pub mod admin;
 mod config;
 mod consumer;
 mod logging;
-#[cfg(feature = "opentelemetry")]
 mod metrics;
 mod oidc;
 mod producer;
@@ -271,7 +270,6 @@ pub use consumer::{
     Consumer, ConsumerBuilder, GroupEvent, MessageStream, PartitionCommits, PartitionStream, Rebalance,
     RebalanceListener, Rebalances, TrackedMessage, TrackedMessages, TrackedStream,
 };
-#[cfg(feature = "opentelemetry")]
 pub use metrics::{Metric, MetricKind, MetricValue, MetricsSnapshot};
 pub use ottla_core::config::table as properties;
 pub use ottla_core::group::{

@@ -37,7 +37,6 @@ use ottla_net::{
 };
 use ottla_protocol::uuid::Uuid;
 
-#[cfg(feature = "opentelemetry")]
 use crate::metrics::{MetricsCallback, MetricsHook};
 use crate::{
     logging::Logger,
@@ -78,7 +77,6 @@ fn statistics_sink(
 ) -> Option<Arc<dyn StatisticsSink>> {
     let identity = identity.clone();
     let sink = hooks.statistics.take();
-    #[cfg(feature = "opentelemetry")]
     if let Some(callback) = hooks.metrics.take() {
         let hook = MetricsHook::new(kind, callback);
         return Some(Arc::new(move |statistics| {
@@ -236,7 +234,6 @@ macro_rules! hook_setters {
 
             /// Calls `on_metrics` every `statistics.interval.ms` with the client's metrics, on an I/O thread. The function
             /// must not block.
-            #[cfg(feature = "opentelemetry")]
             #[must_use]
             pub fn on_metrics(
                 mut self,
@@ -297,7 +294,6 @@ pub struct Hooks {
     /// Receives statistics.
     pub statistics: Option<Box<StatisticsCallback>>,
     /// Receives metrics.
-    #[cfg(feature = "opentelemetry")]
     pub metrics: Option<Box<MetricsCallback>>,
     /// Opens sockets and resolves host names.
     pub transport: Option<Arc<dyn Transport>>,

@@ -1,5 +1,5 @@
-//! Injects panics, to test how a client handles them. Only a build with the feature `inject-panics` can panic; in other
-//! builds `reach` does nothing.
+//! Injects panics, to test how a client handles them. Only a build with debug assertions can panic here; in an optimised
+//! build `reach` does nothing. It is not a feature: tests and what they link would be compiled twice.
 
 use ottla_core::{
     message::{ToBroker, ToCluster},
@@ -68,24 +68,36 @@ impl InjectionPoint {
 }
 
 /// The panics to come. Each I/O thread looks here all the time: a fork would often find the lock of its parent locked.
-#[cfg(feature = "inject-panics")]
+#[cfg(debug_assertions)]
 static ARMED: crate::process::PerProcess<ottla_core::lock::Mutex<Vec<(String, InjectionPoint)>>> =
     crate::process::PerProcess::new();
 
 /// Makes the client with this `client.id` panic when it next reaches this point.
-#[cfg(feature = "inject-panics")]
+#[cfg(debug_assertions)]
 pub fn panic_at(client_id: &str, point: InjectionPoint) {
     ARMED.get().lock().push((client_id.to_owned(), point));
 }
 
+/// Panics itself: this build can't inject panics.
+#[cfg(not(debug_assertions))]
+pub fn panic_at(_: &str, _: InjectionPoint) {
+    panic!("only a build with debug assertions can inject panics");
+}
+
 /// Returns true if the panic is still to come.
-#[cfg(feature = "inject-panics")]
+#[cfg(debug_assertions)]
 pub fn is_armed(client_id: &str, point: InjectionPoint) -> bool {
     ARMED.get().lock().iter().any(|armed| armed.0 == client_id && armed.1 == point)
 }
 
+/// Returns false in this build.
+#[cfg(not(debug_assertions))]
+pub const fn is_armed(_: &str, _: InjectionPoint) -> bool {
+    false
+}
+
 /// Panics if a test injected a panic at this point.
-#[cfg(feature = "inject-panics")]
+#[cfg(debug_assertions)]
 pub(crate) fn reach(route: &ClientRoute, point: InjectionPoint) {
     let client_id = &route.parts.connection.client_id;
     let mut armed = ARMED.get().lock();
@@ -97,6 +109,6 @@ pub(crate) fn reach(route: &ClientRoute, point: InjectionPoint) {
 }
 
 /// Does nothing in this build.
-#[cfg(not(feature = "inject-panics"))]
+#[cfg(not(debug_assertions))]
 #[inline(always)]
 pub(crate) const fn reach(_: &ClientRoute, _: InjectionPoint) {}

@@ -1,16 +1,16 @@
-//! `cargo xtask style`: measures the language and the structure of the sources.
+//! `cargo xtask style`: measures the structure of the sources.
 //!
 //! Each measure is a row of [`MEASURES`]: a description, the limit, and a function that finds the places. `cargo xtask
 //! lint` fails when a measure exceeds its limit; `cargo xtask style NAME` lists the places of one measure.
 //!
 //! | file | measures |
 //! |---|---|
-//! | [`language`] | comments, string literals and documents that need decoding, long test names |
+//! | [`names`] | long test names, texts that must not occur |
 //! | [`size`] | long files, long functions |
 //! | [`cycles`] | import cycles between modules |
 
 mod cycles;
-mod language;
+mod names;
 mod size;
 
 use std::{fs, path::Path, process::ExitCode};
@@ -40,91 +40,42 @@ pub struct Measure {
     pub what: &'static str,
     /// The largest value that passes.
     pub limit: f64,
-    /// The files that it reads.
-    pub reads: Reads,
     /// Computes the value and finds the places.
     pub run: fn(&[Source]) -> Found,
 }
 
-/// The files that a measure reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reads {
-    /// Rust sources that are not generated.
-    Sources,
-    /// Pages, and the documentation of the C interface.
-    Documents,
-}
-
 /// All measures.
-pub const MEASURES: [Measure; 10] = [
-    Measure {
-        name: "riddles",
-        what: "comments of eight words and more that match a pattern of the word list, in percent",
-        limit: 0.25,
-        reads: Reads::Sources,
-        run: language::riddles,
-    },
-    Measure {
-        name: "texts",
-        what: "string literals of five words and more that match a pattern of the word list, in percent",
-        limit: 0.1,
-        reads: Reads::Sources,
-        run: language::texts,
-    },
-    Measure {
-        name: "documents",
-        what: "paragraphs of pages and of the C interface that match a pattern of the word list, in percent",
-        limit: 0.1,
-        reads: Reads::Documents,
-        run: language::documents,
-    },
+pub const MEASURES: [Measure; 7] = [
     Measure {
         name: "test-names",
         what: "test names above 70 characters",
         limit: 0.0,
-        reads: Reads::Sources,
-        run: language::long_test_names,
+        run: names::long_test_names,
     },
-    Measure {
-        name: "files",
-        what: "files above 700 lines that are no table",
-        limit: 0.0,
-        reads: Reads::Sources,
-        run: size::files,
-    },
-    Measure {
-        name: "functions",
-        what: "functions above 90 lines",
-        limit: 0.0,
-        reads: Reads::Sources,
-        run: size::functions,
-    },
+    Measure { name: "files", what: "files above 700 lines that are no table", limit: 0.0, run: size::files },
+    Measure { name: "functions", what: "functions above 90 lines", limit: 0.0, run: size::functions },
     Measure {
         name: "core-cycle",
         what: "modules in the largest import cycle of ottla-core",
         limit: 8.0,
-        reads: Reads::Sources,
         run: |sources| cycles::largest(sources, "crates/core/src/"),
     },
     Measure {
         name: "capi-cycle",
         what: "modules in the largest import cycle of ottla-capi",
         limit: 5.0,
-        reads: Reads::Sources,
         run: |sources| cycles::largest(sources, "crates/capi/src/"),
     },
     Measure {
         name: "mutations",
         what: "deliberate mistakes in production code",
         limit: 0.0,
-        reads: Reads::Sources,
-        run: |sources| language::occurrences(sources, "mutation.is("),
+        run: |sources| names::occurrences(sources, "mutation.is("),
     },
     Measure {
         name: "bare-exports",
         what: "functions of the C library that bypass the `export!` macro",
         limit: 0.0,
-        reads: Reads::Sources,
         run: bare_exports,
     },
 ];
@@ -163,12 +114,6 @@ pub fn sources(root: &Path) -> Result<Vec<Source>> {
     read(root, &["*.rs"])
 }
 
-/// Reads the pages and the documentation of the C interface.
-fn documents(root: &Path) -> Result<Vec<Source>> {
-    let interface = ["crates/capi/abi/functions.txt", "crates/capi/abi/*.h", "crates/capi/cpp/*.h"];
-    read(root, &[&["*.md"], &interface[..]].concat())
-}
-
 fn read(root: &Path, patterns: &[&str]) -> Result<Vec<Source>> {
     let mut git = std::process::Command::new("git");
     git.args(["ls-files", "--cached", "--others", "--exclude-standard"]).args(patterns).current_dir(root);
@@ -183,30 +128,11 @@ fn read(root: &Path, patterns: &[&str]) -> Result<Vec<Source>> {
     Ok(found)
 }
 
-/// All files that measures read.
-struct Tree {
-    sources: Vec<Source>,
-    documents: Vec<Source>,
-}
-
-impl Tree {
-    fn read(root: &Path) -> Result<Self> {
-        Ok(Self { sources: sources(root)?, documents: documents(root)? })
-    }
-
-    fn run(&self, measure: &Measure) -> Found {
-        (measure.run)(match measure.reads {
-            Reads::Sources => &self.sources,
-            Reads::Documents => &self.documents,
-        })
-    }
-}
-
 /// The check of `cargo xtask lint`: one finding per measure that exceeds its limit.
 pub fn check(root: &Path) -> Result<Vec<String>> {
-    let tree = Tree::read(root)?;
+    let sources = sources(root)?;
     let exceeded = MEASURES.iter().filter_map(|measure| {
-        let found = tree.run(measure);
+        let found = (measure.run)(&sources);
         (found.value > measure.limit).then(|| {
             let Measure { name, what, limit, .. } = measure;
             format!("{what}: {:.2}, limit {limit}; `cargo xtask style {name}` lists them", found.value)
@@ -217,11 +143,11 @@ pub fn check(root: &Path) -> Result<Vec<String>> {
 
 /// `cargo xtask style [MEASURE [PATH]]`.
 pub fn main(args: &[String]) -> Result<ExitCode> {
-    let mut tree = Tree::read(&root())?;
+    let mut sources = sources(&root())?;
     match args {
         [] => {
             for measure in &MEASURES {
-                let found = tree.run(measure);
+                let found = (measure.run)(&sources);
                 println!(
                     "{:14} {:>8.2}  limit {:>6}  {}",
                     measure.name, found.value, measure.limit, measure.what
@@ -233,10 +159,8 @@ pub fn main(args: &[String]) -> Result<ExitCode> {
             let measure =
                 measure.ok_or(format!("there is no measure `{name}`; `cargo xtask style` lists them"))?;
             let prefix = rest.first().map_or("", String::as_str);
-            for sources in [&mut tree.sources, &mut tree.documents] {
-                sources.retain(|source| source.path.starts_with(prefix));
-            }
-            let found = tree.run(measure);
+            sources.retain(|source| source.path.starts_with(prefix));
+            let found = (measure.run)(&sources);
             found.places.iter().for_each(|place| println!("{place}"));
             println!("{:.2} {}", found.value, measure.what);
         }

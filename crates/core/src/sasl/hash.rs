@@ -4,7 +4,7 @@ use std::fmt;
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest as _, Sha256, Sha512};
-use zeroize::{Zeroize, ZeroizeOnDrop};
+use zeroize::Zeroize;
 
 use crate::secret::Secret;
 
@@ -98,10 +98,16 @@ pub struct Derivation {
     left: u32,
 }
 
-#[derive(Zeroize, ZeroizeOnDrop)]
 struct Blocks {
     last: [u8; LARGEST],
     sum: [u8; LARGEST],
+}
+
+impl Drop for Blocks {
+    fn drop(&mut self) {
+        self.last.zeroize();
+        self.sum.zeroize();
+    }
 }
 
 impl Derivation {

@@ -1,7 +1,7 @@
 # Three real brokers; one is killed with SIGKILL and stays dead. Until the cluster notices, which takes seconds,
 # metadata names it as the leader, also right after the connection broke. It leads the only partition, so no response of
 # another broker arrives later and causes a refresh.
-source "$(dirname "$0")/../support.bash"
+source "$(dirname "$0")/../../support.bash"
 topic="dead-$$" records=20000
 kafka org.apache.kafka.tools.TopicCommand --bootstrap-server "$OTTLA_BOOTSTRAP" --create --topic "$topic" \
   --replica-assignment 2:3:1 --config min.insync.replicas=2

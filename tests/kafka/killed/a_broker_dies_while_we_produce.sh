@@ -1,6 +1,6 @@
 # Three real brokers; one is killed with SIGKILL and restarted while the perf tool produces with acks=all. Kafka's own
 # tools then find every acknowledged record exactly once.
-source "$(dirname "$0")/../support.bash"
+source "$(dirname "$0")/../../support.bash"
 topic="dies-$$" records=1000000
 kafka org.apache.kafka.tools.TopicCommand --bootstrap-server "$OTTLA_BOOTSTRAP" --create --topic "$topic" \
   --partitions 6 --replication-factor 3 --config min.insync.replicas=2
@@ -9,9 +9,9 @@ kafka org.apache.kafka.tools.TopicCommand --bootstrap-server "$OTTLA_BOOTSTRAP" 
 perf=$!
 started+=($perf)
 sleep 4
-cargo xtask kafka kill 2
+xtask kafka kill 2
 sleep 4
-cargo xtask kafka restart 2
+xtask kafka restart 2
 wait $perf || fail "the perf tool failed: $(tail -5 "$work/perf")"
 tail -1 "$work/perf"
 equal "records acknowledged" $records "$(sed -n 's/^\([0-9]*\) records sent, .* 99.9th.*/\1/p' "$work/perf" | tail -1)"

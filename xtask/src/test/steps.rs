@@ -1,0 +1,274 @@
+//! The steps of `cargo xtask test`, and those that are a few lines long.
+
+use std::{fs, path::PathBuf, process::Command};
+
+use super::{programs, session::Session, target_folder};
+use crate::{
+    Result, abi, codegen, install, instructions, kafka, mutants, readme, recorded,
+    shell::{cargo, patient_cargo, root},
+    threads, tidy,
+};
+
+const BENCH: &str = "bench/Cargo.toml";
+
+/// A row of [`STEPS`].
+pub struct Step {
+    /// The name of the step for `--only`.
+    pub name: &'static str,
+    pub what: &'static str,
+    /// The steps that have to end before this one begins, if they run at all.
+    pub after: &'static [&'static str],
+    /// Whether `--quick` runs it.
+    pub is_quick: bool,
+    /// Counts passed and failed tests; an error counts as a failure.
+    pub run: fn(&Session) -> Result<()>,
+}
+
+/// All steps. Of two steps that wait for the compiler, the one that stands first here gets it.
+pub const STEPS: [Step; 17] = [
+    Step { name: "format", what: "rustfmt changes nothing", after: &[], is_quick: true, run: format },
+    Step {
+        name: "tidy",
+        what: "rules that the compiler does not check: dependencies, banned calls, links, markers",
+        after: &[],
+        is_quick: true,
+        run: tidy,
+    },
+    Step {
+        name: "codegen",
+        what: "the generated protocol matches schema/",
+        after: &[],
+        is_quick: true,
+        run: generated,
+    },
+    Step {
+        name: "build",
+        what: "all crates, programs and tests compile",
+        after: &[],
+        is_quick: true,
+        run: programs::build,
+    },
+    Step {
+        name: "test",
+        what: "unit, golden and scenario tests of all crates; scenarios also on Apache Kafka",
+        after: &["build"],
+        is_quick: true,
+        run: programs::run,
+    },
+    Step {
+        name: "abi",
+        what: "tests/abi: the installed C library, compared with Debian's original and librdkafka 2.16.0",
+        after: &["build"],
+        is_quick: false,
+        run: abi::scripts,
+    },
+    Step {
+        name: "release",
+        what: "the program and the C library compile as a release",
+        after: &[],
+        is_quick: false,
+        run: release,
+    },
+    Step {
+        name: "readme",
+        what: "the commands of README.md succeed",
+        after: &["release"],
+        is_quick: false,
+        run: readme_commands,
+    },
+    Step {
+        name: "interop",
+        what: "tests/interop/*.sh: other clients and Ottla with each other's brokers and records",
+        after: &["release"],
+        is_quick: false,
+        run: interop,
+    },
+    Step {
+        name: "real",
+        what: "tests/kafka/*.sh: Ottla with brokers of Apache Kafka of its own",
+        after: &["release"],
+        is_quick: false,
+        run: real_kafka,
+    },
+    Step {
+        name: "instructions",
+        what: "the instructions that a message costs are at most 3 % more than bench/instructions.json says",
+        after: &["release"],
+        is_quick: false,
+        run: instructions::step,
+    },
+    Step {
+        name: "threads",
+        what: "loom models of the code that threads share",
+        after: &[],
+        is_quick: false,
+        run: models,
+    },
+    Step {
+        name: "mutants",
+        what: "deliberate mistakes in a copy of the code, which the simulator and loom must notice",
+        after: &["threads"],
+        is_quick: false,
+        run: mistakes,
+    },
+    Step {
+        name: "clippy",
+        what: "clippy with warnings denied",
+        after: &["build"],
+        is_quick: true,
+        run: clippy,
+    },
+    Step {
+        name: "docs",
+        what: "rustdoc has no warning, and its examples run",
+        after: &["build"],
+        is_quick: false,
+        run: documents,
+    },
+    Step {
+        name: "recorded",
+        what: "dependencies and AWS-LC, if their sources changed since the last check",
+        after: &["build"],
+        is_quick: false,
+        run: recorded::step,
+    },
+    Step {
+        name: "killed",
+        what: "tests/kafka/killed/*.sh: Ottla with brokers of Apache Kafka that are killed",
+        after: &["test", "abi", "interop", "release"],
+        is_quick: false,
+        run: killed_kafka,
+    },
+];
+
+/// The steps of `cargo xtask lint`.
+pub const LINT: [&str; 3] = ["format", "tidy", "clippy"];
+
+fn format(session: &Session) -> Result<()> {
+    session.one("rustfmt", cargo().args(["fmt", "--all", "--check"]), 5)?;
+    session.one("rustfmt of bench/", cargo().args(["fmt", "--all", "--check", "--manifest-path", BENCH]), 5)
+}
+
+fn tidy(session: &Session) -> Result<()> {
+    for check in tidy::CHECKS {
+        let found = (check.run)(&root())?;
+        found.iter().for_each(|finding| println!("      {finding}"));
+        if found.is_empty() {
+            session.pass(check.what);
+        } else {
+            session.fail(&format!("{}: {} places, the first is {}", check.what, found.len(), found[0]));
+        }
+    }
+    Ok(())
+}
+
+fn generated(session: &Session) -> Result<()> {
+    codegen::run(true)?;
+    session.pass("the generated code is fresh");
+    Ok(())
+}
+
+fn clippy(session: &Session) -> Result<()> {
+    let mut clippy = patient_cargo();
+    clippy.args(["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
+    session.compile("clippy", &mut clippy)?;
+    session.pass("clippy has no warning");
+    Ok(())
+}
+
+fn release(session: &Session) -> Result<()> {
+    let mut build = patient_cargo();
+    build.args(["build", "--release", "--package", "ottla-cli", "--package", "ottla-capi"]);
+    session.compile("cargo build --release", &mut build)?;
+    let _slot = session.compiling();
+    abi::installed("release")?;
+    session.pass("the library is built as a release and installed under a prefix");
+    Ok(())
+}
+
+fn models(session: &Session) -> Result<()> {
+    let _slot = session.compiling();
+    session.tests("models", &mut threads::models("models::")?)
+}
+
+fn mistakes(session: &Session) -> Result<()> {
+    let _slot = session.compiling();
+    let (tried, failures) = mutants::try_in_ci()?;
+    for _ in failures.len()..tried {
+        session.pass("a mistake is noticed");
+    }
+    failures.iter().for_each(|failure| session.fail(failure));
+    Ok(())
+}
+
+fn documents(session: &Session) -> Result<()> {
+    let mut doc = patient_cargo();
+    doc.args(["doc", "--workspace", "--no-deps", "--document-private-items"])
+        .env("RUSTDOCFLAGS", "-D warnings");
+    session.compile("rustdoc", &mut doc)?;
+    session.pass("rustdoc has no warning");
+    programs::documentation(session)
+}
+
+fn readme_commands(session: &Session) -> Result<()> {
+    let commands = readme::commands(&fs::read_to_string(root().join("README.md"))?);
+    if commands.is_empty() {
+        return Err("README.md has no command in a ```sh block".into());
+    }
+    session.side_by_side(&commands, |session, command| {
+        if command == "cargo xtask test" {
+            session.pass("cargo xtask test (it is what runs here)");
+            return Ok(());
+        }
+        let mut shell = Command::new("bash");
+        shell.args(["-e", "-o", "pipefail", "-c", command]).current_dir(root());
+        session.one(command, &mut shell, 30)
+    });
+    Ok(())
+}
+
+/// Returns the environment of scripts that use Apache Kafka or its clients.
+fn with_kafka() -> Result<[(&'static str, PathBuf); 3]> {
+    let folder = target_folder()?;
+    Ok([
+        ("OTTLA", folder.join("release/ottla")),
+        ("OTTLA_PREFIX", folder.join("installed/release")),
+        ("OTTLA_KAFKA_JARS", kafka::fetch()?),
+    ])
+}
+
+fn interop(session: &Session) -> Result<()> {
+    install::debian("kcat", "kcat")?;
+    session.scripts("tests/interop", &with_kafka()?)
+}
+
+fn real_kafka(session: &Session) -> Result<()> {
+    session.scripts("tests/kafka", &with_kafka()?)
+}
+
+/// One after the other, because they kill brokers that others would use.
+fn killed_kafka(session: &Session) -> Result<()> {
+    session.scripts_in_turn("tests/kafka/killed", &with_kafka()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_step_has_its_own_name() {
+        for (at, step) in STEPS.iter().enumerate() {
+            assert!(STEPS[..at].iter().all(|other| other.name != step.name), "{}", step.name);
+        }
+    }
+
+    #[test]
+    fn steps_wait_for_steps_that_exist() {
+        let exists = |name: &&str| STEPS.iter().any(|step| step.name == *name);
+        assert!(LINT.iter().all(|name| exists(name)));
+        for step in &STEPS {
+            assert!(step.after.iter().all(exists), "{}", step.name);
+            assert!(!step.after.contains(&step.name), "{} waits for itself", step.name);
+        }
+    }
+}
