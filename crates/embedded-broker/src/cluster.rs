@@ -1,4 +1,10 @@
 //! The cluster: brokers and connections. [`serving`] dispatches requests to `api/`.
+//!
+//! # Pitfalls
+//!
+//! - A driver on a busy machine is late and hands over a request before it calls `handle_timeout`. A heartbeat that arrives
+//!   after the end of its session must not save the member, so what is due is done first
+//!   (`late_timer_does_not_extend_a_session`).
 
 mod serving;
 
@@ -338,11 +344,14 @@ impl Cluster {
     /// Handles `n` bytes from the client that were read into [`read_space`](Self::read_space).
     pub fn handle_read(&mut self, now: Instant, connection: ConnectionId, n: usize) {
         self.advance(now);
-        if let Some(state) = self.connections.get_mut(&connection) {
-            state.inbox.filled(n);
-            self.continue_with(connection);
-            self.run();
+        let Some(state) = self.connections.get_mut(&connection) else { return };
+        state.inbox.filled(n);
+        // The driver is late: what was due before the request arrived happens before it.
+        if self.timers.next_due().is_some_and(|due| due < self.now) {
+            self.fire_timers();
         }
+        self.continue_with(connection);
+        self.run();
     }
 
     /// Handles the end of the client's input; the driver may have bytes left to read. A request that waits for other
@@ -445,6 +454,12 @@ impl Cluster {
     /// Time has passed.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.advance(now);
+        self.fire_timers();
+        self.run();
+    }
+
+    /// Does what is due. The requests that can continue are queued.
+    fn fire_timers(&mut self) {
         while let Some(timer) = self.timers.take_due(self.now) {
             match timer {
                 Timer::Deliver(connection) => self.deliver(connection),
@@ -462,7 +477,6 @@ impl Cluster {
                 }
             }
         }
-        self.run();
     }
 
     /// Returns when to call [`handle_timeout`](Self::handle_timeout) next.

@@ -153,6 +153,29 @@ fn silent_member_is_removed_after_its_session_timeout() {
 }
 
 #[test]
+fn late_timer_does_not_extend_a_session() {
+    let (mut world, connection, member) = stable();
+    world.pass_without_timeouts(MS * 999);
+    assert_eq!(heartbeat(&mut world, connection, &member, 1), ErrorCode::NONE);
+    world.pass_without_timeouts(MS * 1001);
+    assert_eq!(heartbeat(&mut world, connection, &member, 1), ErrorCode::UNKNOWN_MEMBER_ID);
+    assert_eq!(state(&mut world), "Empty");
+}
+
+#[test]
+fn late_timer_does_not_extend_a_rebalance() {
+    let (mut world, silent, _) = stable();
+    let second = open(&mut world);
+    let (member, id) = join(&mut world, second, &["range"]);
+    world.pass_without_timeouts(MS * 3001);
+    // Any request shows the time.
+    coordinator(&mut world);
+    let response = joined(&mut world, second, id).expect("the rebalance has ended");
+    assert_eq!(response.members.iter().map(|of| &of.member_id).collect::<Vec<_>>(), [&member]);
+    assert!(world.respond::<HeartbeatRequest>(silent, 4, 0).is_none());
+}
+
+#[test]
 fn member_that_rejoins_too_late_is_removed() {
     let (mut world, first, silent) = stable();
     let second = open(&mut world);

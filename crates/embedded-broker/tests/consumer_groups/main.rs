@@ -312,6 +312,26 @@ fn member_expires_by_the_session_timeout_of_its_last_heartbeat() {
 }
 
 #[test]
+fn late_timer_does_not_extend_a_members_session() {
+    let mut group = Group::of_two();
+    group.world.pass_without_timeouts(SECOND * 44);
+    assert_eq!(group.reported(&short("a", 3)), (3, None));
+    group.world.pass_without_timeouts(SECOND * 2);
+    assert_eq!(group.error(&short("b", 3)), ErrorCode::UNKNOWN_MEMBER_ID);
+    assert_eq!(group.reported(&short("a", 3)), (4, Some(vec![0, 1, 2, 3])));
+}
+
+#[test]
+fn late_timer_does_not_extend_a_revocation() {
+    let mut group = Group::new();
+    group.join("a");
+    group.join("b");
+    assert_eq!(group.beat("a", 2, &[0, 1, 2, 3]), (2, Some(vec![0, 1])));
+    group.world.pass_without_timeouts(SECOND * 4);
+    assert_eq!(group.error(&short("a", 2)), ErrorCode::UNKNOWN_MEMBER_ID);
+}
+
+#[test]
 fn member_that_does_not_revoke_in_time_is_removed() {
     let mut group = Group::new();
     group.join("a");

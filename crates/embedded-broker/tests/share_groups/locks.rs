@@ -63,6 +63,19 @@ fn expired_lock_releases_records_up_to_the_delivery_limit() {
 }
 
 #[test]
+fn late_timer_does_not_extend_a_lock() {
+    let mut world = world(|_| ());
+    produce(&mut world, 0, 3);
+    let mut a = Session::new(&mut world, "a");
+    assert_eq!(a.acquired(&mut world), [(0, 2, 1)]);
+    world.pass_without_timeouts(999 * MS);
+    assert_eq!(a.acknowledge(&mut world, &[(0, 0, &[ACCEPT])]), ErrorCode::NONE);
+    world.pass_without_timeouts(2 * MS);
+    assert_eq!(a.acknowledge(&mut world, &[(1, 2, &[ACCEPT])]), ErrorCode::INVALID_RECORD_STATE);
+    assert_eq!(a.acquired(&mut world), [(1, 2, 2)]);
+}
+
+#[test]
 fn renewed_lock_lasts_from_its_renewal() {
     let mut world = world(|_| ());
     produce(&mut world, 0, 2);

@@ -99,6 +99,14 @@ fn silent_share_member_is_removed_after_the_session_timeout() {
 }
 
 #[test]
+fn late_timer_does_not_extend_a_share_members_session() {
+    let mut world = world(|_| ());
+    heartbeat(&mut world, "a", 0, Some(&["t"]));
+    world.pass_without_timeouts(1001 * MS);
+    assert_eq!(heartbeat(&mut world, "a", 1, None).error_code, ErrorCode::UNKNOWN_MEMBER_ID);
+}
+
+#[test]
 fn share_partitions_can_be_assigned_manually() {
     let mut world = world(|_| ());
     heartbeat(&mut world, "a", 0, Some(&["t"]));

@@ -116,6 +116,17 @@ fn transaction_aborts_at_the_first_check_after_its_timeout() {
 }
 
 #[test]
+fn late_timer_does_not_extend_a_transaction() {
+    let mut client = Client::new(true);
+    let producer = client.init(ID);
+    client.write(producer, &[0], 0);
+    client.world.pass_without_timeouts(Duration::from_secs(75));
+    assert_eq!(client.try_end(producer, true).error_code, CONCURRENT, "it is being aborted");
+    client.world.pass(MARKED);
+    assert_eq!(client.log(0), [Err(2), marker(false)]);
+}
+
+#[test]
 fn timeout_of_an_ended_transaction_does_not_abort_the_next() {
     let mut client = Client::new(true);
     let first = client.init(ID);
