@@ -3,6 +3,8 @@
 //! `cargo xtask docs` writes what is generated. A C compiler, `nm` and kcat come from the system (`apt-get install gcc
 //! binutils kcat`).
 
+#[path = "abi/programs.rs"]
+mod programs;
 #[path = "../abi/table.rs"]
 #[allow(dead_code, reason = "the build script uses one half, the tests the other")]
 mod table;
@@ -12,13 +14,9 @@ use std::{
     env, fs,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
-    time::Duration,
 };
 
-use ottla_embedded_broker::{
-    Authorizer, ClusterOptions, EmbeddedCluster, Fault, FaultAction, SaslListener, SaslMechanism,
-    TestAuthority,
-};
+use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster, SaslListener, SaslMechanism, TestAuthority};
 use ottla_protocol::api::ApiKey;
 
 const HERE: &str = env!("CARGO_MANIFEST_DIR");
@@ -57,6 +55,10 @@ fn text(command: &mut Command) -> String {
     String::from_utf8(run(command).stdout).unwrap()
 }
 
+fn compiler() -> String {
+    env::var("CC").unwrap_or_else(|_| "cc".into())
+}
+
 /// Compiles a program and links it to the library.
 fn program(folder: &Path, source: &Path) -> PathBuf {
     program_with(folder, source, &[])
@@ -64,8 +66,7 @@ fn program(folder: &Path, source: &Path) -> PathBuf {
 
 fn program_with(folder: &Path, source: &Path, flags: &[&str]) -> PathBuf {
     let program = folder.join(source.file_stem().unwrap());
-    let cc = env::var("CC").unwrap_or_else(|_| "cc".into());
-    run(Command::new(cc)
+    run(Command::new(compiler())
         .args(["-std=gnu90", "-Wall", "-Wextra", "-pedantic", "-Werror", "-g"])
         .args(flags)
         .arg("-o")
@@ -251,37 +252,6 @@ fn the_admin_example_creates_describes_and_deletes() {
     assert_eq!(admin(&["describe", "news"]), ("news [0]: 1 replicas\nnews [1]: 1 replicas\n".into(), true));
     assert_eq!(admin(&["delete", "news"]), ("news: deleted\n".into(), true));
     assert_eq!(admin(&["describe", "news"]), ("news: UNKNOWN_TOPIC_OR_PART\n".into(), false));
-}
-
-#[test]
-fn programs_in_c_pass() {
-    let authorizer = Some(Authorizer::default().super_user("User:ANONYMOUS"));
-    let options = ClusterOptions { brokers: 1, partitions: 4, authorizer, ..ClusterOptions::default() };
-    let (folder, cluster) = (folder("programs"), EmbeddedCluster::start(options).unwrap());
-    run(Command::new(env::var("CC").unwrap_or_else(|_| "cc".into()))
-        .args(["-std=gnu90", "-Wall", "-Wextra", "-pedantic", "-Werror", "-shared", "-fPIC", "-o"])
-        .arg(folder.join("plugin.so"))
-        .arg(here("tests/plugin.c"))
-        .arg("-I")
-        .arg(here("include"))
-        .arg("-L")
-        .arg(&folder)
-        .arg("-lrdkafka"));
-    for entry in fs::read_dir(here("tests/c")).unwrap() {
-        let source = entry.unwrap().path();
-        if source.extension().is_none_or(|extension| extension != "c") {
-            continue;
-        }
-        let program = program(&folder, &source);
-        let mut command = with_library(&folder, program);
-        command.arg(cluster.bootstrap_servers());
-        if source.ends_with("events.c") {
-            let throttle = FaultAction::Throttle(Duration::from_millis(120));
-            cluster.control(|control| control.inject(Fault::new(throttle).api(ApiKey::Produce).times(2)));
-            command.arg("throttles");
-        }
-        run(&mut command);
-    }
 }
 
 #[test]
@@ -510,7 +480,7 @@ return bad != 0;
 fn a_host_loads_the_library_and_lets_go_of_it_again_and_again() {
     let (folder, cluster) = (folder("loading"), cluster(1));
     let program = folder.join("loading");
-    run(Command::new(env::var("CC").unwrap_or_else(|_| "cc".into()))
+    run(Command::new(compiler())
         .args(["-std=gnu90", "-Wall", "-Wextra", "-pedantic", "-Werror", "-g", "-o"])
         .arg(&program)
         .arg(here("tests/loading.c"))

@@ -7,7 +7,7 @@
 //! # Pitfalls
 //!
 //! - A message counts against the C producer's queue until its report is *served*: an application that never polls gets
-//!   QUEUE_FULL instead of unbounded memory (`programs_in_c_pass`).
+//!   QUEUE_FULL instead of unbounded memory (`produce.c`).
 
 pub(crate) mod arena;
 mod call_time;
