@@ -26,6 +26,33 @@ trap clean_up EXIT
 
 fail() { echo "FAILED: $*" >&2; exit 1; }
 
+# not_checked WHAT WHY: says that something was not checked, and why. The line is counted: it is also appended to the file
+# that OTTLA_NOT_CHECKED names, if it names one.
+not_checked() {
+  local line="NOT CHECKED: $1, because $2"
+  echo "$line"
+  [ -z "${OTTLA_NOT_CHECKED:-}" ] || echo "$line" >> "$OTTLA_NOT_CHECKED"
+}
+
+# side_by_side COUNT FUNCTION ARGUMENT...: calls the function with each argument, up to COUNT at a time, and fails after all
+# calls if one failed. Programs that mostly wait take the time of the longest instead of the sum.
+side_by_side() {
+  local count=$1 call=$2 argument ended failed=0
+  local -A running=()
+  shift 2
+  for argument; do
+    if [ ${#running[@]} -ge "$count" ]; then
+      # The brokers are background processes, too.
+      wait -n -p ended "${!running[@]}" || failed=$((failed + 1))
+      unset "running[$ended]"
+    fi
+    "$call" "$argument" &
+    running[$!]=$argument
+  done
+  for ended in "${!running[@]}"; do wait "$ended" || failed=$((failed + 1)); done
+  [ $failed = 0 ] || fail "$failed of $# failed: $call"
+}
+
 # contains PATTERN: whether a line of the input matches. It reads to the end, unlike grep -q: a program that still writes
 # when its reader is gone dies of SIGPIPE, and pipefail makes that the result.
 contains() { grep -e "$1" > /dev/null; }
@@ -63,7 +90,7 @@ everywhere() {
   embedded_brokers "$@"
   "$what_to_check"
   if [ -z "$real_brokers" ]; then
-    echo "NOT CHECKED: the same on Apache Kafka, because OTTLA_BOOTSTRAP is not set"
+    not_checked "the same on Apache Kafka ($what_to_check)" "OTTLA_BOOTSTRAP is not set"
     return
   fi
   echo "on Apache Kafka:"
@@ -89,7 +116,7 @@ new_topics() {
 }
 
 # original PACKAGE...: unpacks Debian's packages of librdkafka and its users in the cache, without installing them, and
-# sets ORIGINAL to the folder. If they can't be fetched, it prints that the comparison is skipped.
+# sets ORIGINAL to the folder. If they can't be fetched, it says what is not checked and fails.
 original() {
   local cache=${OTTLA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ottla}/debian package
   ORIGINAL=$cache/root
@@ -97,7 +124,7 @@ original() {
   for package; do
     [ ! -e "$cache/$package.there" ] || continue
     if ! (cd "$work" && apt-get download "$package" && dpkg-deb -x "$package"_*.deb "$ORIGINAL") > "$work/apt" 2>&1; then
-      echo "NOT CHECKED: Debian's package $package can't be fetched: $(tail -1 "$work/apt")"
+      not_checked "what needs Debian's package $package" "it can't be fetched: $(tail -1 "$work/apt")"
       return 1
     fi
     touch "$cache/$package.there"
@@ -138,9 +165,9 @@ java_and_go_members() {
   javac -cp "$OTTLA_KAFKA_JARS/*" -d "$work/java" "$1/$2.java" || fail "the Java member can't be compiled"
   members=(--member "java=java -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp $OTTLA_KAFKA_JARS/*:$work/java $2")
   if ! command -v go > /dev/null; then
-    echo "NOT CHECKED: members of franz-go, because go is not installed"
+    not_checked "members of franz-go" "go is not installed"
   elif ! go -C "$1/franz-go" mod download > "$work/log" 2>&1; then
-    echo "NOT CHECKED: members of franz-go, because its modules can't be fetched: $(tail -1 "$work/log")"
+    not_checked "members of franz-go" "its modules can't be fetched: $(tail -1 "$work/log")"
   else
     go -C "$1/franz-go" build -o "$work/franz-go" . > "$work/log" 2>&1 || fail "franz-go's member: $(tail -5 "$work/log")"
     members+=(--member "franz-go=$work/franz-go")

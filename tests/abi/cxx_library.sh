@@ -56,7 +56,7 @@ if [ -n "$real_brokers" ]; then
   same "xx-kafka-$$" xx-shared
   OTTLA_BOOTSTRAP=$embedded
 else
-  echo "NOT CHECKED: the same on Apache Kafka, because OTTLA_BOOTSTRAP is not set"
+  not_checked "the examples of librdkafka++ on Apache Kafka" "OTTLA_BOOTSTRAP is not set"
 fi
 
 if original librdkafka1 librdkafka-dev librdkafka++1; then

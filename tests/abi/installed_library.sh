@@ -69,7 +69,7 @@ CMAKE
   equal "cmake's shared programs have it from the moved tree" "$work/moved/lib/librdkafka.so.1" \
     "$(ldd "$work/cmake/producer" | sed -n 's/.*librdkafka.so.1 => \([^ ]*\) .*/\1/p')"
 else
-  echo "NOT CHECKED: cmake is not installed"
+  not_checked "programs built with cmake" "cmake is not installed"
 fi
 
 if original librdkafka1 librdkafka-dev; then

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/../support.bash"
 : "${OTTLA_PREFIX:?where the library is installed}"
 if [ -z "$real_brokers" ]; then
-  echo "NOT CHECKED: Apache Kafka is not available (\`cargo xtask test\` starts it; OTTLA_BOOTSTRAP names its brokers)"
+  not_checked "the programs in C on Apache Kafka" "Apache Kafka is not available (\`cargo xtask test\` starts it; OTTLA_BOOTSTRAP names its brokers)"
   exit 0
 fi
 flags=(-std=gnu90 -g -I "$OTTLA_PREFIX/include" -L "$OTTLA_PREFIX/lib")

@@ -1,10 +1,10 @@
-# Runs the test programs in C under valgrind, which finds leaks and invalid accesses. Two run at a time, with longer
+# Runs the test programs in C under valgrind, which finds leaks and invalid accesses. Four run at a time, with longer
 # timeouts for the slower machine (tests/c/test.h).
 . "$(dirname "$0")/../support.bash"
 : "${OTTLA_PREFIX:?where the library is installed}"
 # OTTLA_PROGRAM: only this program.
 if ! command -v valgrind > /dev/null; then
-  echo "NOT CHECKED: valgrind is not installed (on Debian: apt-get install valgrind)"
+  not_checked "the programs in C under valgrind" "it is not installed (on Debian: apt-get install valgrind)"
   exit 0
 fi
 brokers=1 embedded_brokers --partitions 4 --super-user ANONYMOUS
@@ -33,15 +33,11 @@ watched() {
   cc "${flags[@]}" -o "$work/$name" "crates/capi/tests/c/$name.c" -lrdkafka -lpthread &&
     timeout 600 valgrind --quiet --fair-sched=yes --error-exitcode=99 --suppressions="$work/glibc.supp" \
       --log-file="$work/$name.log" "${leaks[@]}" "$work/$name" "$OTTLA_BOOTSTRAP" > "$work/$name.out" 2>&1 ||
-    { echo "FAILED: $name under valgrind: $(head -20 "$work/$name.out"; tail -5 "$work/$name.out"; head -40 "$work/$name.log")"; return 1; }
+    fail "$name under valgrind: $(head -20 "$work/$name.out"; tail -5 "$work/$name.out"; head -40 "$work/$name.log")"
   echo "$name: no finding ($((SECONDS - since)) s)"
 }
 
-running=0 failed=0
-for source in crates/capi/tests/c/${OTTLA_PROGRAM:-*}.c; do
-  if [ $((running += 1)) -gt 2 ]; then wait -n || failed=1; fi
-  watched "$(basename "$source" .c)" &
-done
-for ((left = running < 2 ? running : 2; left > 0; left--)); do wait -n || failed=1; done
-[ $failed = 0 ] || fail "valgrind has findings"
+programs=()
+for source in crates/capi/tests/c/${OTTLA_PROGRAM:-*}.c; do programs+=("$(basename "$source" .c)"); done
+side_by_side 4 watched "${programs[@]}"
 echo "all: $SECONDS s"

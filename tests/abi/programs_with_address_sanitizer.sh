@@ -7,7 +7,7 @@
 flags=(-std=gnu90 -g -O1 -fno-omit-frame-pointer -fsanitize=address -I "$OTTLA_PREFIX/include" -L "$OTTLA_PREFIX/lib")
 echo 'int main(void) { return 0; }' > "$work/nothing.c"
 if ! { cc "${flags[@]}" -o "$work/nothing" "$work/nothing.c" && "$work/nothing"; } > "$work/log" 2>&1; then
-  echo "NOT CHECKED: programs with AddressSanitizer can't be built and run here: $(tail -1 "$work/log")"
+  not_checked "the programs in C with AddressSanitizer" "they can't be built and run here: $(tail -1 "$work/log")"
   exit 0
 fi
 brokers=1 embedded_brokers --partitions 4 --super-user ANONYMOUS
@@ -39,15 +39,20 @@ grep -q heap-use-after-free "$work/log" || fail "use after free: $(head -5 "$wor
 if "$work/wrong" leak > "$work/log" 2>&1; then fail "a leak was not found"; fi
 grep -q 'in rd_kafka_conf_new' "$work/log" || fail "a configuration that is not destroyed: $(head -20 "$work/log")"
 
-for source in crates/capi/tests/c/${OTTLA_PROGRAM:-*}.c; do
-  name=$(basename "$source" .c)
-  # A child that is forked while another thread is inside the sanitizer's malloc waits for the sanitizer's lock for ever.
-  if [ "$name" = fork ]; then continue; fi
-  cc "${flags[@]}" -o "$work/$name" "$source" -lrdkafka -lpthread
+sanitized() {
+  local name=$1 since=$SECONDS
+  cc "${flags[@]}" -o "$work/$name" "crates/capi/tests/c/$name.c" -lrdkafka -lpthread
   timeout 120 "$work/$name" "$OTTLA_BOOTSTRAP" > "$work/$name.out" 2>&1 ||
     fail "$name with AddressSanitizer, exit status $?: $(grep -av '|TERMINATE|' "$work/$name.out" | head -60)"
-  echo "$name: no finding ($SECONDS s)"
+  echo "$name: no finding ($((SECONDS - since)) s)"
+}
+programs=()
+for source in crates/capi/tests/c/${OTTLA_PROGRAM:-*}.c; do
+  # A child that is forked while another thread is inside the sanitizer's malloc waits for the sanitizer's lock for ever.
+  [ "$(basename "$source")" = fork.c ] || programs+=("$(basename "$source" .c)")
 done
+side_by_side 8 sanitized "${programs[@]}"
+echo "all: $SECONDS s"
 
 # The examples of librdkafka++.
 "$OTTLA" topics -b "$OTTLA_BOOTSTRAP" create xx --partitions 2 > "$work/log" 2>&1 || fail "$(cat "$work/log")"

@@ -9,7 +9,7 @@
 . "$(dirname "$0")/../support.bash"
 : "${OTTLA_PREFIX:?where the library is installed}" "${OTTLA_KAFKA_JARS:?the folder with the jars of Apache Kafka}"
 if [ -z "$real_brokers" ]; then
-  echo "NOT CHECKED: Apache Kafka is not available (\`cargo xtask test\` starts it; OTTLA_BOOTSTRAP names its brokers)"
+  not_checked "copiers in transactions" "Apache Kafka is not available (\`cargo xtask test\` starts it; OTTLA_BOOTSTRAP names its brokers)"
   exit 0
 fi
 sources=$PWD/tests/interop/copiers
@@ -17,7 +17,7 @@ javac -cp "$OTTLA_KAFKA_JARS/*" -d "$work/java" "$sources/Copier.java" || fail "
 declare -A commands=([java]="java -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp $OTTLA_KAFKA_JARS/*:$work/java Copier")
 for which in librdkafka ottla; do
   python3 -m pip install --quiet --no-deps --only-binary :all: --target "$work/$which" confluent-kafka==2.16.0 \
-    > "$work/log" 2>&1 || { echo "NOT CHECKED: confluent_kafka can't be fetched: $(tail -1 "$work/log")"; exit 0; }
+    > "$work/log" 2>&1 || { not_checked "copiers in transactions" "confluent_kafka can't be fetched: $(tail -1 "$work/log")"; exit 0; }
   commands[$which]="env PYTHONPATH=$work/$which python3 $sources/copier.py"
 done
 # Without OTTLA_PREFIX/lib the original would be tested under our name.

@@ -7,7 +7,7 @@
 . "$(dirname "$0")/../support.bash"
 : "${OTTLA_PREFIX:?where the library is installed}" "${OTTLA_KAFKA_JARS:?the folder with the jars of Apache Kafka}"
 if [ -z "$real_brokers" ]; then
-  echo "NOT CHECKED: Apache Kafka is not available (\`cargo xtask test\` starts it; OTTLA_BOOTSTRAP names its brokers)"
+  not_checked "members of four clients in one group" "Apache Kafka is not available (\`cargo xtask test\` starts it; OTTLA_BOOTSTRAP names its brokers)"
   exit 0
 fi
 sources=$PWD/tests/interop/mixed_groups
@@ -15,7 +15,7 @@ java_and_go_members "$sources" Member
 version=2.16.1
 for which in librdkafka ottla; do
   python3 -m pip install --quiet --no-deps --only-binary :all: --target "$work/$which" "confluent-kafka==$version" \
-    > "$work/log" 2>&1 || { echo "NOT CHECKED: confluent_kafka can't be fetched: $(tail -1 "$work/log")"; exit 0; }
+    > "$work/log" 2>&1 || { not_checked "members of four clients in one group" "confluent_kafka can't be fetched: $(tail -1 "$work/log")"; exit 0; }
   members+=(--member "$which=env PYTHONPATH=$work/$which python3 $sources/member.py")
 done
 cp "$OTTLA_PREFIX/lib/librdkafka.so.1" "$(find "$work/ottla/confluent_kafka.libs" -name 'librdkafka*')"

@@ -5,7 +5,9 @@
 : "${OTTLA_PREFIX:?where the library is installed}"
 check=$PWD/tests/interop/python_with_our_library.py
 
-if original python3-confluent-kafka && [ -x /usr/bin/python3 ]; then
+if [ ! -x /usr/bin/python3 ]; then
+  not_checked "Debian's python3-confluent-kafka" "there is no /usr/bin/python3"
+elif original python3-confluent-kafka; then
   debian() {
     LD_LIBRARY_PATH=$OTTLA_PREFIX/lib PYTHONPATH=$ORIGINAL/usr/lib/python3/dist-packages \
       timeout 100 /usr/bin/python3 "$check" "$OTTLA_BOOTSTRAP" "debian$suffix"
@@ -25,7 +27,7 @@ if python3 -m venv "$work/venv" > "$work/log" 2>&1 &&
 elif grep -qi 'error: .*rdkafka\|rdkafka.h\|undefined\|gcc.*failed' "$work/log"; then
   fail "confluent-kafka can't be built with Ottla's headers: $(tail -20 "$work/log")"
 else
-  echo "NOT CHECKED: the sources of confluent-kafka can't be fetched or built on this machine: $(tail -3 "$work/log")"
+  not_checked "confluent-kafka built with Ottla's headers" "its sources can't be fetched or built on this machine: $(tail -1 "$work/log")"
 fi
 
 # The package of librdkafka's own version that is closest to the interface.
@@ -40,5 +42,5 @@ if "$work/venv/bin/pip" install --quiet --no-deps --only-binary :all: --target "
   secured_brokers
   PYTHONPATH=$wheel timeout 100 "$work/venv/bin/python" tests/interop/python_over_sasl_ssl.py "$work/secured"
 else
-  echo "NOT CHECKED: the wheel of confluent-kafka can't be fetched: $(tail -3 "$work/log")"
+  not_checked "the wheel of confluent-kafka" "it can't be fetched: $(tail -1 "$work/log")"
 fi
