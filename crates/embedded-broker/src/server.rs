@@ -1,4 +1,10 @@
 //! The TCP front end: one thread with an event loop for all brokers of a cluster.
+//!
+//! # Pitfalls
+//!
+//! - While a broker is down nothing listens at its port, and the system may give the port to any connection that goes out: the
+//!   broker could not come back. A socket that is bound but does not listen keeps the port
+//!   (`port_of_a_broker_that_is_down_stays_its_own`).
 
 use std::{
     collections::{BTreeMap, hash_map::RandomState},
@@ -16,6 +22,7 @@ use std::{
 
 use mio::{Interest, Poll, Waker, net::TcpListener};
 use ottla_protocol::time::Instant;
+use socket2::Socket;
 
 use crate::{
     cluster::{Cluster, Traffic},
@@ -44,6 +51,8 @@ pub struct EmbeddedCluster {
     host: String,
     advertised_host: String,
     origin: std::time::Instant,
+    /// Sockets that keep the brokers' ports.
+    reserved: Mutex<Vec<Socket>>,
     thread: Option<JoinHandle<()>>,
     /// The process ID of the thread's process.
     process: u32,
@@ -75,6 +84,7 @@ impl EmbeddedCluster {
         let poll = Poll::new()?;
         let mut listeners = BTreeMap::new();
         let (mut addresses, mut servers) = (BTreeMap::new(), vec![Vec::new(); all_listeners.len()]);
+        let mut reserved = Vec::new();
         let brokers: Vec<BrokerId> = cluster.endpoints().map(|(id, _, _)| id).collect();
         for (i, broker) in (0u16..).zip(brokers) {
             cluster.set_endpoint(broker, &advertised_host, 0);
@@ -83,7 +93,7 @@ impl EmbeddedCluster {
                     0 => 0,
                     first => first.checked_add(i).ok_or_else(|| no_port(first))?,
                 };
-                let mut listener = listen(&host, port)?;
+                let mut listener = listen(&host, port, &mut reserved)?;
                 let address = listener.local_addr()?;
                 let key = (broker, *id);
                 poll.registry().register(&mut listener, listener_token(key), Interest::READABLE)?;
@@ -131,6 +141,7 @@ impl EmbeddedCluster {
             host,
             advertised_host,
             origin,
+            reserved: Mutex::new(reserved),
             thread: Some(thread),
             process: std::process::id(),
         })
@@ -138,9 +149,9 @@ impl EmbeddedCluster {
 
     /// Adds a broker on ports of its own, as [`Control::add_broker`] does. Returns false if its ID is in use or negative.
     pub fn add_broker(&self, broker: BrokerId) -> io::Result<bool> {
-        let mut listeners = Vec::new();
+        let (mut listeners, mut reserved) = (Vec::new(), Vec::new());
         for number in 0..self.bootstrap_servers.len() {
-            let listener = listen(&self.host, 0)?;
+            let listener = listen(&self.host, 0, &mut reserved)?;
             let address = listener.local_addr()?;
             listeners.push(((broker, ListenerId(number)), listener, address));
         }
@@ -157,6 +168,7 @@ impl EmbeddedCluster {
         if is_new {
             added.append(&mut listeners);
             drop(added);
+            self.reserved.lock().unwrap_or_else(PoisonError::into_inner).append(&mut reserved);
             let _ = self.shared.waker.wake();
         }
         Ok(is_new)
@@ -238,15 +250,34 @@ fn random_seed() -> u64 {
     RandomState::new().hash_one((std::process::id(), SystemTime::now()))
 }
 
-fn listen(host: &str, port: u16) -> io::Result<TcpListener> {
+/// Listens at the first address that is free, and adds the socket that keeps its port to `reserved`.
+fn listen(host: &str, port: u16, reserved: &mut Vec<Socket>) -> io::Result<TcpListener> {
     let mut last = no_address(host);
     for address in (host, port).to_socket_addrs()? {
+        if let Some((socket, reserved_address)) = reserve(address)
+            && let Ok(listener) = TcpListener::bind(reserved_address)
+        {
+            reserved.push(socket);
+            return Ok(listener);
+        }
         match TcpListener::bind(address) {
             Ok(listener) => return Ok(listener),
             Err(error) => last = io::Error::new(error.kind(), format!("can't listen on {address}: {error}")),
         }
     }
     Err(last)
+}
+
+/// Binds a socket that does not listen, if a listener can be bound to the same port besides, as on Linux.
+fn reserve(address: SocketAddr) -> Option<(Socket, SocketAddr)> {
+    if !cfg!(target_os = "linux") {
+        return None;
+    }
+    let socket = Socket::new(socket2::Domain::for_address(address), socket2::Type::STREAM, None).ok()?;
+    socket.set_reuse_address(true).ok()?;
+    socket.bind(&address.into()).ok()?;
+    let address = socket.local_addr().ok()?.as_socket()?;
+    Some((socket, address))
 }
 
 fn no_address(host: &str) -> io::Error {
