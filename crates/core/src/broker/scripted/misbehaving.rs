@@ -10,7 +10,8 @@
 //! | older epochs | [`an_older_leader_epoch_does_not_replace_a_newer_one`](crate::cluster::metadata) |
 //! | a leader that does not exist, hosts that are empty, port 0 | those of the scripted cluster, in [`crate::cluster`] |
 //! | a new leader with a newer epoch, again and again | `batch_bouncing_between_leaders_is_sent_no_faster_than_the_backoff` |
-//! | garbage, again and again | `endless_garbage_is_retried_no_faster_than_the_backoff` |
+//! | garbage, again and again | `endless_garbage_is_retried_no_faster_than_the_backoff`, `unreadable_response_is_not_repeated_without_idempotence` |
+//! | a response without a partition of the request | `partition_without_response_is_not_repeated_without_idempotence` |
 
 use ottla_protocol::error_code::ErrorCode;
 
@@ -199,4 +200,43 @@ fn endless_garbage_is_retried_no_faster_than_the_backoff() {
     assert!(script.statuses().is_empty());
     let error = script.down();
     assert_eq!(error.kind(), ErrorKind::BadResponse);
+}
+
+fn without_idempotence() -> Script {
+    let mut script = Script::new(2, ProducerSettings { idempotence: false, ..settings() });
+    script.run_until(at(100));
+    script
+}
+
+#[test]
+fn unreadable_response_is_not_repeated_without_idempotence() {
+    let mut script = without_idempotence();
+    let request = sent(&mut script, 0, "x");
+    script.respond(&request, |_, out| out.extend([0xff; 40]));
+    assert_eq!(script.statuses(), [PersistenceStatus::PossiblyPersisted]);
+    assert_eq!(script.errors()[0].kind(), ErrorKind::BadResponse);
+    script.run_for(millis(10_000));
+    script.assert_silent();
+    assert_eq!((script.reported_messages(), script.shared.queued_messages()), (1, 0));
+    let next = sent(&mut script, 0, "y");
+    script.accept(&next);
+    assert_eq!(next.values(), ["y"]);
+}
+
+#[test]
+fn partition_without_response_is_not_repeated_without_idempotence() {
+    let mut script = without_idempotence();
+    script.send(0, "x");
+    script.send(1, "y");
+    script.run_for(millis(5));
+    let mut request = script.request();
+    assert_eq!(request.partitions().len(), 2);
+    request.batches.retain(|(partition, _)| *partition == 0);
+    request.topics.truncate(1);
+    script.accept(&request);
+    script.run_for(millis(10_000));
+    script.assert_silent();
+    let mut statuses = script.statuses();
+    statuses.sort_by_key(|status| *status == PersistenceStatus::PossiblyPersisted);
+    assert_eq!(statuses, [PersistenceStatus::Persisted, PersistenceStatus::PossiblyPersisted]);
 }

@@ -52,7 +52,7 @@ impl Sender {
             Err(error) => {
                 let error = Error::new(ErrorKind::BadResponse, error.to_string()).with_api("Produce");
                 for batch in batches {
-                    self.handle_lost_batch(now, batch, true, &error);
+                    self.handle_unknown_outcome(now, batch, &error);
                 }
                 self.outputs.push_back(HalfOutput::Misbehaved(error));
             }
@@ -127,10 +127,20 @@ impl Sender {
                 format!("{} partitions of the request are not in the response", without_response.len());
             let error = Error::new(ErrorKind::BadResponse, detail).with_api("Produce");
             for batch in without_response {
-                self.handle_lost_batch(now, batch, true, &error);
+                self.handle_unknown_outcome(now, batch, &error);
             }
             self.outputs.push_back(HalfOutput::Misbehaved(error));
         }
+    }
+
+    /// Handles a batch that the broker has processed, with an outcome that its response does not tell. Sequence numbers make
+    /// a repetition safe. Without them it would write the records again each time, and the next response may be no better.
+    fn handle_unknown_outcome(&mut self, now: Instant, mut batch: ProduceBatch, error: &Error) {
+        if self.shared.settings.idempotence {
+            return self.handle_lost_batch(now, batch, true, error);
+        }
+        batch.batch.written = Written::Possibly;
+        self.fail(batch, error.clone());
     }
 
     /// Reports the throttle time of the broker (KIP-219), and once that throttling has ended.
