@@ -4,8 +4,11 @@ use std::time::Duration;
 
 use crate::rng::Rng;
 
-/// Exponential backoff with 20 % jitter (KIP-580): the first wait is `initial`, each further one twice as long, up to
-/// `max`.
+/// The shortest first wait: twice nothing is nothing, so that a wait of 0 would never grow.
+const SHORTEST: Duration = Duration::from_millis(1);
+
+/// Exponential backoff with 20 % jitter (KIP-580): the first wait is `initial`, or 1 ms if that is 0; each further one is
+/// twice as long, up to `max`.
 #[derive(Clone, Debug)]
 pub struct Backoff {
     initial: Duration,
@@ -16,6 +19,7 @@ pub struct Backoff {
 impl Backoff {
     /// Creates a backoff that counts no failure yet.
     pub const fn new(initial: Duration, max: Duration) -> Self {
+        let initial = if initial.is_zero() { SHORTEST } else { initial };
         Self { initial, max, failures: 0 }
     }
 
@@ -51,5 +55,14 @@ mod tests {
         }
         backoff.reset();
         assert!(backoff.next(&mut rng) <= Duration::from_millis(120));
+    }
+
+    #[test]
+    fn first_wait_of_zero_grows_too() {
+        let mut rng = Rng::from_seed(3);
+        let mut backoff = Backoff::new(Duration::ZERO, Duration::from_secs(1));
+        let waits: Vec<u128> = (0..12).map(|_| backoff.next(&mut rng).as_micros()).collect();
+        assert!((800..=1_200).contains(&waits[0]), "{waits:?}");
+        assert!((800_000..=1_200_000).contains(&waits[11]), "{waits:?}");
     }
 }

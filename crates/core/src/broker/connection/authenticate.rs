@@ -149,7 +149,7 @@ impl Connection {
 
     /// Begins an authentication, if SASL is in use.
     pub(super) fn authenticate(&mut self, now: Instant) {
-        let Some(sasl) = &self.settings.sasl else { return self.become_ready() };
+        let Some(sasl) = &self.settings.sasl else { return self.become_ready(now) };
         let is_again = matches!(self.authentication, Authentication::Done(_));
         let has_messages = self.versions.pick_any(ApiKey::SaslAuthenticate).is_some();
         let highest = i16::from(has_messages);
@@ -339,7 +339,7 @@ impl Connection {
         let session = Session { renewal, token, was_used, ..Session::default() };
         self.authentication = Authentication::Done(session);
         if self.state == State::Authenticating {
-            self.become_ready();
+            self.become_ready(now);
         }
     }
 }

@@ -89,7 +89,7 @@ impl Connection {
             // This was a repeated request on a connection in use.
             self.cap_versions();
         } else if self.settings.sasl.is_none() {
-            self.become_ready();
+            self.become_ready(now);
         } else {
             self.throttled_until = None;
             self.state = State::Authenticating;
@@ -114,11 +114,11 @@ impl Connection {
         TransactionFeatures { transaction_version, epoch, has_versions }
     }
 
-    pub(super) fn become_ready(&mut self) {
+    pub(super) fn become_ready(&mut self, now: Instant) {
         self.cap_versions();
         self.state = State::Ready;
         self.throttled_until = None;
-        self.backoff.reset();
+        self.ready_at = now;
         self.failed_setups = 0;
         self.outputs.push_back(ConnectionOutput::Up);
     }

@@ -7,6 +7,8 @@
 //!
 //! - A broker that closes an idle connection may be healthy or down. The client reconnects once and reports an error
 //!   only if that fails (`used_connection_closed_while_idle_reconnects_once_without_error`).
+//! - A listener that requires SASL answers ApiVersions and closes the connection at the first request: only a response to a
+//!   request ends the back-off (`listener_that_closes_after_api_versions_is_backed_off_from`).
 //! - A request that times out closes its connection, and fails the requests behind it, which did not time out.
 //!   Observers see the difference
 //!   (`observer_sees_a_lost_response_once_with_the_reason`).
@@ -92,6 +94,8 @@ pub struct Connection {
     failed_setups: u32,
     /// The number of requests in a row that timed out.
     timeouts_in_a_row: u32,
+    /// When requests could first be sent on this connection.
+    ready_at: Instant,
     last_activity: Instant,
     /// The last activity before the requests for client metrics that are in flight alone.
     active_before_telemetry: Option<Instant>,
@@ -169,7 +173,7 @@ impl Connection {
     ) -> Self {
         Self {
             incoming: FrameReader::new(settings.max_response_bytes, buffers),
-            backoff: Backoff::new(settings.reconnect_backoff, settings.reconnect_backoff_max),
+            backoff: settings.backoff(),
             settings,
             host,
             port,
@@ -194,6 +198,7 @@ impl Connection {
             throttled_until: None,
             failed_setups: 0,
             timeouts_in_a_row: 0,
+            ready_at: Instant::ZERO,
             last_activity: Instant::ZERO,
             active_before_telemetry: None,
             was_used: false,

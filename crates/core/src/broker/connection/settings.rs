@@ -5,10 +5,15 @@ use std::{sync::Arc, time::Duration};
 use ottla_protocol::api::ApiKey;
 
 use crate::{
+    backoff::Backoff,
     config::{EffectiveConfig, KafkaVersion},
     observer::Observer,
     sasl::SaslShared,
 };
+
+/// The least value of `reconnect.backoff.max.ms` that has an effect: a server that is down is not tried hundreds of times
+/// per second.
+const LEAST_BACKOFF_MAX: Duration = Duration::from_millis(100);
 
 /// The settings of a connection.
 #[derive(Clone, Debug)]
@@ -110,6 +115,11 @@ impl ConnectionSettings {
             observer: None,
             sasl: None,
         }
+    }
+
+    /// Creates the back-off of a connection. With `reconnect.backoff.max.ms=0` it still grows, to `LEAST_BACKOFF_MAX`.
+    pub(super) fn backoff(&self) -> Backoff {
+        Backoff::new(self.reconnect_backoff, self.reconnect_backoff_max.max(LEAST_BACKOFF_MAX))
     }
 }
 

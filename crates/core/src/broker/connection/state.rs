@@ -245,6 +245,9 @@ impl Connection {
             self.outputs.push_back(ConnectionOutput::Close);
         }
         self.reauthenticates_in_steps |= self.state == State::Ready && self.authentication.is_running();
+        if self.state == State::Ready && (self.has_served || now - self.ready_at >= QUIET) {
+            self.backoff.reset();
+        }
         let wait = self.backoff.next(&mut self.rng);
         if !was_connected {
             self.failed_setups = self.failed_setups.saturating_add(1);

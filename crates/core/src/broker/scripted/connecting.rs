@@ -353,3 +353,63 @@ fn setup_timeout_doubles_with_each_failure_up_to_its_maximum() {
         assert_eq!(took, expected);
     }
 }
+
+/// Runs a connection that is always wanted for `time`. `act` plays the driver. Returns the number of attempts to connect.
+fn attempts_within(
+    connection: &mut Connection,
+    time: u64,
+    mut act: impl FnMut(&mut Connection, Instant, &ConnectionOutput),
+) -> usize {
+    let mut now = at(1);
+    let mut attempts = 0;
+    while now < at(time) {
+        connection.want(now);
+        while let Some(output) = connection.poll_output() {
+            attempts += usize::from(matches!(output, ConnectionOutput::Connect(_)));
+            if let ConnectionOutput::Resolve { port, .. } = output {
+                connection.handle_resolved(now, Ok(vec![([127, 0, 0, 1], port).into()]));
+            }
+            act(connection, now, &output);
+        }
+        now = connection.poll_timeout().map_or(now, |next| next.max(now)).max(now + millis(1));
+        connection.handle_timeout(now);
+    }
+    attempts
+}
+
+#[test]
+fn attempts_without_a_back_off_are_no_storm() {
+    for (first, longest, at_most) in [(0, 10_000, 20), (0, 0, 60), (1, 1, 60), (100, 10_000, 10)] {
+        let settings = ConnectionSettings {
+            reconnect_backoff: millis(first),
+            reconnect_backoff_max: millis(longest),
+            ..ConnectionSettings::default()
+        };
+        let (host, pool) = ("broker".into(), BufferPool::default());
+        let mut connection = Connection::new(Arc::new(settings), host, 9092, None, pool, Rng::from_seed(1));
+        let attempts = attempts_within(&mut connection, 3_000, |connection, now, output| {
+            if matches!(output, ConnectionOutput::Connect(_)) {
+                connection.handle_closed(now, "connection refused");
+            }
+        });
+        assert!((4..=at_most).contains(&attempts), "{attempts} in 3 s with {first} to {longest} ms");
+    }
+}
+
+#[test]
+fn listener_that_closes_after_api_versions_is_backed_off_from() {
+    // The versions are guessed, so that the connection is ready at once.
+    let settings = ConnectionSettings {
+        ask_versions: false,
+        fallback_release: KafkaVersion(0, 9, 0),
+        ..ConnectionSettings::default()
+    };
+    let (host, pool) = ("broker".into(), BufferPool::default());
+    let mut connection = Connection::new(Arc::new(settings), host, 9092, None, pool, Rng::from_seed(1));
+    let attempts = attempts_within(&mut connection, 60_000, |connection, now, output| match output {
+        ConnectionOutput::Connect(_) => connection.handle_connected(now),
+        ConnectionOutput::Up => connection.handle_closed(now, "the peer closed the connection"),
+        _ => {}
+    });
+    assert!((8..=20).contains(&attempts), "{attempts} in 60 s, with waits from 100 ms to 10 s");
+}

@@ -172,13 +172,13 @@ pub(super) const ROWS: &[Property] = &[
         .doc("The jitter of the delay before reconnecting."),
     Property::global("reconnect.backoff.ms").integer(0, 3600000, "100").medium().doc(
         "The delay before reconnecting to a broker after a failed attempt. It doubles with every failure, with 20 \
-         percent of jitter up or down, up to `reconnect.backoff.max.ms`. After the loss of an established connection \
+         percent of jitter up or down, up to `reconnect.backoff.max.ms`; 0 begins with 1 ms. After the loss of an established connection \
          the client reconnects at once.",
     ),
     Property::global("reconnect.backoff.max.ms")
         .integer(0, 3600000, "10000")
         .medium()
-        .doc("The maximum delay between attempts to reconnect."),
+        .doc("The maximum delay between attempts to reconnect; less than 100 is 100."),
     Property::global("statistics.interval.ms").integer(0, 86400000, "0").high().doc(
         "The interval at which statistics are passed to the callback, in milliseconds; 0 means never. See \
          STATISTICS.md.",
