@@ -104,6 +104,9 @@ pub enum ConnectionMessage {
     },
     /// Connect even if there is nothing to send.
     Connect,
+    /// Stop connecting, or close a connection that was never used: another broker responded first. Does nothing if the
+    /// connection is needed.
+    StopConnecting,
     /// The credentials have changed, or a new token is there.
     Credentials,
     /// The Kerberos library has replied to a message of an authentication.

@@ -213,6 +213,8 @@ impl BrokerCore {
             }
             ConnectionMessage::SetAddress { host, port } => self.connection.set_address(now, &host, port),
             ConnectionMessage::Connect => self.connection.want(now),
+            ConnectionMessage::StopConnecting if self.needs_connection() => {}
+            ConnectionMessage::StopConnecting => self.connection.stop_connecting(now),
             ConnectionMessage::Credentials => self.connection.handle_credentials(now),
             ConnectionMessage::SaslReply => self.connection.handle_sasl_reply(now),
             ConnectionMessage::Reconnect => self.connection.reconnect(now),
@@ -352,11 +354,7 @@ impl BrokerCore {
             if self.closed {
                 return;
             }
-            let needed = !self.requests.is_empty()
-                || self.sender.as_ref().is_some_and(Sender::wants_connection)
-                || self.fetcher.as_ref().is_some_and(Fetcher::wants_connection)
-                || self.share.as_ref().is_some_and(ShareFetcher::wants_connection);
-            if needed {
+            if self.needs_connection() {
                 self.connection.want(now);
             }
             if self.connection.may_send() {
@@ -382,6 +380,13 @@ impl BrokerCore {
                 return;
             }
         }
+    }
+
+    fn needs_connection(&self) -> bool {
+        !self.requests.is_empty()
+            || self.sender.as_ref().is_some_and(Sender::wants_connection)
+            || self.fetcher.as_ref().is_some_and(Fetcher::wants_connection)
+            || self.share.as_ref().is_some_and(ShareFetcher::wants_connection)
     }
 
     /// Carries out the outputs of connection, sender and fetcher. Returns true if that may have created new work.

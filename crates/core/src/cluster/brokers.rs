@@ -1,5 +1,5 @@
-//! The broker actors of a client, the messages to them, and the order in which the client tries servers while
-//! disconnected.
+//! The broker actors of a client, and the messages to them. [`search`] has the order in which the client tries servers
+//! while disconnected.
 //!
 //! A node may have several connections, because a broker handles one request per connection at a time:
 //!
@@ -17,6 +17,8 @@
 //! - Going back to the bootstrap servers keeps the requests in flight to the old brokers; only new requests that any
 //!   broker can handle avoid them (`silent_brokers_cause_a_rebootstrap`).
 
+mod search;
+
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     sync::Arc,
@@ -24,6 +26,7 @@ use std::{
 
 use ottla_protocol::vocabulary::NodeId;
 
+use self::search::Search;
 use super::{ClusterOutput, coordinators::Coordinator, metadata::Metadata, route::Route};
 use crate::{
     message::{BrokerKey, ConnectionMessage, ToBroker},
@@ -47,10 +50,11 @@ pub(crate) struct Brokers {
     next_key: u32,
     /// The servers that have a broker actor, by their index in the list.
     bootstrap: BTreeMap<usize, BrokerKey>,
-    /// The candidate that the client connects to while no broker is up.
-    candidate: Option<usize>,
+    /// The search for a broker while none is up.
+    search: Option<Search>,
     all_down_reported: bool,
-    failures_since_up: usize,
+    /// The connections that failed since a broker was up last.
+    failed_since_up: BTreeSet<BrokerKey>,
     /// The broker that client metrics are sent to, as long as it is connected.
     telemetry_broker: Option<BrokerKey>,
     closing: bool,
@@ -119,9 +123,9 @@ impl Brokers {
             recovers,
             next_key: 0,
             bootstrap: BTreeMap::new(),
-            candidate: None,
+            search: None,
             all_down_reported: false,
-            failures_since_up: 0,
+            failed_since_up: BTreeSet::new(),
             telemetry_broker: None,
             closing: false,
             outputs: VecDeque::new(),
@@ -269,6 +273,11 @@ impl Brokers {
         Some(key)
     }
 
+    /// Returns the connection for Produce and Fetch to a node, if there is one.
+    fn data_connection(&self, node: NodeId) -> Option<BrokerKey> {
+        self.lanes.get(&(node, Lane::Data)).copied()
+    }
+
     /// Returns true if the node has a broker actor. A node that was never sent anything has none.
     pub(super) fn has_actor(&self, node: NodeId) -> bool {
         self.lanes.contains_key(&(node, Lane::Data))
@@ -290,8 +299,8 @@ impl Brokers {
             entry.link = Link::Up;
             entry.offers_telemetry = false;
         }
-        self.candidate = None;
-        self.failures_since_up = 0;
+        self.end_search(from);
+        self.failed_since_up.clear();
         self.all_down_reported = false;
     }
 
@@ -312,10 +321,10 @@ impl Brokers {
                 entry.link = Link::Down;
             }
         }
+        self.abandon_search(&bootstrap);
         for key in bootstrap {
             self.send(key, ToBroker::Connection(ConnectionMessage::Reconnect));
         }
-        self.candidate = None;
     }
 
     /// Handles a metadata response: brokers that are up may be queried again.
@@ -327,53 +336,18 @@ impl Brokers {
     pub(super) fn handle_down(&mut self, from: BrokerKey, metadata: &Metadata) -> Option<Loss> {
         let entry = self.entries.get_mut(&from)?;
         let before = std::mem::replace(&mut entry.link, Link::Failed);
-        self.failures_since_up += 1;
-        let all_down = before != Link::Up
-            && self.failures_since_up >= self.candidates(metadata)
-            && !self.any_up()
-            && !std::mem::replace(&mut self.all_down_reported, true);
-        let was_reachable = matches!(before, Link::Up | Link::Probing);
-        Some(Loss { was_reachable, all_down: all_down.then_some(self.failures_since_up) })
+        self.failed_since_up.insert(from);
+        let failed = self.failed_candidates(metadata).filter(|_| before != Link::Up && !self.any_up());
+        let all_down = failed.filter(|_| !std::mem::replace(&mut self.all_down_reported, true));
+        Some(Loss { was_reachable: matches!(before, Link::Up | Link::Probing), all_down })
     }
 
     /// Handles a broker actor that the driver dropped.
     pub(super) fn handle_done(&mut self, key: BrokerKey) {
         self.entries.remove(&key);
+        self.failed_since_up.remove(&key);
         self.lanes.retain(|_, known| *known != key);
         self.bootstrap.retain(|_, known| *known != key);
-    }
-
-    /// Connects to one candidate after another while no broker is up: known nodes first, then the bootstrap servers.
-    pub(super) fn find(&mut self, metadata: &Metadata) {
-        if self.candidate.is_none() && !self.any_up() && self.candidates(metadata) > 0 {
-            let first = self.rng.below(metadata.nodes.len() as u64) as usize;
-            self.try_candidate(first, metadata);
-        }
-    }
-
-    /// Connects to the next candidate after one failed, if a connection is still `needed`. Otherwise it clears the
-    /// candidate, so that the next request starts a new attempt.
-    pub(super) fn find_another(&mut self, metadata: &Metadata, needed: bool) {
-        if let Some(index) = self.candidate.take()
-            && needed
-            && !self.any_up()
-        {
-            self.try_candidate(index + 1, metadata);
-        }
-    }
-
-    /// Adds bootstrap servers. If no broker is up and a connection is needed, tries them immediately.
-    pub(super) fn add_servers(&mut self, servers: Vec<(String, u16)>, metadata: &Metadata) {
-        let first = self.servers.len();
-        for server in servers {
-            if !self.servers.contains(&server) {
-                self.servers.push(server);
-            }
-        }
-        let index = metadata.nodes.len() + first;
-        if self.candidate.is_some() && !self.any_up() && index < self.candidates(metadata) {
-            self.try_candidate(index, metadata);
-        }
     }
 
     /// Sends changed addresses to the broker actors, and assigns the actor of a bootstrap server to its node instead of
@@ -456,38 +430,6 @@ impl Brokers {
             .iter()
             .filter(|(_, entry)| entry.link == Link::Up && !entry.given_up)
             .map(|(key, _)| *key)
-    }
-
-    fn candidates(&self, metadata: &Metadata) -> usize {
-        let nodes = metadata.nodes.len();
-        if nodes > 0 && !self.recovers { nodes } else { nodes + self.servers.len() }
-    }
-
-    fn try_candidate(&mut self, index: usize, metadata: &Metadata) {
-        if self.closing {
-            return;
-        }
-        let index = index % self.candidates(metadata).max(1);
-        self.candidate = Some(index);
-        let nodes = metadata.nodes.len();
-        let key = if index < nodes {
-            let node = metadata.nodes.keys().nth(index).copied();
-            node.and_then(|node| self.of_node(node, metadata))
-        } else {
-            let place = index - nodes;
-            match (self.bootstrap.get(&place), self.servers.get(place).cloned()) {
-                (Some(key), _) => Some(*key),
-                (None, Some((host, port))) => {
-                    let key = self.start(host, port, None);
-                    self.bootstrap.insert(place, key);
-                    Some(key)
-                }
-                (None, None) => None,
-            }
-        };
-        if let Some(key) = key {
-            self.send(key, ToBroker::Connection(ConnectionMessage::Connect));
-        }
     }
 
     fn start(&mut self, host: String, port: u16, node_id: Option<NodeId>) -> BrokerKey {

@@ -285,6 +285,7 @@ impl ClusterCore {
         {
             sasl.request_token();
         }
+        self.brokers.handle_timeout(now, &self.metadata, self.requests.any_waiting());
         self.coordinators.handle_timeout(now);
         self.reminders.handle_timeout(now);
         let unreachable = self.last_down.clone().or_else(|| {
@@ -306,6 +307,7 @@ impl ClusterCore {
         let first = self.began.is_none().then_some(Instant::ZERO);
         let own = [
             self.refresh.poll_timeout(),
+            self.brokers.poll_timeout(),
             self.requests.poll_timeout(),
             self.coordinators.poll_timeout(),
             self.reminders.poll_timeout(),
@@ -348,7 +350,7 @@ impl ClusterCore {
                     }
                 }
             }
-            Command::AddServers(servers) => self.brokers.add_servers(servers, &self.metadata),
+            Command::AddServers(servers) => self.brokers.add_servers(now, servers, &self.metadata),
             Command::Statistics(gather) => self.gather_statistics(now, gather),
             Command::Remind(reminder) => self.reminders.add(now, reminder),
             Command::Fetch(command) => {
@@ -459,7 +461,7 @@ impl ClusterCore {
             self.refresh_now(now);
         }
         if self.requests.any_waiting() && !self.brokers.any_up() {
-            self.brokers.find(&self.metadata);
+            self.brokers.find(now, &self.metadata);
         }
         if self.telemetry.as_ref().is_some_and(Telemetry::has_ended) {
             self.close();
@@ -555,8 +557,7 @@ impl ClusterCore {
             let detail = format!("servers tried: {tried}; the last error: {error}");
             self.events.push(Event::AllBrokersDown(Error::new(ErrorKind::AllBrokersDown, detail)));
         }
-        let needed = self.requests.any_waiting();
-        self.brokers.find_another(&self.metadata, needed);
+        self.brokers.find_another(now, from, &self.metadata, self.requests.any_waiting());
     }
 
     // ---- requests
@@ -577,7 +578,7 @@ impl ClusterCore {
             }
             let is_unknown = self.is_unknown(&waiting.route);
             self.requests.wait(waiting);
-            self.brokers.find(&self.metadata);
+            self.brokers.find(now, &self.metadata);
             // The response to a refresh in flight may name the node; if it does not, `handle_metadata` keeps asking.
             if is_unknown && !self.refresh.is_in_flight() {
                 self.refresh_now(now);

@@ -2,6 +2,7 @@
 
 mod leaders;
 mod routing;
+mod searching;
 mod starting;
 mod topics;
 
@@ -111,6 +112,8 @@ struct Script {
     dead: Option<BrokerKey>,
     /// The brokers that the client tried after all of them went down; `None` before that.
     tried_in_vain: Option<Vec<BrokerKey>>,
+    /// The brokers that the client stopped connecting to.
+    stopped: Vec<BrokerKey>,
     /// The broker actor that got a partition last.
     leader: Option<BrokerKey>,
     /// Partitions that broker actors return stay in transit.
@@ -190,6 +193,7 @@ impl Script {
             moved: Vec::new(),
             dead: None,
             tried_in_vain: None,
+            stopped: Vec::new(),
             leader: None,
             holds_messages: false,
             on_its_way: Vec::new(),
@@ -322,6 +326,9 @@ impl Script {
                             ToCluster::Connection(ConnectionReport::Up),
                         ),
                     }
+                }
+                ClusterOutput::ToBroker(key, ToBroker::Connection(ConnectionMessage::StopConnecting)) => {
+                    self.stopped.push(key);
                 }
                 ClusterOutput::ToBroker(..) | ClusterOutput::Done => {}
             }

@@ -71,6 +71,10 @@ pub struct Connection {
     is_needed: bool,
     addresses: VecDeque<SocketAddr>,
     untried_addresses: usize,
+    /// The number of times that all addresses were tried since the host was resolved.
+    pass: usize,
+    /// An address of this pass did not respond.
+    is_address_silent: bool,
     resolved_at: Option<Instant>,
     incoming: FrameReader,
     in_flight: InFlights,
@@ -185,6 +189,8 @@ impl Connection {
             is_needed: false,
             addresses: VecDeque::new(),
             untried_addresses: 0,
+            pass: 0,
+            is_address_silent: false,
             resolved_at: None,
             in_flight: InFlights::default(),
             next_correlation_id: 1,

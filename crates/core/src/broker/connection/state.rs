@@ -19,6 +19,10 @@ use crate::{
 /// The number of connections in a row that a broker closes on ApiVersions before `broker.version.fallback` is assumed.
 const GUESS_AFTER: u32 = 3;
 
+/// The time for an address in the first passes over the addresses of a host that has several: a silent one must not
+/// delay the others. The last pass has the time of the connection setup.
+const QUICK_PASSES: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(1)];
+
 /// A connection that is closed after this time without traffic was idle and did not fail. Brokers and load balancers wait
 /// at least this long before they close idle connections.
 const QUIET: Duration = Duration::from_secs(60);
@@ -88,8 +92,7 @@ impl Connection {
                     self.addresses = addresses.into();
                 }
                 self.resolved_at = Some(now);
-                self.untried_addresses = self.addresses.len();
-                self.connect_next(now);
+                self.connect_first(now);
             }
             Ok(_) => self.fail(now, Error::new(ErrorKind::Resolve, format!("{} has no address", self.host))),
             Err(reason) => self.fail(now, Error::new(ErrorKind::Resolve, reason)),
@@ -133,11 +136,11 @@ impl Connection {
     /// Handles a socket that was closed or could not be opened.
     pub fn handle_closed(&mut self, now: Instant, reason: &str) {
         match self.state {
-            State::Connecting { .. } if self.untried_addresses > 0 => {
-                self.outputs.push_back(ConnectionOutput::Close);
-                self.connect_next(now);
+            State::Connecting { .. } => {
+                if !self.connect_another(now) {
+                    self.fail(now, Error::new(ErrorKind::Connect, reason));
+                }
             }
-            State::Connecting { .. } => self.fail(now, Error::new(ErrorKind::Connect, reason)),
             State::Securing { .. } => {
                 let detail = format!(
                     "{reason}, during the TLS handshake; a plaintext listener does that, and a broker that stops: check the \
@@ -198,6 +201,26 @@ impl Connection {
         }
     }
 
+    /// Stops connecting because another broker responded first. A connection that is ready stays if it was used.
+    pub fn stop_connecting(&mut self, now: Instant) {
+        self.is_needed = false;
+        match self.state {
+            State::Idle | State::BackingOff { .. } => {}
+            State::AwaitingToken => self.state = State::Idle,
+            State::Ready if self.was_used || !self.in_flight.is_empty() => {}
+            State::Resolving { .. }
+            | State::Connecting { .. }
+            | State::Securing { .. }
+            | State::Asking
+            | State::Authenticating
+            | State::Ready => {
+                // Only ApiVersions and messages of SASL can be in flight.
+                self.lose(now, ErrorKind::Closed);
+                self.become_idle(false, &"another broker responded first");
+            }
+        }
+    }
+
     /// Closes permanently and returns the requests in flight.
     pub fn shut_down(&mut self, now: Instant) -> Vec<(InFlight, bool)> {
         if !matches!(self.state, State::Idle | State::BackingOff { .. } | State::AwaitingToken) {
@@ -216,19 +239,44 @@ impl Connection {
         }
         let fresh = self.resolved_at.is_some_and(|at| now - at < self.settings.address_ttl);
         if fresh && !self.addresses.is_empty() {
-            self.untried_addresses = self.addresses.len();
-            self.connect_next(now);
+            self.connect_first(now);
         } else {
             self.state = State::Resolving { deadline: now + self.setup_timeout() };
             self.outputs.push_back(ConnectionOutput::Resolve { host: self.host.clone(), port: self.port });
         }
     }
 
-    pub(super) fn connect_next(&mut self, now: Instant) {
+    fn connect_first(&mut self, now: Instant) {
+        self.untried_addresses = self.addresses.len();
+        self.pass = 0;
+        self.is_address_silent = false;
+        self.connect_next(now);
+    }
+
+    /// Connects to the next address instead of the present one. Returns false if there is none: all have been tried for
+    /// the whole time of the connection setup, or have refused.
+    pub(super) fn connect_another(&mut self, now: Instant) -> bool {
+        if self.untried_addresses == 0 {
+            if !std::mem::take(&mut self.is_address_silent) || self.pass >= QUICK_PASSES.len() {
+                return false;
+            }
+            self.pass += 1;
+            self.untried_addresses = self.addresses.len();
+        }
+        self.outputs.push_back(ConnectionOutput::Close);
+        self.connect_next(now);
+        true
+    }
+
+    fn connect_next(&mut self, now: Instant) {
         let address = self.addresses[0];
         self.addresses.rotate_left(1);
         self.untried_addresses -= 1;
-        self.state = State::Connecting { deadline: now + self.setup_timeout() };
+        let limit = match QUICK_PASSES.get(self.pass).filter(|_| self.addresses.len() > 1) {
+            Some(limit) => self.setup_timeout().min(*limit),
+            None => self.setup_timeout(),
+        };
+        self.state = State::Connecting { deadline: now + limit };
         self.counters.connects += 1;
         self.outputs.push_back(ConnectionOutput::Connect(address));
     }

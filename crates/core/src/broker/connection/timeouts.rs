@@ -27,10 +27,8 @@ impl Connection {
                 self.fail(now, Error::new(ErrorKind::Resolve, "the resolver did not respond in time"));
             }
             State::Connecting { deadline } if deadline <= now => {
-                self.outputs.push_back(ConnectionOutput::Close);
-                if self.untried_addresses > 0 {
-                    self.connect_next(now);
-                } else {
+                self.is_address_silent = self.addresses.len() > 1;
+                if !self.connect_another(now) {
                     let detail = format!("no connection after {} ms", self.setup_timeout().as_millis());
                     self.fail(now, Error::new(ErrorKind::Connect, detail));
                 }

@@ -413,3 +413,74 @@ fn listener_that_closes_after_api_versions_is_backed_off_from() {
     });
     assert!((8..=20).contains(&attempts), "{attempts} in 60 s, with waits from 100 ms to 10 s");
 }
+
+/// Starts a connection to a host with these addresses.
+fn resolved(connection: &mut Connection, now: Instant, addresses: &[&str]) {
+    connection.want(now);
+    let addresses = addresses.iter().map(|address| address.parse().expect("an address")).collect();
+    connection.handle_resolved(now, Ok(addresses));
+}
+
+/// The addresses that the connection opened sockets to, since the last call.
+fn opened(connection: &mut Connection) -> Vec<String> {
+    std::iter::from_fn(|| connection.poll_output())
+        .filter_map(|output| match output {
+            ConnectionOutput::Connect(address) => Some(address.ip().to_string()),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn silent_address_gives_way_to_the_next_of_its_host() {
+    let mut connection = connection();
+    resolved(&mut connection, at(1), &["10.0.0.1:9092", "10.0.0.2:9092"]);
+    assert_eq!(opened(&mut connection), ["10.0.0.1"]);
+    let (mut now, mut began) = (at(1), Vec::new());
+    while connection.poll_timeout().is_some() && !connection.is_backing_off() {
+        now = connection.poll_timeout().expect("a deadline");
+        connection.handle_timeout(now);
+        began.extend(opened(&mut connection).into_iter().map(|address| (address, (now - at(1)).as_millis())));
+    }
+    let expected = [
+        ("10.0.0.2", 250),
+        ("10.0.0.1", 500),
+        ("10.0.0.2", 1_500),
+        ("10.0.0.1", 2_500),
+        ("10.0.0.2", 32_500),
+    ];
+    let began: Vec<(&str, u128)> = began.iter().map(|(address, at)| (&**address, *at)).collect();
+    assert_eq!(began, expected, "then longer, for a slow network");
+    assert_eq!((now - at(1)).as_millis(), 62_500, "each has the time of the setup once");
+}
+
+#[test]
+fn addresses_that_refuse_are_tried_once() {
+    let mut connection = connection();
+    resolved(&mut connection, at(1), &["10.0.0.1:9092", "10.0.0.2:9092"]);
+    connection.handle_closed(at(2), "connection refused");
+    connection.handle_closed(at(3), "connection refused");
+    assert_eq!(opened(&mut connection), ["10.0.0.1", "10.0.0.2"]);
+    assert!(connection.is_backing_off());
+}
+
+#[test]
+fn connection_that_another_beat_is_closed_unless_it_is_needed() {
+    for is_needed in [false, true] {
+        let mut script = Script::unconnected(1, ProducerSettings::default());
+        script.takes_bytes = false;
+        script.messages(ToBroker::Connection(ConnectionMessage::Connect));
+        script.adopt_all();
+        if is_needed {
+            script.send(0, "x");
+        }
+        script.messages(ToBroker::Connection(ConnectionMessage::StopConnecting));
+        script.takes_bytes = true;
+        script.settle();
+        script.run_for(millis(1_000));
+        let closed = script.messages.iter().any(|message| {
+            matches!(message, ToCluster::Connection(ConnectionReport::Idle { reconnects: false }))
+        });
+        assert_eq!((closed, script.connects, script.requests.len()), (!is_needed, 1, usize::from(is_needed)));
+    }
+}

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Creates a client with these servers and runs it for the first time.
-fn started(servers: &[&str]) -> Script {
+pub(super) fn started(servers: &[&str]) -> Script {
     let response = metadata(&[(1, "seed", 9092)], 1);
     let mut script = Script::fresh(ClusterSettings::default(), response);
     let bootstrap: Vec<_> = servers.iter().map(|host| ((*host).to_owned(), 9092)).collect();
