@@ -186,15 +186,26 @@ impl FetchQueue {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// Sets aside records that were taken but not consumed before their partition was paused.
+    /// Sets aside records that were taken but not consumed before their partition was paused. They come before those of
+    /// the partition that were fetched later.
     pub fn set_aside(&self, records: FetchedRecords) {
+        self.set_all_aside([records]);
+    }
+
+    /// Like [`FetchQueue::set_aside`], for records that were taken in this order.
+    pub(crate) fn set_all_aside(
+        &self,
+        taken: impl IntoIterator<Item = FetchedRecords, IntoIter: DoubleEndedIterator>,
+    ) {
         let mut state = self.state.lock();
-        records.handle.charge(records.messages, records.bytes);
-        self.queued_bytes.fetch_add(records.bytes, Ordering::SeqCst);
-        if records.handle.is_paused() {
-            state.aside.push_front(Item::Records(records));
-        } else {
-            state.items.push_front(Item::Records(records));
+        for records in taken.into_iter().rev() {
+            records.handle.charge(records.messages, records.bytes);
+            self.queued_bytes.fetch_add(records.bytes, Ordering::SeqCst);
+            if records.handle.is_paused() {
+                state.aside.push_front(Item::Records(records));
+            } else {
+                state.items.push_front(Item::Records(records));
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! The fetcher against a scripted broker: exact requests and hand-made responses.
 
 mod damage;
+mod paused;
 mod sessions;
 
 use std::{io::IoSlice, sync::Arc, time::Duration};

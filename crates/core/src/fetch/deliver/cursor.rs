@@ -1,11 +1,17 @@
 //! A cursor that takes records one by one.
+//!
+//! # Pitfalls
+//!
+//! - A fetch may return nothing but an aborted transaction, so the cursor has records of several fetches of a partition. Those
+//!   of a paused partition go back to the queue together, or the position would go back when they are read
+//!   (`position_does_not_go_back_when_an_aborted_transaction_is_set_aside`).
 
 use std::{collections::VecDeque, sync::Arc};
 
 use ottla_protocol::batch::{BatchHeader, Records as RecordWalk};
 
 use super::{
-    super::queue::FetchQueue,
+    super::{partition::PartitionHandle, queue::FetchQueue},
     buffer::RecordBatch,
     event::{ConsumerEvent, EventSource},
     fetched::FetchedRecords,
@@ -48,9 +54,8 @@ impl RecordCursor {
                 continue;
             }
             if fetched.handle.is_paused() {
-                if let Some(rest) = self.take_rest() {
-                    queue.set_aside(rest);
-                }
+                let handle = Arc::clone(&fetched.handle);
+                queue.set_all_aside(self.take_partition(&handle));
                 continue;
             }
             let Some(batch) = fetched.batches.get(self.batch) else {
@@ -89,17 +94,19 @@ impl RecordCursor {
 
     /// Moves the remaining records into `into`.
     pub fn take(&mut self, into: &mut Records, queue: &Arc<FetchQueue>) {
+        let mut paused = Vec::new();
         while let Some(rest) = self.take_rest() {
             if rest.handle.version() != rest.version {
                 continue;
             }
             if rest.handle.is_paused() {
-                queue.set_aside(rest);
+                paused.push(rest);
             } else {
                 rest.handle.set_position(rest.next_offset, rest.last_epoch());
                 into.push(queue, rest);
             }
         }
+        queue.set_all_aside(paused);
         for (source, event) in self.events.drain(..) {
             match source {
                 Some((handle, version)) if handle.version() == version => {
@@ -114,8 +121,7 @@ impl RecordCursor {
     /// Puts the remaining records back to the front of `queue`; events that were not returned are dropped.
     pub fn give_back(&mut self, queue: &FetchQueue) {
         let rest: Vec<_> = std::iter::from_fn(|| self.take_rest()).collect();
-        let current = rest.into_iter().rev().filter(|rest| rest.handle.version() == rest.version);
-        current.for_each(|rest| queue.set_aside(rest));
+        queue.set_all_aside(rest.into_iter().filter(|rest| rest.handle.version() == rest.version));
     }
 
     fn next_partition(&mut self) {
@@ -128,7 +134,18 @@ impl RecordCursor {
         self.place = None;
     }
 
-    /// Takes the remaining records of the first partition.
+    /// Takes the remaining records of this partition, which is that of the first ones, from all fetches.
+    fn take_partition(&mut self, handle: &Arc<PartitionHandle>) -> Vec<FetchedRecords> {
+        let mut taken: Vec<_> = self.take_rest().into_iter().collect();
+        let (same, others) =
+            std::mem::take(&mut self.rest).into_iter().partition(|rest| Arc::ptr_eq(&rest.handle, handle));
+        self.rest = same;
+        taken.extend(std::iter::from_fn(|| self.take_rest()));
+        self.rest = others;
+        taken
+    }
+
+    /// Takes the remaining records of the first fetch.
     pub(super) fn take_rest(&mut self) -> Option<FetchedRecords> {
         let fetched = self.rest.pop_front()?;
         let mut batches: Vec<RecordBatch> = fetched.batches.iter().skip(self.batch).cloned().collect();
