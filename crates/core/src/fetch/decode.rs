@@ -48,7 +48,7 @@ pub(crate) struct Decoded {
     pub(crate) batches: Vec<RecordBatch>,
     /// The offset to fetch next.
     pub(crate) next_offset: i64,
-    /// The leader epoch in which the last batch was written; -1 if unknown.
+    /// The leader epoch in which the last batch was written; messages of the old formats have none.
     pub(crate) last_epoch: Option<LeaderEpoch>,
     pub(crate) messages: usize,
     pub(crate) bytes: usize,
@@ -334,6 +334,7 @@ impl Decoder<'_> {
         });
         run.push(record);
         self.decoded.next_offset = record.offset + 1;
+        self.decoded.last_epoch = None;
     }
 
     fn finish_legacy(&mut self) {

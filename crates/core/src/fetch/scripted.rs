@@ -484,6 +484,36 @@ fn position_passes_aborted_transactions_and_markers() {
     assert_eq!(named(&script.fetch().unwrap()), [(0, 6)]);
 }
 
+/// Sets the leader epoch of a batch, which its checksum does not cover.
+fn in_epoch(mut bytes: Vec<u8>, epoch: i32) -> Vec<u8> {
+    bytes[12..16].copy_from_slice(&epoch.to_be_bytes());
+    bytes
+}
+
+/// The epoch of the last batch shows whether the log was truncated before the position.
+#[test]
+fn position_has_the_epoch_of_the_last_batch() {
+    let old = RecordView::without_headers(4, 500, None, Some(b"v"));
+    let mut message_set = Vec::new();
+    put_message_set(LegacyFormat::V1, Compression::None, None, [old].into_iter(), &mut message_set).unwrap();
+    for (rest, next, epoch) in [(in_epoch(batch(2, 2, 1), 3), 4, Some(3)), (message_set, 5, None)] {
+        let mut script = Script::new(18, ConsumerSettings::default());
+        let handle = script.adopt(0, 0);
+        script.fetch().unwrap();
+        let mut bytes = in_epoch(batch(0, 2, 1), 2);
+        bytes.extend(rest);
+        script.respond(&response(5, vec![data(0, 9, bytes)]));
+        script.take();
+        assert_eq!((handle.position(), handle.position_epoch()), (Some(next), epoch));
+        script.fetcher.handle_message(script.now, FetchMessage::Release(handle.key().clone()));
+        let released = script.fetcher.poll_output();
+        let Some(HalfOutput::ToCluster(ToCluster::Fetch(FetchReport::Released(consumer)))) = released else {
+            panic!("{released:?}")
+        };
+        assert_eq!((consumer.offset, consumer.position_epoch.map(LeaderEpoch::get)), (next, epoch));
+    }
+}
+
 #[test]
 fn aborted_batch_is_passed_without_decompression() {
     const LZ4: i16 = 3;
