@@ -266,23 +266,18 @@ impl AcquiredRecords {
 
     /// Releases a record at this time; it stays acquired until then. Error: as for [`AcquiredRecords::acknowledge`].
     pub fn release_at(&self, offset: i64, at: Instant) -> Result<(), Error> {
-        // Under the lock: a renewal that fails at the same time must find both or neither.
+        // Under the lock: what releases delayed records at the same time must find both the mark and the time, or neither.
         let mut special = self.special.lock();
+        self.acknowledge_as(offset, Mark::Delayed)?;
         special.delayed.insert(offset, at);
-        let set = self.acknowledge_as(offset, Mark::Delayed);
-        if set.is_err() {
-            special.delayed.remove(&offset);
-        }
-        set
+        Ok(())
     }
 
     /// Releases all records now that were to be released later.
     pub fn release_delayed(&self) {
         let delayed = std::mem::take(&mut self.special.lock().delayed);
         for (_, index) in delayed.into_keys().filter_map(|offset| self.find(offset)) {
-            // The renewal of a delayed record may be in flight.
-            let is_delayed = |mark| matches!(mark, Mark::Delayed | Mark::Renewing);
-            self.marks.change(index, |mark| is_delayed(mark).then_some(Mark::Released));
+            self.marks.change(index, |mark| mark.is_delayed().then_some(Mark::Released));
         }
     }
 
@@ -303,7 +298,7 @@ impl AcquiredRecords {
         };
         let mut ranges = Vec::new();
         for offset in due {
-            if self.change(offset, Mark::Delayed, Mark::Sent) {
+            if self.change(offset, |mark| (mark == Mark::Delayed).then_some(Mark::Sent)) {
                 self.special.lock().delayed.remove(&offset);
                 append(&mut ranges, offset, Verdict::Of(AcknowledgeType::Release));
             }
@@ -316,7 +311,7 @@ impl AcquiredRecords {
         let delayed = std::mem::take(&mut self.special.lock().delayed);
         let mut ranges = Vec::new();
         for offset in delayed.into_keys() {
-            if self.change(offset, Mark::Delayed, Mark::Sent) {
+            if self.change(offset, |mark| mark.is_delayed().then_some(Mark::Sent)) {
                 append(&mut ranges, offset, Verdict::Of(AcknowledgeType::Release));
             }
         }
@@ -335,7 +330,7 @@ impl AcquiredRecords {
             if until <= now || self.renewed_at(until) > now {
                 return;
             }
-            if self.marks.change(index, |mark| is_renewed(mark).then_some(Mark::Renewing)) {
+            if self.marks.change(index, |mark| is_renewed(mark).then_some(mark.renewing())) {
                 append(&mut ranges, offset, Verdict::Of(AcknowledgeType::Renew));
             }
         });
@@ -365,10 +360,9 @@ impl AcquiredRecords {
         next
     }
 
-    /// Changes a mark; false if it is another one.
-    fn change(&self, offset: i64, from: Mark, to: Mark) -> bool {
-        self.find(offset)
-            .is_some_and(|(_, index)| self.marks.change(index, |mark| (mark == from).then_some(to)))
+    /// Changes the mark of an offset as [`Marks::change`] does.
+    fn change(&self, offset: i64, change: impl Fn(Mark) -> Option<Mark>) -> bool {
+        self.find(offset).is_some_and(|(_, index)| self.marks.change(index, change))
     }
 
     /// Calls `each` with every acquired record and its delivery count, in the order of offsets.
@@ -450,21 +444,19 @@ impl AcquiredRecords {
         let mut special = self.special.lock();
         let mut ended = Vec::new();
         for offset in range.first..=range.last {
-            let kept = if special.delayed.contains_key(&offset) { Mark::Delayed } else { Mark::Open };
             match renewal {
                 Renewal::Until(until) => {
                     special.renewed.insert(offset, until);
-                    self.change(offset, Mark::Renewing, kept);
+                    self.change(offset, Mark::renewed);
                 }
                 Renewal::Unchanged => {
-                    self.change(offset, Mark::Renewing, kept);
+                    self.change(offset, Mark::renewed);
                 }
                 Renewal::Lost => {
-                    let was_delayed = special.delayed.remove(&offset).is_some();
+                    special.delayed.remove(&offset);
+                    self.change(offset, |mark| (mark == Mark::Renewing).then_some(Mark::Sent));
                     // The application may have asked for the release while the renewal was in flight.
-                    let has_ended = self.change(offset, Mark::Renewing, Mark::Sent)
-                        || was_delayed && self.change(offset, Mark::Delayed, Mark::Sent);
-                    if has_ended && was_delayed {
+                    if self.change(offset, |mark| mark.is_delayed().then_some(Mark::Sent)) {
                         append(&mut ended, offset, Verdict::Of(AcknowledgeType::Release));
                     }
                 }

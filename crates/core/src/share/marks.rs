@@ -1,4 +1,9 @@
 //! The state of each acquired record, eight of them in a word: most calls change many neighbours in the same way.
+//!
+//! # Pitfalls
+//!
+//! - A record that is released later needs no verdict, also while its lock is renewed: a poll accepts all records that need
+//!   one, and this one would not be delivered again (`held_record_is_not_accepted_while_its_lock_is_renewed`).
 
 use std::ops::Range;
 
@@ -19,10 +24,12 @@ pub(super) enum Mark {
     ToRenew = 4,
     /// The acknowledgement was collected to be sent.
     Sent = 5,
-    /// A renewal was collected to be sent; the record still needs a verdict, or waits for its release.
+    /// A renewal was collected to be sent; the record still needs a verdict.
     Renewing = 6,
     /// The record is released later.
     Delayed = 7,
+    /// A renewal was collected to be sent because the record is released later.
+    RenewingDelayed = 8,
 }
 
 impl Mark {
@@ -44,7 +51,8 @@ impl Mark {
             4 => Self::ToRenew,
             5 => Self::Sent,
             6 => Self::Renewing,
-            _ => Self::Delayed,
+            7 => Self::Delayed,
+            _ => Self::RenewingDelayed,
         }
     }
 
@@ -55,12 +63,32 @@ impl Mark {
             Self::Released => Some((AcknowledgeType::Release, Self::Sent)),
             Self::Rejected => Some((AcknowledgeType::Reject, Self::Sent)),
             Self::ToRenew => Some((AcknowledgeType::Renew, Self::Renewing)),
-            Self::Open | Self::Sent | Self::Renewing | Self::Delayed => None,
+            Self::Open | Self::Sent | Self::Renewing | Self::Delayed | Self::RenewingDelayed => None,
         }
     }
 
+    /// Returns true if the application has to say what becomes of the record.
     pub(super) const fn needs_verdict(self) -> bool {
         matches!(self, Self::Open | Self::ToRenew | Self::Renewing)
+    }
+
+    /// Returns true if the record is released later.
+    pub(super) const fn is_delayed(self) -> bool {
+        matches!(self, Self::Delayed | Self::RenewingDelayed)
+    }
+
+    /// Returns the mark of a record whose renewal is collected to be sent.
+    pub(super) const fn renewing(self) -> Self {
+        if self.is_delayed() { Self::RenewingDelayed } else { Self::Renewing }
+    }
+
+    /// Returns the mark of a record whose renewal has ended and left its lock as it was, or longer; `None` without a renewal.
+    pub(super) const fn renewed(self) -> Option<Self> {
+        match self {
+            Self::Renewing => Some(Self::Open),
+            Self::RenewingDelayed => Some(Self::Delayed),
+            _ => None,
+        }
     }
 }
 
@@ -210,13 +238,20 @@ mod tests {
     use crate::rng::Rng;
 
     #[test]
+    fn record_needs_a_verdict_while_its_lock_is_renewed_unless_it_is_delayed() {
+        let all = (0..=Mark::RenewingDelayed as u8).map(Mark::from_u8);
+        let needs_verdict: Vec<Mark> = all.filter(|mark| mark.needs_verdict()).collect();
+        assert_eq!(needs_verdict, [Mark::Open, Mark::ToRenew, Mark::Renewing]);
+    }
+
+    #[test]
     fn words_of_marks_match_a_list_of_marks() {
         let mut rng = Rng::from_seed(7);
         for len in [0, 1, 7, 8, 9, 16, 30] {
             let (marks, mut list) = (Marks::new(len), vec![Mark::Open; len]);
             for _ in 0..2_000 {
                 let mut below = |limit: usize| rng.below(limit as u64) as usize;
-                let (from, new) = (Mark::from_u8(below(8) as u8), Mark::from_u8(below(8) as u8));
+                let (from, new) = (Mark::from_u8(below(9) as u8), Mark::from_u8(below(9) as u8));
                 let start = below(len + 1);
                 let range = start..start + below(len + 1 - start);
                 let is_any = below(4) == 0;

@@ -186,6 +186,96 @@ fn delayed_release_fails_with_a_renewal_in_flight() {
 }
 
 #[test]
+fn records_are_accepted_while_their_locks_are_renewed() {
+    let mut script = Script::new(ShareSettings { renews_locks: true, ..settings() });
+    let records = script.deliver(2);
+    script.now = script.fetcher.poll_timeout(&script.connection).expect("the lock ends");
+    assert_eq!(in_acknowledge(&script.acknowledge()), [(0, 1, vec![4])]);
+    assert_eq!((records.has_open(), records.open_count()), (true, 2));
+    script.accept();
+    script.respond_acknowledged(ErrorCode::NONE);
+    assert_eq!(in_acknowledge(&script.acknowledge()), [(0, 1, vec![1])]);
+}
+
+/// It would not be delivered again, although the application asked for that.
+#[test]
+fn held_record_is_not_accepted_while_its_lock_is_renewed() {
+    let mut script = Script::new(settings());
+    let records = script.deliver(1);
+    script.shared.release_at(&records, 0, script.now + seconds(25)).expect("it is open");
+    script.assert_idle();
+    script.now = script.fetcher.poll_timeout(&script.connection).expect("the lock ends");
+    assert_eq!(in_acknowledge(&script.acknowledge()), [(0, 0, vec![4])]);
+    assert_eq!((records.has_open(), records.open_count(), records.open_until(LATE)), (false, 0, vec![]));
+    script.accept();
+    script.respond_acknowledged(ErrorCode::NONE);
+    script.assert_idle();
+    script.now = script.fetcher.poll_timeout(&script.connection).expect("the delay ends");
+    assert_eq!(in_acknowledge(&script.acknowledge()), [(0, 0, vec![2])]);
+}
+
+#[test]
+fn delay_that_is_asked_for_during_a_renewal_counts_after_it() {
+    let mut script = Script::new(ShareSettings { renews_locks: true, ..settings() });
+    let records = script.deliver(1);
+    script.now = script.fetcher.poll_timeout(&script.connection).expect("the lock ends");
+    assert_eq!(in_acknowledge(&script.acknowledge()), [(0, 0, vec![4])]);
+    script.shared.release_at(&records, 0, script.now + seconds(5)).expect("it is open");
+    script.accept();
+    script.assert_idle();
+    script.respond_acknowledged(ErrorCode::NONE);
+    script.assert_idle();
+    script.now = script.fetcher.poll_timeout(&script.connection).expect("the delay ends");
+    assert_eq!(in_acknowledge(&script.acknowledge()), [(0, 0, vec![2])]);
+}
+
+#[test]
+fn renewal_by_the_application_replaces_a_delay() {
+    let mut script = Script::new(settings());
+    let records = script.deliver(1);
+    script.shared.release_at(&records, 0, script.now + seconds(5)).expect("it is open");
+    records.acknowledge(0, AcknowledgeType::Renew).expect("it is not sent");
+    script.held.commit(&script.shared);
+    assert_eq!(in_acknowledge(&script.acknowledge()), [(0, 0, vec![4])]);
+    script.respond_acknowledged(ErrorCode::NONE);
+    assert_eq!(records.open_count(), 1, "it needs a verdict again");
+    script.now += seconds(10);
+    script.assert_idle();
+}
+
+#[test]
+fn delayed_release_fails_once_when_its_session_ends_during_a_renewal() {
+    let mut script = Script::new(settings());
+    let records = script.deliver(1);
+    script.shared.release_at(&records, 0, script.now + seconds(50)).expect("it is open");
+    script.assert_idle();
+    script.now = script.fetcher.poll_timeout(&script.connection).expect("the lock ends");
+    assert_eq!(in_acknowledge(&script.acknowledge()), [(0, 0, vec![4])]);
+    script.fetcher.handle_lost(script.now, &Error::new(ErrorKind::Disconnected, "gone"));
+    script.fetcher.handle_disconnected();
+    let outcomes = script.outcomes();
+    assert_eq!(outcomes.len(), 1, "{outcomes:?}");
+    assert!(outcomes[0].2.is_some() && outcomes[0].1 == [(0, 0)], "{outcomes:?}");
+}
+
+#[test]
+fn refused_delay_changes_nothing() {
+    let mut script = Script::new(settings());
+    let records = script.deliver(1);
+    script.accept();
+    let _ = script.acknowledge();
+    for offset in [0, 7] {
+        assert!(script.shared.release_at(&records, offset, script.now + seconds(5)).is_err(), "{offset}");
+    }
+    script.respond_acknowledged(ErrorCode::NONE);
+    assert_eq!(script.outcomes(), [(0, vec![(0, 0)], None)]);
+    script.now += seconds(10);
+    script.assert_idle();
+    script.fetcher.handle_disconnected();
+    assert_eq!(script.outcomes(), []);
+}
+
+#[test]
 fn closing_releases_held_records() {
     let mut script = Script::new(settings());
     let records = script.deliver(1);
