@@ -206,20 +206,20 @@ impl Rebalance {
     }
 
     /// Handles a lost membership. The rebalance does not wait for a commit in flight, and drops earlier assignments. A
-    /// question that the application has to answer stays; a revocation becomes a loss. Returns true in that case.
+    /// question that the application has to answer stays; a revocation becomes a loss, because nothing is committed without
+    /// a membership. Returns true in that case.
     pub(super) fn lose_all(&mut self) -> bool {
         self.tasks.retain(|task| matches!(task, Task::Leave(_)));
         self.tasks.push_front(Task::LoseAll);
         match mem::take(&mut self.state) {
             State::Asking(question) => {
                 let is_revocation = question.kind != RebalanceKind::Assign;
-                let kind = if is_revocation { RebalanceKind::Lost } else { question.kind };
                 let then = match question.then {
                     Then::Leave(leave) => Then::Leave(leave),
                     // The loss of the rest, which follows, makes the member join again.
                     _ => Then::Nothing,
                 };
-                self.state = State::Asking(Question { kind, then, ..question });
+                self.state = State::Asking(Question { then, ..question });
                 is_revocation
             }
             State::Committing(commit, Then::Leave(leave)) => {
@@ -353,7 +353,7 @@ impl Group {
         self.figures.note_rebalance(now);
         self.settings.shared.set_lost(kind == RebalanceKind::Lost);
         let Some(deadline) = self.answer_deadline(now) else {
-            return self.finish_giving_up(now, partitions, kind, Vec::new(), then);
+            return self.finish_giving_up(now, partitions, Vec::new(), then);
         };
         self.ask(kind, partitions, deadline, then);
     }
@@ -418,7 +418,9 @@ impl Group {
                 let Some(question) = self.take_question() else { return };
                 match question.kind {
                     RebalanceKind::Assign => self.go_on(now, question.then),
-                    kind => self.finish_giving_up(now, question.partitions, kind, offsets, question.then),
+                    RebalanceKind::Revoke | RebalanceKind::Lost => {
+                        self.finish_giving_up(now, question.partitions, offsets, question.then);
+                    }
                 }
             }
             (RebalanceAnswer::Changed(offsets), State::Idle) => {
@@ -436,7 +438,9 @@ impl Group {
                 self.start(&question.partitions, offsets);
                 self.go_on(now, question.then);
             }
-            kind => self.finish_giving_up(now, question.partitions, kind, Vec::new(), question.then),
+            RebalanceKind::Revoke | RebalanceKind::Lost => {
+                self.finish_giving_up(now, question.partitions, Vec::new(), question.then);
+            }
         }
     }
 
@@ -446,13 +450,12 @@ impl Group {
         Some(question)
     }
 
-    /// Stops those of the partitions that are still assigned, and commits their offsets and `offsets`, unless they are
-    /// lost.
+    /// Stops those of the partitions that are still assigned, and commits their offsets and `offsets`. Lost partitions are
+    /// not committed: their member has no identity, and gets none before all partitions are given up.
     fn finish_giving_up(
         &mut self,
         now: Instant,
         partitions: BTreeSet<TopicPartition>,
-        kind: RebalanceKind,
         mut offsets: Vec<GroupOffset>,
         then: Then,
     ) {
@@ -461,7 +464,7 @@ impl Group {
         }
         self.stop(&partitions);
         self.settings.shared.set_lost(false);
-        if kind == RebalanceKind::Lost || self.member.identity().is_none() || partitions.is_empty() {
+        if self.member.identity().is_none() || partitions.is_empty() {
             return self.go_on(now, then);
         }
         self.commit(now, offsets, then);
