@@ -90,7 +90,6 @@ impl SharedIdentity {
 #[derive(Debug)]
 pub struct ProducerId {
     state: State,
-    known: Option<ProducerIdentity>,
     /// The time at which it became known, or was lost.
     since: Option<Instant>,
     backoff: Backoff,
@@ -107,7 +106,7 @@ const UNSUPPORTED_RESPONSES: u32 = 3;
 enum State {
     Needed { at: Instant },
     Asking,
-    Known,
+    Known(ProducerIdentity),
 }
 
 /// The meaning of a response.
@@ -126,7 +125,6 @@ impl ProducerId {
     pub const fn new(retry_backoff: Duration, retry_backoff_max: Duration) -> Self {
         Self {
             state: State::Needed { at: Instant::ZERO },
-            known: None,
             since: None,
             backoff: Backoff::new(retry_backoff, retry_backoff_max),
             reported: None,
@@ -142,18 +140,17 @@ impl ProducerId {
     /// Renews the identity because a partition can't continue with `identity`. Returns true if this call renewed it;
     /// does nothing if it was renewed before.
     pub fn renew(&mut self, now: Instant, identity: ProducerIdentity, shared: &SharedIdentity) -> bool {
-        if self.state != State::Known || self.known != Some(identity) {
+        if self.state != State::Known(identity) {
             return false;
         }
         match identity.epoch.checked_add(1) {
             Some(epoch) => {
                 let identity = ProducerIdentity { epoch, ..identity };
-                self.known = Some(identity);
+                self.state = State::Known(identity);
                 shared.set(identity);
                 true
             }
             None => {
-                self.known = None;
                 self.since = Some(now);
                 self.state = State::Needed { at: now };
                 false
@@ -168,19 +165,17 @@ impl ProducerId {
             _ => return None,
         }
         self.state = State::Asking;
-        let known = self.known;
         Some(RoutedRequest {
             api: ApiKey::InitProducerId,
             versions: ApiKey::InitProducerId.versions(),
             timeout,
-            encode: Box::new(move |version, out| {
-                // Before version 3 a request can't carry the current identity: the cluster assigns a new one.
-                let known = known.filter(|_| version >= 3);
+            encode: Box::new(|version, out| {
+                // The producer has no identity, or one whose epochs are used up: it gets a new ID.
                 InitProducerIdRequest {
                     transactional_id: None,
                     transaction_timeout_ms: i32::MAX,
-                    producer_id: known.map_or(-1, |identity| identity.id),
-                    producer_epoch: known.map_or(-1, |identity| identity.epoch),
+                    producer_id: -1,
+                    producer_epoch: -1,
                     ..InitProducerIdRequest::default()
                 }
                 .encode(version, out)
@@ -192,7 +187,7 @@ impl ProducerId {
     pub const fn poll_timeout(&self) -> Option<Instant> {
         match self.state {
             State::Needed { at } => Some(at),
-            State::Asking | State::Known => None,
+            State::Asking | State::Known(_) => None,
         }
     }
 
@@ -218,8 +213,7 @@ impl ProducerId {
                     && response.producer_epoch >= 0 =>
             {
                 let identity = ProducerIdentity { id: response.producer_id, epoch: response.producer_epoch };
-                self.known = Some(identity);
-                self.state = State::Known;
+                self.state = State::Known(identity);
                 self.since = Some(now);
                 self.backoff.reset();
                 self.reported = None;
@@ -246,20 +240,13 @@ impl ProducerId {
             }
             Err(error) => (ErrorCode::NONE, error),
         };
-        match code {
-            ErrorCode::CLUSTER_AUTHORIZATION_FAILED | ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED => {
-                let detail =
-                    "enable.idempotence needs the right IDEMPOTENT_WRITE on the cluster, or WRITE on a topic";
-                return ProducerIdOutcome::Fatal(
-                    Error::broker(code, Some(detail)).with_api("InitProducerId"),
-                );
-            }
-            // The cluster no longer knows the identity: request a new one.
-            ErrorCode::INVALID_PRODUCER_EPOCH
-            | ErrorCode::PRODUCER_FENCED
-            | ErrorCode::INVALID_PRODUCER_ID_MAPPING
-            | ErrorCode::UNKNOWN_PRODUCER_ID => self.known = None,
-            _ => {}
+        if matches!(
+            code,
+            ErrorCode::CLUSTER_AUTHORIZATION_FAILED | ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        ) {
+            let detail =
+                "enable.idempotence needs the right IDEMPOTENT_WRITE on the cluster, or WRITE on a topic";
+            return ProducerIdOutcome::Fatal(Error::broker(code, Some(detail)).with_api("InitProducerId"));
         }
         // Connection errors are reported to the application separately.
         let reported = match error.kind() {
@@ -393,15 +380,24 @@ mod tests {
     #[test]
     fn only_the_identity_in_use_is_renewed() {
         let mut id = ProducerId::new(Duration::from_millis(1), Duration::from_millis(1));
-        id.state = State::Known;
-        id.known = Some(ProducerIdentity { id: 5, epoch: 1 });
+        id.state = State::Known(ProducerIdentity { id: 5, epoch: 1 });
         let shared = SharedIdentity::default();
         assert!(!id.renew(Instant::ZERO, ProducerIdentity { id: 5, epoch: 0 }, &shared), "renewed already");
         assert!(id.renew(Instant::ZERO, ProducerIdentity { id: 5, epoch: 1 }, &shared));
         assert_eq!(shared.get(), Some(ProducerIdentity { id: 5, epoch: 2 }));
-        id.known = Some(ProducerIdentity { id: 5, epoch: i16::MAX });
+        id.state = State::Known(ProducerIdentity { id: 5, epoch: i16::MAX });
         assert!(!id.renew(Instant::ZERO, ProducerIdentity { id: 5, epoch: i16::MAX }, &shared));
-        assert!(id.poll_request(Instant::ZERO, Duration::from_secs(1)).is_some());
+        let request = id.poll_request(Instant::ZERO, Duration::from_secs(1)).expect("a request is due");
+        for version in request.versions {
+            let mut bytes = Vec::new();
+            (request.encode)(version, &mut bytes).expect("it can be encoded");
+            let sent = InitProducerIdRequest::decode(&mut Reader::new(&bytes), version).expect("a request");
+            assert_eq!(
+                (sent.producer_id, sent.producer_epoch),
+                (-1, -1),
+                "a used-up ID is not asked for again"
+            );
+        }
         assert!(id.poll_request(Instant::ZERO, Duration::from_secs(1)).is_none(), "one at a time");
     }
 }
