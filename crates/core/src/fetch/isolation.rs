@@ -64,6 +64,14 @@ mod tests {
     }
 
     #[test]
+    fn aborted_transaction_of_one_record_is_skipped() {
+        let mut transactions = AbortedTransactions::new(Some(&[aborted(1, 10)]));
+        assert!(transactions.covers(1, 10), "its first batch ends where it begins");
+        transactions.ended(1, 11);
+        assert!(!transactions.covers(1, 12));
+    }
+
+    #[test]
     fn a_producer_may_abort_twice_in_one_range() {
         let mut transactions = AbortedTransactions::new(Some(&[aborted(1, 0), aborted(1, 20)]));
         assert!(transactions.covers(1, 3));

@@ -267,6 +267,28 @@ fn a_sequence_that_the_broker_never_saw_is_not_written_twice() {
     assert!(matches!(next, Next::NeedsIdentity(Some(IDENTITY))), "{next:?}");
 }
 
+/// Another attempt would be refused, too: the coordinator has ended the transaction, or another producer took over.
+#[test]
+fn epoch_error_in_a_transaction_fails_the_batch_although_others_are_in_flight() {
+    let mut script = Script::new(ProducerSettings { transactional_id: Some("x".into()), ..settings() });
+    let transactions = script.shared.transactions.clone().expect("it is transactional");
+    transactions.begin(true, false);
+    script.shared.begin_transaction();
+    let confirmed = script.batch_in_flight();
+    script.respond(vec![confirmed], &[(0, ErrorCode::NONE, 0)]);
+    assert_eq!(script.statuses(), [PersistenceStatus::Persisted]);
+    let (first, second) = (script.batch_in_flight(), script.batch_in_flight());
+    for batch in [first, second] {
+        script.respond(vec![batch], &[(0, ErrorCode::INVALID_PRODUCER_EPOCH, -1)]);
+        let (_, error, status) = script.reports.0.lock().pop().expect("it is reported at once");
+        let kind = error.map(|error| error.kind());
+        assert_eq!(kind, Some(ErrorKind::Broker(ErrorCode::INVALID_PRODUCER_EPOCH)));
+        assert_eq!(status, PersistenceStatus::NotPersisted);
+        assert!(transactions.take_failure().is_some_and(|failure| !failure.is_fatal()));
+    }
+    assert_eq!(script.sender.partition_mut(0).oldest_retry(), None);
+}
+
 #[test]
 fn a_gap_ends_the_producer_where_it_is_forbidden() {
     let mut script = Script::new(ProducerSettings { gapless: true, ..settings() });

@@ -15,7 +15,8 @@
 //! # Pitfalls
 //!
 //! - A partition that two members claim belongs to the one with the later generation. With equal generations it belongs
-//!   to neither, and both have to give it up (`partition_that_two_members_claim_is_revoked_from_both`).
+//!   to neither, and both have to give it up, and nothing else for its sake
+//!   (`partition_that_two_members_claim_is_revoked_from_both`, `claim_that_does_not_count_costs_its_members_nothing_else`).
 //! - A claim of an earlier generation is not ignored: its member may still consume the partition, so that it must not go to
 //!   another member before it was given up (`claim_of_an_earlier_generation_is_respected`).
 
@@ -462,6 +463,24 @@ mod tests {
         let later = owned(member("b", &["t"]), 5, &[("t", 0), ("t", 2)]);
         let table = GroupTable::new(vec![claim("a", ("t", 1)), later], plain(&[("t", 3)]));
         assert_eq!(shown(&table, &balanced(&table)), ["a t:1", "b t:0,2"], "the later generation keeps it");
+    }
+
+    /// A member that is over its quota with a claim that does not count would lose another partition without a reason.
+    #[test]
+    fn claim_that_does_not_count_costs_its_members_nothing_else() {
+        let claim = |id: &str, partitions| owned(member(id, &["t"]), 4, partitions);
+        let (alone, both) = ([("t", 0)], [("t", 0), ("t", 1)]);
+        for members in
+            [vec![claim("a", &alone[..]), claim("b", &both)], vec![claim("a", &both), claim("b", &alone)]]
+        {
+            let table = GroupTable::new(members, plain(&[("t", 2)]));
+            let kept: Vec<_> = Assignor::CooperativeSticky.assign(&table).concat();
+            assert_eq!(kept, [TopicPartition::from(("t", 1))]);
+        }
+        // The third claim of the same generation does not count either.
+        let members = vec![claim("a", &alone), claim("b", &alone), claim("c", &both)];
+        let table = GroupTable::new(members, plain(&[("t", 3)]));
+        assert_eq!(shown(&table, &Assignor::CooperativeSticky.assign(&table)), ["a", "b t:2", "c t:1"]);
     }
 
     #[test]

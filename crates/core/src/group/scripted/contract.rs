@@ -174,6 +174,23 @@ fn revocation_becomes_a_loss_when_the_membership_is_lost() {
 }
 
 #[test]
+fn membership_lost_during_a_revocation_takes_nothing_over() {
+    let (mut script, application) = Script::asked(Assignor::CooperativeSticky);
+    script.answer_last(&application);
+    script.beat(ErrorCode::REBALANCE_IN_PROGRESS);
+    script.join("other", &[]);
+    application.take();
+    script.sync(&[("t", 0), ("t", 2)]);
+    script.beat(ErrorCode::UNKNOWN_MEMBER_ID);
+    assert_eq!(application.take(), ["revoke [1]"]);
+    script.answer_last(&application);
+    assert_eq!(application.take(), ["lost [0]"], "neither is partition 2 assigned");
+    script.answer_last(&application);
+    assert!(application.take().is_empty() && script.shared.assignment().is_empty());
+    assert_eq!(script.joining().owned, keys(&[]));
+}
+
+#[test]
 fn lost_partitions_are_reported_as_lost_and_held() {
     for assignor in [Assignor::Range, Assignor::CooperativeSticky] {
         let (mut script, application) = Script::asked(assignor);
@@ -377,6 +394,48 @@ fn blocked_poll_counts_as_polling() {
     }
     assert!(application.take().is_empty(), "15 minutes in one poll");
     assert!(!script.group.settings.shared.end_blocking(script.now));
+}
+
+/// Passes time with heartbeats that succeed.
+fn pass_with_heartbeats(script: &mut Script, heartbeats: u32) {
+    (0..heartbeats).for_each(|_| script.beat(ErrorCode::NONE));
+}
+
+#[test]
+fn automatic_commit_waits_for_the_outcome_of_the_one_before() {
+    let (mut script, application) = Script::asked(Assignor::Range);
+    script.answer_last(&application);
+    application.take();
+    script.consume(0, 5);
+    pass_with_heartbeats(&mut script, 2);
+    assert_eq!(script.commits.len(), 1);
+    script.consume(0, 6);
+    pass_with_heartbeats(&mut script, 4);
+    assert_eq!(script.commits.len(), 1, "two intervals later");
+    assert_eq!(script.commit_succeeds(), [(0, 5)]);
+    pass_with_heartbeats(&mut script, 2);
+    assert_eq!(script.commit_succeeds(), [(0, 6)]);
+    assert_eq!(application.take(), ["committed [(0, 5)] true", "committed [(0, 6)] true"]);
+}
+
+/// The answer to a revocation commits the offsets, and no other commit may be on its way then.
+#[test]
+fn nothing_is_committed_automatically_while_the_application_is_asked() {
+    let (mut script, application) = Script::asked(Assignor::CooperativeSticky);
+    script.answer_last(&application);
+    script.consume(0, 3);
+    script.consume(1, 5);
+    script.beat(ErrorCode::REBALANCE_IN_PROGRESS);
+    script.join("other", &[]);
+    script.sync(&[("t", 0)]);
+    application.take();
+    assert_eq!(script.group.rebalance.state_name(), Some("wait-unassign-call"));
+    pass_with_heartbeats(&mut script, 5);
+    assert!(script.commits.is_empty(), "three intervals later");
+    script.answer_last(&application);
+    assert_eq!(script.commit_succeeds(), [(1, 5)]);
+    assert_eq!(application.take(), ["committed [(1, 5)] true", "assign []"]);
+    script.answer_last(&application);
 }
 
 #[test]

@@ -153,6 +153,22 @@ fn commit_continues_when_the_last_message_is_reported() {
     assert_eq!((taken(commit), script.state()), (Ok(()), TransactionState::CommitNotAcked));
 }
 
+/// The thread of a sender has checked the state before the abort, and counts its batch afterwards.
+#[test]
+fn batch_that_leaves_while_an_abort_begins_is_aborted_at_the_coordinator() {
+    let mut script = Script::newer();
+    let producer = Arc::clone(&script.producer);
+    assert!(producer.budget.try_charge(10));
+    let mut abort = script.abort();
+    assert!(script.requests.is_empty() && is_waiting(&mut abort), "a message is in flight");
+    producer.transactions.as_ref().expect("it is transactional").note_batch();
+    producer.budget.release(1, 10);
+    script.advance();
+    assert!(!script.asked_end().0.committed, "the batch has registered its partition");
+    script.respond_end(ErrorCode::NONE, Some(epoch(1)));
+    assert_eq!((taken(abort), script.identity()), (Ok(()), Some(epoch(1))));
+}
+
 #[test]
 fn newer_protocol_needs_the_feature_and_the_versions_of_all_brokers() {
     let features = |transaction_version, epoch, has_versions| TransactionFeatures {
