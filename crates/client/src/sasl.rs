@@ -73,7 +73,12 @@ impl Sasl {
     pub(crate) fn start_kerberos(&self) -> Result<()> {
         let Some(kerberos) = self.shared.settings().kerberos.clone() else { return Ok(()) };
         let commands = Arc::clone(&self.commands);
-        let thread = KerberosThread::start(kerberos, Box::new(move || commands.push(Command::SaslReply)))?;
+        let thread = KerberosThread::start(
+            kerberos,
+            Box::new(move || {
+                commands.push(Command::SaslReply);
+            }),
+        )?;
         self.shared.set_kerberos(Box::new(thread));
         // Connections wait for it.
         self.commands.push(Command::Credentials);
@@ -199,13 +204,14 @@ impl Wake for Unsecured {
         let Self(shared, commands) = self;
         let Some(shared) = shared.upgrade() else { return };
         let Some(fields) = &shared.settings().unsecured else { return };
-        match ottla_net::sasl::unsecured_token(fields) {
+        let command = match ottla_net::sasl::unsecured_token(fields) {
             Ok(token) => {
                 shared.set_token(token);
-                commands.push(Command::Credentials);
+                Command::Credentials
             }
-            Err(reason) => commands.push(Command::TokenFailed { reason, retry_in: RETRY }),
-        }
+            Err(reason) => Command::TokenFailed { reason, retry_in: RETRY },
+        };
+        commands.push(command);
     }
 }
 

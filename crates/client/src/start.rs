@@ -381,8 +381,13 @@ impl Client {
         let servers = ServerAddress::parse_list(servers)
             .map_err(|why| Error::new(ErrorKind::InvalidArgument, format!("bootstrap servers: {why}")))?;
         let servers = servers.into_iter().map(|server| (server.host, server.port)).collect();
-        self.handle.command(Command::AddServers(self.servers.canonical(servers)));
-        Ok(())
+        self.command(Command::AddServers(self.servers.canonical(servers)))
+    }
+
+    /// Sends a command to the cluster actor. Error: the client is closed. The command is dropped then, which ends the wait for
+    /// its result.
+    pub fn command(&self, command: Command) -> Result<()> {
+        if self.handle.command(command) { Ok(()) } else { Err(Error::new(ErrorKind::Closed, "")) }
     }
 
     /// Returns the counters. Blocks until the I/O threads have responded: an error in a callback, which runs on one of them.
@@ -392,7 +397,7 @@ impl Client {
             return Err(Error::new(ErrorKind::Closed, ""));
         }
         let (done, waiting) = completion();
-        self.handle.command(Command::Statistics(Arc::new(Gather::for_caller(done))));
+        self.command(Command::Statistics(Arc::new(Gather::for_caller(done))))?;
         match wait_for(waiting, timeout) {
             Some(Some(statistics)) => Ok(self.identity.sign(statistics)),
             Some(None) => Err(Error::new(ErrorKind::Closed, "")),
@@ -414,7 +419,7 @@ impl Client {
             return Err(Error::new(ErrorKind::NotConfigured, detail));
         }
         let (done, waiting) = completion();
-        self.handle.command(Command::Telemetry(TelemetryCommand::InstanceId(done)));
+        self.command(Command::Telemetry(TelemetryCommand::InstanceId(done)))?;
         match wait_for(waiting, timeout) {
             Some(Some(id)) => Ok(id),
             Some(None) => {

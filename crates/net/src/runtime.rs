@@ -83,7 +83,6 @@ pub struct ClientRoute {
     pub(crate) transport: Arc<dyn Transport>,
     pub(crate) tls: Option<Arc<TlsContext>>,
     done: Mutex<Option<Completion<()>>>,
-    commands: Arc<CommandQueue>,
     events: Arc<EventQueue>,
     /// The panic that ended the client, if one did.
     broken: OnceLock<Error>,
@@ -203,7 +202,7 @@ impl Runtime {
         let ClientParts { cluster, broker, sockets, transport, tls, events, seed } = parts;
         let home = Arc::clone(&mailboxes[0]);
         let wake = WakeHandle::new(Arc::new(ActorWaker::new(Arc::clone(&home), Actor::Cluster(client))));
-        let commands = Arc::new(CommandQueue::new(wake));
+        let (commands, reader) = CommandQueue::new(wake);
         let route = Arc::new(ClientRoute {
             client,
             runtime: Arc::downgrade(self),
@@ -213,7 +212,6 @@ impl Runtime {
             transport,
             tls,
             done: Mutex::new(Some(done)),
-            commands: Arc::clone(&commands),
             events: Arc::clone(&events),
             broken: OnceLock::new(),
             clearings_left: AtomicUsize::new(2 * count),
@@ -222,7 +220,7 @@ impl Runtime {
             cluster,
             route.parts.producer.clone(),
             route.parts.consumer.clone(),
-            Arc::clone(&commands),
+            reader,
             events,
             Rng::from_seed(seed),
         );
@@ -371,7 +369,6 @@ impl ClientRoute {
         if let Some(consumer) = &self.parts.consumer {
             consumer.queue.close();
         }
-        self.commands.abandon();
         self.finish();
     }
 
@@ -387,11 +384,10 @@ impl ClientRoute {
 }
 
 impl ClientHandle {
-    /// Sends a command to the cluster actor. In a forked child, which has no I/O threads, the command is dropped.
-    pub fn command(&self, command: Command) {
-        if self.is_of_this_process() {
-            self.commands.push(command);
-        }
+    /// Sends a command to the cluster actor. Returns false if the client is closed, and in a forked child, which has no I/O
+    /// threads: the command is dropped, which ends the wait for its result.
+    pub fn command(&self, command: Command) -> bool {
+        self.is_of_this_process() && self.commands.push(command)
     }
 
     /// Returns false in a forked child of the process that started the client.

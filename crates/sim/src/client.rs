@@ -75,13 +75,13 @@ impl Client {
     /// Creates a client; the parts carry the shared halves of producer and consumer.
     pub fn new(settings: ClusterSettings, parts: BrokerParts, mut rng: Rng) -> Self {
         let woken = Woken::default();
-        let commands = Arc::new(CommandQueue::new(woken.handle(Actor::Cluster)));
+        let (commands, reader) = CommandQueue::new(woken.handle(Actor::Cluster));
         let events = Arc::new(EventQueue::default());
         let cluster = ClusterCore::new(
             settings,
             parts.producer.clone(),
             parts.consumer.clone(),
-            Arc::clone(&commands),
+            reader,
             Arc::clone(&events),
             rng.fork(),
         );

@@ -69,8 +69,9 @@ pub(crate) fn change_assignment(
     };
     consumer.group().set_lost(false);
     given_up.iter().for_each(|key| client.offsets().forget(&key.topic, key.partition));
-    let fetch = |command: FetchCommand| consumer.handle().command(Command::Fetch(command));
-    commands.into_iter().for_each(fetch);
+    commands.into_iter().for_each(|command: FetchCommand| {
+        consumer.handle().command(Command::Fetch(command));
+    });
     let answer = RebalanceAnswer::Changed(offsets);
     consumer.handle().command(Command::Group(GroupCommand::Answer(answer)));
     Ok(())

@@ -184,10 +184,10 @@ impl Admin {
         timeout: Duration,
         call: Result<impl FnOnce(Completion<T>) -> AdminCall>,
     ) -> AdminFuture<T> {
-        let waiting = call.map(|call| {
+        let waiting = call.and_then(|call| {
             let (done, waiting) = completion();
-            self.inner.client.command(Command::Admin(call(done)));
-            waiting
+            self.inner.client.command(Command::Admin(call(done)))?;
+            Ok(waiting)
         });
         AdminFuture::new(name, timeout, waiting)
     }

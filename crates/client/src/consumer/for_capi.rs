@@ -66,7 +66,7 @@ impl Consumer {
     /// Requests the metadata of a topic, which may create it (`allow.auto.create.topics`).
     #[doc(hidden)]
     pub fn request_topic(&self, topic: &str) {
-        self.command(FetchCommand::Topic(topic.into()));
+        let _ = self.command(FetchCommand::Topic(topic.into()));
     }
 
     /// Returns the state that the consumer shares with its group.
@@ -94,8 +94,7 @@ impl Consumer {
             return Err(refusal.clone());
         }
         let topics = SubscribedTopics::parse(topics.iter().map(String::as_str))?;
-        self.inner.client.command(Command::Group(GroupCommand::Subscribe(topics)));
-        Ok(())
+        self.inner.client.command(Command::Group(GroupCommand::Subscribe(topics)))
     }
 
     /// Starts a seek without waiting for its end, which [`Seek::wait`] does.
@@ -103,7 +102,7 @@ impl Consumer {
     pub fn seek_begin(&self, topic: &str, partition: i32, to: Offset) -> Result<Seek> {
         self.check_offset(topic, partition, to)?;
         let (done, waiting) = completion();
-        self.command(self.inner.shared.seek(topic, partition, to, Some(done))?);
+        self.command(self.inner.shared.seek(topic, partition, to, Some(done))?)?;
         Ok(Seek { waiting, topic: topic.into(), partition })
     }
 
@@ -111,7 +110,6 @@ impl Consumer {
     #[doc(hidden)]
     pub fn seek_and_forget(&self, topic: &str, partition: i32, to: Offset) -> Result<()> {
         self.check_offset(topic, partition, to)?;
-        self.command(self.inner.shared.seek(topic, partition, to, None)?);
-        Ok(())
+        self.command(self.inner.shared.seek(topic, partition, to, None)?)
     }
 }

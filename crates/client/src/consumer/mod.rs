@@ -112,31 +112,31 @@ impl Consumer {
     /// Replaces the assignment: reads these partitions from these offsets, and no others. A partition that was assigned
     /// before starts again, too.
     pub fn assign(&self, partitions: &[(impl AsRef<str>, i32, Offset)]) -> Result<()> {
+        self.check_open()?;
         let list = self.checked(partitions)?;
         self.inner.subscription.check_unused()?;
         self.log("assign", list.iter().map(|(key, from)| (&*key.topic, key.partition, Some(*from))));
-        self.inner.shared.assign(&list).into_iter().for_each(|command| self.command(command));
-        Ok(())
+        self.inner.shared.assign(&list).into_iter().try_for_each(|command| self.command(command))
     }
 
     /// Adds partitions to the assignment.
     pub fn incremental_assign(&self, partitions: &[(impl AsRef<str>, i32, Offset)]) -> Result<()> {
+        self.check_open()?;
         let list = self.checked(partitions)?;
         self.inner.subscription.check_unused()?;
         let logged = list.iter().map(|(key, from)| (&*key.topic, key.partition, Some(*from)));
         self.log("incremental assign", logged);
-        self.command(self.inner.shared.incremental_assign(&list));
-        Ok(())
+        self.command(self.inner.shared.incremental_assign(&list))
     }
 
     /// Removes partitions from the assignment.
     pub fn incremental_unassign(&self, partitions: &[(impl AsRef<str>, i32)]) -> Result<()> {
+        self.check_open()?;
         let list: Vec<_> =
             partitions.iter().map(|(topic, number)| TopicPartition::new(topic.as_ref(), *number)).collect();
         self.inner.subscription.check_unused()?;
         self.log("incremental unassign", list.iter().map(|key| (&*key.topic, key.partition, None)));
-        self.command(self.inner.shared.incremental_unassign(&list)?);
-        Ok(())
+        self.command(self.inner.shared.incremental_unassign(&list)?)
     }
 
     /// Returns the assigned partitions.
@@ -249,8 +249,13 @@ impl Consumer {
         self.inner.client.threads()
     }
 
-    fn command(&self, command: FetchCommand) {
-        self.inner.client.command(Command::Fetch(command));
+    /// Error: the consumer is closed.
+    fn check_open(&self) -> Result<()> {
+        if self.is_closed() { Err(closed()) } else { Ok(()) }
+    }
+
+    fn command(&self, command: FetchCommand) -> Result<()> {
+        self.inner.client.command(Command::Fetch(command))
     }
 
     fn log<'a>(&self, action: &str, partitions: impl IntoIterator<Item = (&'a str, i32, Option<Offset>)>) {
@@ -284,7 +289,7 @@ impl Drop for Inner {
     fn drop(&mut self) {
         if self.subscription.is_used() && !self.shared.queue.is_closed() {
             let (done, left) = completion();
-            self.client.command(Command::Group(GroupCommand::Close(done)));
+            let _ = self.client.command(Command::Group(GroupCommand::Close(done)));
             self.shared.queue.close();
             CloseWhenLeft::begin(Arc::clone(&self.client), left);
         }

@@ -50,15 +50,18 @@ impl Consumer {
         self.log("seek", [(topic, partition, Some(to))]);
         let (done, waiting) = completion();
         let started = self
-            .check_offset(topic, partition, to)
+            .check_open()
+            .and_then(|()| self.check_offset(topic, partition, to))
             .and_then(|()| self.inner.shared.seek(topic, partition, to, Some(done)))
-            .map(|command| self.command(command));
-        let topic: Arc<str> = topic.into();
+            .and_then(|command| self.command(command));
+        let (shared, topic): (_, Arc<str>) = (Arc::clone(&self.inner.shared), topic.into());
         async move {
             started?;
-            let result = waiting.await.unwrap_or_else(|| {
-                let detail = "seek: the partition was assigned again meanwhile, or the consumer was closed";
-                Err(Error::new(ErrorKind::State, detail))
+            let result = waiting.await.unwrap_or_else(|| match shared.queue.is_closed() {
+                true => Err(closed()),
+                false => {
+                    Err(Error::new(ErrorKind::State, "seek: the partition was assigned again meanwhile"))
+                }
             });
             result.map_err(|error| error.with_partition(&*topic, partition))
         }
@@ -110,7 +113,7 @@ impl Consumer {
     ) -> impl Future<Output = Result<Vec<Result<ListedOffset>>>> + Send + use<> {
         let (done, waiting) = completion();
         let started = offset_query(partitions, timeout)
-            .map(|query| self.command(FetchCommand::ListOffsets(query, done)));
+            .and_then(|query| self.command(FetchCommand::ListOffsets(query, done)));
         async move {
             started?;
             waiting.await.ok_or_else(closed)
@@ -134,8 +137,11 @@ impl Consumer {
     ) -> impl Future<Output = CommitResult> + Send + use<> {
         let (done, waiting) = completion();
         let kind = GroupCallKind::Commit(offsets.to_vec(), done);
-        self.command(FetchCommand::Group(GroupCall { timeout, kind }));
-        async move { waiting.await.unwrap_or_else(|| Err(closed())) }
+        let started = self.command(FetchCommand::Group(GroupCall { timeout, kind }));
+        async move {
+            started?;
+            waiting.await.unwrap_or_else(|| Err(closed()))
+        }
     }
 
     /// Returns the offsets that the group of `group.id` has committed.
@@ -156,8 +162,11 @@ impl Consumer {
         let (done, waiting) = completion();
         let partitions = partitions.iter().cloned().map(Into::into);
         let kind = GroupCallKind::Committed(partitions.collect(), done);
-        self.command(FetchCommand::Group(GroupCall { timeout, kind }));
-        async move { waiting.await.unwrap_or_else(|| Err(closed())) }
+        let started = self.command(FetchCommand::Group(GroupCall { timeout, kind }));
+        async move {
+            started?;
+            waiting.await.unwrap_or_else(|| Err(closed()))
+        }
     }
 
     pub(super) fn check_offset(&self, topic: &str, partition: i32, offset: Offset) -> Result<()> {

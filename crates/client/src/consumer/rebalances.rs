@@ -398,6 +398,7 @@ impl Consumer {
             state.answered = state.answered.max(number);
         }
         let answer = RebalanceAnswer::Accepted(number, offsets);
-        self.inner.client.command(Command::Group(GroupCommand::Answer(answer)));
+        // A closed consumer has answered already.
+        let _ = self.inner.client.command(Command::Group(GroupCommand::Answer(answer)));
     }
 }

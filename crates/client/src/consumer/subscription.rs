@@ -88,7 +88,7 @@ impl Drop for BlockedPoll {
         let now = clock::now();
         self.consumer.inner.shared.idle.end(now);
         if self.consumer.inner.subscription.group().end_blocking(now) {
-            self.consumer.inner.client.command(Command::Group(GroupCommand::Polled));
+            let _ = self.consumer.inner.client.command(Command::Group(GroupCommand::Polled));
         }
     }
 }
@@ -97,7 +97,7 @@ impl Consumer {
     /// Notes for `max.poll.interval.ms` that the application polls.
     pub(super) fn note_poll(&self) {
         if self.inner.subscription.group().note_poll(clock::now()) {
-            self.inner.client.command(Command::Group(GroupCommand::Polled));
+            let _ = self.inner.client.command(Command::Group(GroupCommand::Polled));
         }
     }
 
@@ -119,6 +119,7 @@ impl Consumer {
     /// Errors: [`ErrorKind::InvalidArgument`] for an empty list, an invalid name or pattern, or a configuration that a group member
     /// can't have; [`ErrorKind::State`] if partitions are assigned by [`Consumer::assign`].
     pub fn subscribe(&self, topics: &[impl AsRef<str>]) -> Result<()> {
+        self.check_open()?;
         if let Some(refusal) = &self.inner.subscription.refusal {
             return Err(refusal.clone());
         }
@@ -146,9 +147,9 @@ impl Consumer {
             let detail = "the consumer reads partitions that the application assigned; unassign them first";
             return Err(Error::new(ErrorKind::State, detail));
         }
-        *subscribed = names;
         // Under the lock, so that subscriptions reach the group in the order of the calls.
-        self.inner.client.command(Command::Group(GroupCommand::Subscribe(entries)));
+        self.inner.client.command(Command::Group(GroupCommand::Subscribe(entries)))?;
+        *subscribed = names;
         Ok(())
     }
 
@@ -161,7 +162,7 @@ impl Consumer {
                 return Ok(());
             }
             subscribed.clear();
-            self.inner.client.command(Command::Group(GroupCommand::Unsubscribe(done)));
+            self.inner.client.command(Command::Group(GroupCommand::Unsubscribe(done)))?;
         }
         match self.wait_until_left(&mut waiting, timeout) {
             Some(Some(())) => Ok(()),
@@ -191,7 +192,8 @@ impl Consumer {
                 return timeout;
             }
             subscribed.clear();
-            self.inner.client.command(Command::Group(GroupCommand::Close(done)));
+            // Without effect if another thread has closed the consumer.
+            let _ = self.inner.client.command(Command::Group(GroupCommand::Close(done)));
         }
         // The rest of the time is for the commit and for leaving.
         if !is_attentive || self.wait_until_left(&mut waiting, timeout / 2).is_none() {

@@ -70,7 +70,7 @@ pub(super) struct Flushing(Arc<ProducerShared>);
 impl Flushing {
     pub(super) fn start(inner: &Inner) -> Self {
         inner.shared.start_flush();
-        inner.client.command(Command::Flush);
+        let _ = inner.client.command(Command::Flush);
         Self(Arc::clone(&inner.shared))
     }
 }

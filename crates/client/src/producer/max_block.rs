@@ -65,7 +65,7 @@ impl MaxBlock {
         }
         let timer = self.timer.get_or_insert_with(|| {
             let (done, timer) = completion();
-            inner.client.command(Command::Remind(Reminder { after, done }));
+            let _ = inner.client.command(Command::Remind(Reminder { after, done }));
             timer
         });
         match Pin::new(timer).poll(context) {

@@ -111,7 +111,8 @@ impl Producer {
             match if any_name { Ok(()) } else { check_topic_name(name) } {
                 Ok(()) => {
                     self.inner.client.logger().topic(name);
-                    self.inner.client.command(Command::Topic(Arc::clone(&topic)));
+                    // A closed producer has no new topics without an error.
+                    let _ = self.inner.client.command(Command::Topic(Arc::clone(&topic)));
                 }
                 Err(error) => {
                     topic.set_error(Some(error));
@@ -186,7 +187,7 @@ impl Producer {
 
     /// Removes records from the queue, from requests in flight, or both. Each is reported as purged.
     pub fn purge(&self, purge: Purge) {
-        self.inner.client.command(Command::Purge(purge));
+        let _ = self.inner.client.command(Command::Purge(purge));
     }
 
     /// Stops sending to these partitions. Requests in flight continue; queued records wait, and `message.timeout.ms`
@@ -204,7 +205,7 @@ impl Producer {
 
     fn set_paused(&self, partitions: &[(&str, i32)], is_paused: bool) {
         let partitions = partitions.iter().copied().map(TopicPartition::from).collect();
-        self.inner.client.command(Command::Pause { partitions, is_paused });
+        let _ = self.inner.client.command(Command::Pause { partitions, is_paused });
     }
 
     /// Adds servers to `bootstrap.servers`, in the same format. The client tries them at once if no broker is reachable.

@@ -1,6 +1,9 @@
 //! The builder of a share consumer: its configuration and its callbacks.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, atomic::AtomicBool},
+};
 
 use ottla_core::{
     config::EffectiveConfig,
@@ -62,6 +65,7 @@ impl<'a> ShareConsumerBuilder<'a> {
             events,
             held: HeldRecords::default(),
             topics: Mutex::default(),
+            is_closing: AtomicBool::new(false),
         };
         Ok(ShareConsumer { inner: Arc::new(inner) })
     }

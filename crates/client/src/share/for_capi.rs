@@ -84,7 +84,7 @@ impl ShareConsumer {
         self.inner.held.commit(&self.inner.shared);
         self.forget_subscription();
         let (done, left) = completion();
-        self.inner.client.command(Command::Share(ShareCommand::Leave(timeout, done)));
+        let _ = self.inner.client.command(Command::Share(ShareCommand::Leave(timeout, done)));
         left
     }
 }

@@ -16,7 +16,15 @@ mod for_capi;
 mod poll;
 mod record;
 
-use std::{collections::BTreeSet, fmt, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet,
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use ottla_core::{
     cluster::command::Command,
@@ -86,6 +94,8 @@ struct Inner {
     events: Arc<EventQueue>,
     held: HeldRecords,
     topics: Mutex<BTreeSet<Arc<str>>>,
+    /// True once the application has begun to close the consumer, which first leaves its group.
+    is_closing: AtomicBool,
 }
 
 impl ShareConsumer {
@@ -112,8 +122,10 @@ impl ShareConsumer {
             return Err(Error::new(ErrorKind::InvalidArgument, detail));
         }
         self.check_open()?;
-        self.inner.topics.lock().clone_from(&topics);
-        self.inner.client.command(Command::Share(ShareCommand::Subscribe(topics)));
+        let mut subscribed = self.inner.topics.lock();
+        // Under the lock, so that subscriptions reach the group in the order of the calls.
+        self.inner.client.command(Command::Share(ShareCommand::Subscribe(topics.clone())))?;
+        *subscribed = topics;
         Ok(())
     }
 
@@ -149,6 +161,7 @@ impl ShareConsumer {
             return Ok(());
         }
         let began = std::time::Instant::now();
+        self.inner.is_closing.store(true, Ordering::Release);
         let left = self.leave(timeout);
         self.inner.shared.close();
         let rest = timeout.saturating_sub(began.elapsed());
@@ -203,7 +216,7 @@ impl ShareConsumer {
             return Ok(());
         }
         let (done, left) = completion();
-        self.inner.client.command(Command::Share(ShareCommand::Leave(timeout, done)));
+        self.inner.client.command(Command::Share(ShareCommand::Leave(timeout, done)))?;
         match wait_for(left, timeout.saturating_add(Duration::from_millis(100))) {
             Some(_) => Ok(()),
             None => Err(Error::new(ErrorKind::TimedOut, "leaving the share group takes longer")),
@@ -214,7 +227,10 @@ impl ShareConsumer {
         if let Some(error) = self.inner.shared.fatal() {
             return Err(error);
         }
-        if self.is_closed() { Err(Error::new(ErrorKind::Closed, "")) } else { Ok(()) }
+        if self.inner.is_closing.load(Ordering::Acquire) || self.is_closed() {
+            return Err(Error::new(ErrorKind::Closed, ""));
+        }
+        Ok(())
     }
 }
 
@@ -223,7 +239,7 @@ impl Drop for Inner {
         if !self.topics.lock().is_empty() && !self.shared.is_closed() {
             self.held.commit(&self.shared);
             let (done, left) = completion();
-            self.client.command(Command::Share(ShareCommand::Leave(LEAVE_TIMEOUT, done)));
+            let _ = self.client.command(Command::Share(ShareCommand::Leave(LEAVE_TIMEOUT, done)));
             CloseWhenLeft::begin(Arc::clone(&self.client), left);
         }
     }

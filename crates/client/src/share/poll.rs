@@ -52,7 +52,7 @@ impl ShareConsumer {
     pub(super) fn begin_poll(&self) {
         self.inner.held.commit_with_poll(&self.inner.shared);
         if self.inner.shared.note_poll(clock::now()) {
-            self.inner.client.command(Command::Share(ShareCommand::Polled));
+            let _ = self.inner.client.command(Command::Share(ShareCommand::Polled));
         }
     }
 
@@ -82,13 +82,15 @@ impl ShareConsumer {
         let Inner { shared, held, .. } = &*self.inner;
         let mut acquired = Vec::new();
         shared.register(context.waker());
-        let checked = match self.inner.topics.lock().is_empty() {
-            true => {
+        let is_subscribed = !self.inner.topics.lock().is_empty();
+        // After the subscription, which a close ends.
+        let checked = self.check_open().and_then(|()| match is_subscribed {
+            true => Ok(()),
+            false => {
                 let detail = "the share consumer has no subscription; call subscribe first";
                 Err(Error::new(ErrorKind::State, detail))
             }
-            false => self.check_open(),
-        };
+        });
         // Without records, it still notifies the broker actors.
         let enough = match &checked {
             Ok(()) => usize::try_from(shared.settings.max_poll_records).unwrap_or(1),

@@ -517,7 +517,7 @@ impl DeliverySink for NoReports {
 /// Returns the first Metadata request of a client that produces to a topic, or that queries a topic's offsets.
 fn own_metadata_request(what: &'static str, settings: ClusterSettings, produces: bool) -> Case {
     let settings = ClusterSettings { bootstrap: vec![("seed".into(), 9092)], ..settings };
-    let commands = Arc::new(CommandQueue::new(WakeHandle::noop()));
+    let (commands, reader) = CommandQueue::new(WakeHandle::noop());
     let producer = Arc::new(ProducerShared::new(
         ProducerSettings { idempotence: false, ..ProducerSettings::default() },
         Arc::new(NoReports),
@@ -531,8 +531,7 @@ fn own_metadata_request(what: &'static str, settings: ClusterSettings, produces:
         Command::Admin(AdminCall::list_offsets(query, done()))
     };
     let events = Arc::new(EventQueue::default());
-    let mut core =
-        ClusterCore::new(settings, Some(producer), None, Arc::clone(&commands), events, Rng::from_seed(2));
+    let mut core = ClusterCore::new(settings, Some(producer), None, reader, events, Rng::from_seed(2));
     commands.push(command);
     core.handle_wake(NOW);
     loop {

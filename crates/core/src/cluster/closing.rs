@@ -35,6 +35,7 @@ impl ClusterCore {
     pub(super) fn close(&mut self) {
         self.closing = true;
         self.parts_mut().for_each(|part| part.close());
+        self.commands.close();
         self.reminders.close();
         self.requests.close();
         if self.brokers.is_empty() {
@@ -49,6 +50,7 @@ impl ClusterCore {
         self.closing = true;
         self.requests.close();
         self.parts_mut().for_each(|part| part.close());
+        self.commands.close();
         if let Some(producer) = &mut self.producer {
             producer.abandon();
         }

@@ -72,37 +72,51 @@ pub enum Command {
     },
 }
 
-impl Command {
-    /// Returns the command that delivers a snapshot for a push of client metrics.
-    pub(super) fn of_snapshot(snapshot: Statistics) -> Self {
-        Self::Telemetry(TelemetryCommand::Snapshot(Box::new(snapshot)))
-    }
-}
-
-/// The queued commands. The queue is bounded, because each call of the application has at most one command in it.
+/// The end of the queue that the application's threads have. The queue is bounded, because each call of the application has at
+/// most one command in it.
 #[derive(Debug)]
 pub struct CommandQueue {
     commands: Mutex<Commands>,
     wake: WakeHandle,
 }
 
-#[derive(Debug, Default)]
+/// The end of the queue that the cluster actor has. Dropping it closes the queue, so that no command waits for an actor
+/// that reads no more.
+#[derive(Debug)]
+pub struct CommandReader(Arc<CommandQueue>);
+
+#[derive(Debug)]
 struct Commands {
     queue: VecDeque<Command>,
-    /// True if the cluster actor is gone and reads no more commands.
-    is_abandoned: bool,
+    accepts: Accepts,
+}
+
+/// Whose commands a queue accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Accepts {
+    /// Those of the application and of the client itself.
+    All,
+    /// Those of the client itself: [`Command::Close`] was the application's last one.
+    OwnOnly,
+    /// None.
+    None,
 }
 
 impl CommandQueue {
-    /// Creates an empty queue; `wake` wakes the cluster actor.
-    pub fn new(wake: WakeHandle) -> Self {
-        Self { commands: Mutex::new(Commands::default()), wake }
+    /// Creates an empty queue, and its reading end; `wake` wakes the cluster actor.
+    pub fn new(wake: WakeHandle) -> (Arc<Self>, CommandReader) {
+        let commands = Commands { queue: VecDeque::new(), accepts: Accepts::All };
+        let queue = Arc::new(Self { commands: Mutex::new(commands), wake });
+        (Arc::clone(&queue), CommandReader(queue))
     }
 
-    /// Appends a command.
-    pub fn push(&self, command: Command) {
-        self.push_quietly(command);
-        self.wake.wake();
+    /// Appends a command. Returns false if the queue is closed: the command is dropped, which ends the wait for its result.
+    pub fn push(&self, command: Command) -> bool {
+        let is_accepted = self.push_quietly(command);
+        if is_accepted {
+            self.wake.wake();
+        }
+        is_accepted
     }
 
     /// Returns the handle that wakes the cluster actor.
@@ -110,28 +124,119 @@ impl CommandQueue {
         &self.wake
     }
 
-    /// Appends a command that the cluster actor needs to see only before the next one.
-    pub fn push_quietly(&self, command: Command) {
+    /// Appends a command as [`Self::push`] does, which the cluster actor needs to see only before the next one.
+    pub fn push_quietly(&self, command: Command) -> bool {
+        self.append(command, false).is_none()
+    }
+
+    /// Appends a snapshot for the push of client metrics, of which the last one follows the application's last command.
+    pub(super) fn push_snapshot(&self, snapshot: Statistics) {
+        let command = Command::Telemetry(TelemetryCommand::Snapshot(Box::new(snapshot)));
+        if self.append(command, true).is_none() {
+            self.wake.wake();
+        }
+    }
+
+    /// Returns true if the cluster actor has taken all commands.
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.commands.lock().queue.is_empty()
+    }
+
+    /// Returns the command unless the queue accepts it. It is dropped without the lock: that wakes its waiter.
+    fn append(&self, command: Command, is_own: bool) -> Option<Command> {
         let mut commands = self.commands.lock();
-        if commands.is_abandoned {
-            drop(commands);
-            // Dropping the command wakes its waiter, which gets no response.
-            return drop(command);
+        let is_accepted = match commands.accepts {
+            Accepts::All => true,
+            Accepts::OwnOnly => is_own,
+            Accepts::None => false,
+        };
+        if !is_accepted {
+            return Some(command);
+        }
+        if matches!(command, Command::Close { .. }) {
+            commands.accepts = Accepts::OwnOnly;
         }
         commands.queue.push_back(command);
+        None
     }
+}
 
-    /// Drops all commands because the cluster actor is gone, which ends the waits for their responses.
-    pub fn abandon(&self) {
-        let mut commands = self.commands.lock();
-        commands.is_abandoned = true;
-        let left = mem::take(&mut commands.queue);
-        drop(commands);
-        drop(left);
-    }
-
+impl CommandReader {
     /// Takes the oldest command.
     pub fn pop(&self) -> Option<Command> {
-        self.commands.lock().queue.pop_front()
+        self.0.commands.lock().queue.pop_front()
+    }
+
+    /// Returns the application's end.
+    pub const fn queue(&self) -> &Arc<CommandQueue> {
+        &self.0
+    }
+
+    /// Refuses further commands, and drops those in the queue, which ends the waits for their results.
+    pub fn close(&self) {
+        let left = {
+            let mut commands = self.0.commands.lock();
+            commands.accepts = Accepts::None;
+            mem::take(&mut commands.queue)
+        };
+        drop(left);
+    }
+}
+
+impl Drop for CommandReader {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+#[cfg(all(test, not(ottla_loom)))]
+mod tests {
+    use std::{
+        future::Future,
+        pin::Pin,
+        task::{Context, Waker},
+    };
+
+    use super::*;
+    use crate::completion::{Waiting, completion};
+
+    fn has_ended(waiting: &mut Waiting<()>) -> bool {
+        Pin::new(waiting).poll(&mut Context::from_waker(Waker::noop())).is_ready()
+    }
+
+    fn reminder() -> (Command, Waiting<()>) {
+        let (done, waiting) = completion();
+        (Command::Remind(Reminder { after: Duration::ZERO, done }), waiting)
+    }
+
+    #[test]
+    fn application_has_no_command_after_close_and_the_client_has() {
+        let (queue, reader) = CommandQueue::new(WakeHandle::noop());
+        let (before, mut is_before) = reminder();
+        assert!(queue.push(before));
+        assert!(queue.push(Command::Close { timeout: Duration::ZERO }));
+        let (after, mut is_after) = reminder();
+        assert!(!queue.push(after) && !queue.push(Command::Close { timeout: Duration::ZERO }));
+        assert!(has_ended(&mut is_after) && !has_ended(&mut is_before));
+        queue.push_snapshot(Statistics::default());
+        assert!(matches!(reader.pop(), Some(Command::Remind(_))));
+        assert!(has_ended(&mut is_before));
+        assert!(matches!(reader.pop(), Some(Command::Close { .. })));
+        assert!(matches!(reader.pop(), Some(Command::Telemetry(_))));
+        assert!(reader.pop().is_none());
+    }
+
+    #[test]
+    fn end_of_the_reader_completes_what_is_queued_and_refuses_the_rest() {
+        let (queue, reader) = CommandQueue::new(WakeHandle::noop());
+        let (queued, mut is_queued) = reminder();
+        assert!(queue.push(queued) && !has_ended(&mut is_queued));
+        drop(reader);
+        assert!(has_ended(&mut is_queued));
+        let (late, mut is_late) = reminder();
+        assert!(!queue.push(late) && has_ended(&mut is_late));
+        queue.push_snapshot(Statistics::default());
+        assert!(queue.is_empty());
     }
 }

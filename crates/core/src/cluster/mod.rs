@@ -51,7 +51,7 @@ use ottla_protocol::vocabulary::NodeId;
 
 use self::{
     brokers::Brokers,
-    command::{Command, CommandQueue},
+    command::{Command, CommandReader},
     coordinators::Coordinators,
     metadata::Metadata,
     part::{Need, Part, RequestOwner, Urgency},
@@ -85,7 +85,7 @@ use crate::{
 #[derive(Debug)]
 pub struct ClusterCore {
     settings: ClusterSettings,
-    commands: Arc<CommandQueue>,
+    commands: CommandReader,
     events: Arc<EventQueue>,
     metadata: Metadata,
     brokers: Brokers,
@@ -151,7 +151,7 @@ impl ClusterCore {
         settings: ClusterSettings,
         producer: Option<Arc<ProducerShared>>,
         consumer: Option<Arc<ConsumerShared>>,
-        commands: Arc<CommandQueue>,
+        commands: CommandReader,
         events: Arc<EventQueue>,
         mut rng: Rng,
     ) -> Self {
@@ -516,8 +516,8 @@ impl ClusterCore {
             Need::Broadcast(broadcast) => self.brokers.send_all(|| broadcast.into()),
             Need::Event(event) => self.events.push(event),
             Need::TelemetrySnapshot => {
-                let commands = Arc::clone(&self.commands);
-                let sink = Arc::new(move |snapshot| commands.push(Command::of_snapshot(snapshot)));
+                let commands = Arc::clone(self.commands.queue());
+                let sink = Arc::new(move |snapshot| commands.push_snapshot(snapshot));
                 self.gather_statistics(now, Arc::new(Gather::for_push(sink)));
             }
         }

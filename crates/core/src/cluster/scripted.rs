@@ -169,13 +169,13 @@ impl Script {
         let reports = Arc::new(Reports::default());
         let sink = Arc::clone(&reports) as Arc<dyn DeliverySink>;
         let shared = Arc::new(ProducerShared::new(producing, sink, Rng::from_seed(1)));
-        let commands = Arc::new(CommandQueue::new(WakeHandle::noop()));
+        let (commands, reader) = CommandQueue::new(WakeHandle::noop());
         let events = Arc::new(EventQueue::default());
-        let (queue, reported) = (Arc::clone(&commands), Arc::clone(&events));
+        let reported = Arc::clone(&events);
         let consuming = ConsumerSettings { group_id: Some("g".into()), ..ConsumerSettings::default() };
         let consumer = Arc::new(ConsumerShared::new(consuming));
         let (producing, consuming) = (Some(Arc::clone(&shared)), Some(Arc::clone(&consumer)));
-        let core = ClusterCore::new(settings, producing, consuming, queue, reported, Rng::from_seed(2));
+        let core = ClusterCore::new(settings, producing, consuming, reader, reported, Rng::from_seed(2));
         Self {
             now: at(1),
             core,
@@ -183,7 +183,7 @@ impl Script {
             reports,
             shared: Arc::clone(&shared),
             consumer,
-            commands: Arc::clone(&commands),
+            commands,
             response,
             addresses: BTreeMap::new(),
             metadata_requests: 0,
@@ -206,8 +206,10 @@ impl Script {
     fn replace_servers(&mut self, bootstrap: Vec<(String, u16)>) {
         let settings = ClusterSettings { bootstrap, ..ClusterSettings::default() };
         let (producing, consuming) = (Some(Arc::clone(&self.shared)), Some(Arc::clone(&self.consumer)));
-        let (commands, events) = (Arc::clone(&self.commands), Arc::clone(&self.events));
-        self.core = ClusterCore::new(settings, producing, consuming, commands, events, Rng::from_seed(2));
+        let (commands, reader) = CommandQueue::new(WakeHandle::noop());
+        let events = Arc::clone(&self.events);
+        self.core = ClusterCore::new(settings, producing, consuming, reader, events, Rng::from_seed(2));
+        self.commands = commands;
     }
 
     fn run_for(&mut self, time: Duration) {

@@ -1,12 +1,15 @@
 //! Commands of the application to the cluster actor, and the results that it waits for.
 
-use std::{future::Future, pin::pin, sync::Arc};
+use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
 use loom::thread::spawn as start;
 
 use super::{Sleep, model};
 use crate::{
-    cluster::command::{Command, CommandQueue},
+    cluster::{
+        command::{Command, CommandQueue},
+        reminders::Reminder,
+    },
     completion::completion,
     error::{Error, ErrorKind},
     event::{Event, EventQueue},
@@ -18,7 +21,7 @@ use crate::{
 fn every_command_reaches_the_owner() {
     model(|| {
         let sleep = Sleep::new();
-        let queue = Arc::new(CommandQueue::new(sleep.handle()));
+        let (queue, reader) = CommandQueue::new(sleep.handle());
         let askers = [0, 1].map(|_| {
             let queue = Arc::clone(&queue);
             start(move || queue.push(Command::Flush))
@@ -26,11 +29,26 @@ fn every_command_reaches_the_owner() {
         let mut came = 0;
         while came < 2 {
             sleep.sleep();
-            while queue.pop().is_some() {
+            while reader.pop().is_some() {
                 came += 1;
             }
         }
         askers.into_iter().for_each(|asker| asker.join().unwrap());
+    });
+}
+
+/// Detects a `push` that looks whether the queue is closed and appends the command under two locks, and a `close` that
+/// leaves the queued commands.
+#[test]
+fn command_ends_when_its_reader_does() {
+    model(|| {
+        let (queue, reader) = CommandQueue::new(Sleep::new().handle());
+        let closer = start(move || drop(reader));
+        let (done, waiting) = completion();
+        queue.push(Command::Remind(Reminder { after: Duration::ZERO, done }));
+        let mut waiting = pin!(waiting);
+        assert_eq!(Sleep::new().wait(|context| waiting.as_mut().poll(context)), None);
+        closer.join().unwrap();
     });
 }
 

@@ -103,7 +103,7 @@ struct Script {
 
 impl Script {
     fn new(telemetry: Option<TelemetrySettings>) -> Self {
-        let commands = Arc::new(CommandQueue::new(WakeHandle::noop()));
+        let (commands, reader) = CommandQueue::new(WakeHandle::noop());
         let events = Arc::new(EventQueue::default());
         let settings = ClusterSettings {
             bootstrap: vec![("seed".into(), 9092)],
@@ -113,8 +113,8 @@ impl Script {
             ..ClusterSettings::default()
         };
         let consumer = Arc::new(ConsumerShared::new(ConsumerSettings::default()));
-        let (queue, reported) = (Arc::clone(&commands), Arc::clone(&events));
-        let core = ClusterCore::new(settings, None, Some(consumer), queue, reported, Rng::from_seed(2));
+        let reported = Arc::clone(&events);
+        let core = ClusterCore::new(settings, None, Some(consumer), reader, reported, Rng::from_seed(2));
         let mut script = Self {
             now: Instant::from_nanos(1_000_000_000),
             core,
@@ -172,8 +172,7 @@ impl Script {
         loop {
             let Some(output) = self.core.poll_output() else {
                 // A complete snapshot comes back as a command.
-                let had_commands = self.commands.pop().map(|command| self.commands.push(command)).is_some();
-                if !had_commands {
+                if self.commands.is_empty() {
                     return;
                 }
                 self.core.handle_wake(self.now);

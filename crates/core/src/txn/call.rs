@@ -287,25 +287,40 @@ mod tests {
 
     use super::*;
     use crate::{
+        cluster::command::CommandReader,
         produce::{report::NoReports, settings::ProducerSettings},
         rng::Rng,
         wake::WakeHandle,
     };
 
-    fn calls() -> TransactionCalls {
+    /// The functions, and the reading end of their commands.
+    struct Calls {
+        calls: TransactionCalls,
+        reader: CommandReader,
+    }
+
+    impl std::ops::Deref for Calls {
+        type Target = TransactionCalls;
+
+        fn deref(&self) -> &TransactionCalls {
+            &self.calls
+        }
+    }
+
+    fn calls() -> Calls {
         let settings = ProducerSettings { transactional_id: Some("x".into()), ..ProducerSettings::default() };
         let producer = Arc::new(ProducerShared::new(settings, Arc::new(NoReports), Rng::from_seed(1)));
-        let commands = Arc::new(CommandQueue::new(WakeHandle::noop()));
-        TransactionCalls::new(&producer, &commands).expect("it is transactional")
+        let (commands, reader) = CommandQueue::new(WakeHandle::noop());
+        Calls { calls: TransactionCalls::new(&producer, &commands).expect("it is transactional"), reader }
     }
 
     /// Takes the next command, which must be one of a transaction.
-    fn command(calls: &TransactionCalls) -> TransactionCommand {
-        let Some(Command::Transaction(command)) = calls.commands.pop() else { panic!("a command") };
+    fn command(calls: &Calls) -> TransactionCommand {
+        let Some(Command::Transaction(command)) = calls.reader.pop() else { panic!("a command") };
         command
     }
 
-    fn refusal(calls: &TransactionCalls, api: TransactionApi) -> (ErrorKind, bool) {
+    fn refusal(calls: &Calls, api: TransactionApi) -> (ErrorKind, bool) {
         let error = calls.start(api).map(drop).expect_err("another call is in progress");
         (error.kind(), error.is_retriable())
     }
@@ -347,16 +362,16 @@ mod tests {
     }
 
     /// Starts a call and ends it with a result. Returns the result for the application.
-    fn made(calls: &TransactionCalls, api: TransactionApi, result: TransactionResult) -> TransactionResult {
+    fn made(calls: &Calls, api: TransactionApi, result: TransactionResult) -> TransactionResult {
         calls.start(api).expect("nothing else runs").end(result)
     }
 
     /// Returns the call that is resumed, without running it.
-    fn resumed(calls: &TransactionCalls) -> Option<TransactionApi> {
+    fn resumed(calls: &Calls) -> Option<TransactionApi> {
         calls.resume().expect("nothing else runs").map(|call| call.api())
     }
 
-    fn refused_end(calls: &TransactionCalls, end: TransactionApi) -> ErrorKind {
+    fn refused_end(calls: &Calls, end: TransactionApi) -> ErrorKind {
         calls.give_up(end).map(drop).expect_err("another call is in progress").kind()
     }
 
@@ -401,7 +416,7 @@ mod tests {
         drop(calls.start(Begin).expect("nothing else runs"));
         let mut begin = pin!(calls.begin());
         assert!(begin.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
-        while let Some(Command::Transaction(command)) = calls.commands.pop() {
+        while let Some(Command::Transaction(command)) = calls.reader.pop() {
             if let TransactionCommand::ContinueBegin(done) = command {
                 done.complete(Ok(()));
             }
@@ -475,7 +490,7 @@ mod tests {
             let TransactionCommand::Init(done) = command(&calls) else { panic!("init") };
             done.complete(Ok(()));
         }
-        assert!(calls.commands.pop().is_none());
+        assert!(calls.reader.pop().is_none());
         let late = calls.timed_out(TransactionApi::Init);
         assert!(late.is_retriable() && late.kind() == ErrorKind::TimedOut, "{late}");
     }

@@ -425,7 +425,9 @@ fn change(shared: &ConsumerShared, commands: &CommandQueue, kind: RebalanceKind,
         // After a fatal error the library has given them up.
         RebalanceKind::Revoke | RebalanceKind::Lost => shared.incremental_unassign(list).ok(),
     };
-    command.into_iter().for_each(|command| commands.push(Command::Fetch(command)));
+    if let Some(command) = command {
+        commands.push(Command::Fetch(command));
+    }
 }
 
 /// Returns the offsets of partitions that the application revokes, if it has to commit them.

@@ -261,6 +261,8 @@ impl Part for FetchManager {
     }
 
     fn close(&mut self) {
+        // First: a call that ends without a result finds that the consumer is closed.
+        self.shared.queue.close();
         self.entries.clear();
         self.named_topics.clear();
         self.unplaced.clear();
@@ -274,6 +276,5 @@ impl Part for FetchManager {
         self.delayed.clear();
         self.refused.clear();
         self.lookups.close();
-        self.shared.queue.close();
     }
 }
