@@ -7,6 +7,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
 work=$(mktemp -d)
 started=()
+# What is downloaded, or built from downloads alone, is kept between runs.
+downloads=${OTTLA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ottla}
 # The brokers of Apache Kafka, if the caller has them; embedded brokers replace them in OTTLA_BOOTSTRAP.
 real_brokers=${OTTLA_BOOTSTRAP:-}
 
@@ -118,7 +120,7 @@ new_topics() {
 # original PACKAGE...: unpacks Debian's packages of librdkafka and its users in the cache, without installing them, and
 # sets ORIGINAL to the folder. If they can't be fetched, it says what is not checked and fails.
 original() {
-  local cache=${OTTLA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ottla}/debian package
+  local cache=$downloads/debian package
   ORIGINAL=$cache/root
   mkdir -p "$ORIGINAL"
   for package; do

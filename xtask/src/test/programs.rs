@@ -15,6 +15,9 @@ use crate::{
     shell::{cargo, patient_cargo},
 };
 
+/// The manifest of the benchmarks.
+pub const BENCH: &str = "bench/Cargo.toml";
+
 /// The tests of a program that run at the same time.
 const THREADS: &str = "8";
 
@@ -53,16 +56,23 @@ impl TestProgram {
 
 /// Compiles all crates, their programs and their tests.
 pub fn build(session: &Session) -> Result<()> {
-    let mut build = cargo();
-    build.args(["test", "--workspace", "--lib", "--bins", "--tests", "--no-run"]);
-    build.args(["--message-format", "json-render-diagnostics"]);
-    let output = session.compile("cargo test --no-run", &mut build)?;
-    let programs = parse(&output);
-    if programs.is_empty() {
-        return Err("cargo built no test program".into());
+    // Of the bench only the harness is tested: building the peers takes minutes.
+    let workspaces: [(&str, &[&str]); 2] = [
+        ("cargo test --no-run", &["--workspace", "--lib", "--bins", "--tests"]),
+        ("cargo test --no-run in bench/", &["--package", "harness", "--manifest-path", BENCH]),
+    ];
+    let mut programs = Vec::new();
+    for (what, arguments) in workspaces {
+        let mut build = cargo();
+        build.args(["test", "--no-run", "--message-format", "json-render-diagnostics"]).args(arguments);
+        let built = parse(&session.compile(what, &mut build)?);
+        if built.is_empty() {
+            return Err(format!("{what} built no test program").into());
+        }
+        programs.extend(built);
+        session.pass(what);
     }
     session.set_programs(programs);
-    session.pass("all crates and their tests compile");
     Ok(())
 }
 

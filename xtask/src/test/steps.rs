@@ -2,14 +2,16 @@
 
 use std::{fs, path::PathBuf, process::Command};
 
-use super::{programs, session::Session, target_folder};
+use super::{
+    programs::{self, BENCH},
+    session::Session,
+    target_folder,
+};
 use crate::{
     Result, abi, codegen, install, instructions, kafka, mutants, readme, recorded,
     shell::{cargo, patient_cargo, root},
     threads, tidy,
 };
-
-const BENCH: &str = "bench/Cargo.toml";
 
 /// A row of [`STEPS`].
 pub struct Step {
