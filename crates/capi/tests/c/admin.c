@@ -11,7 +11,8 @@ static rd_kafka_t *client(rd_kafka_type_t type, const char *servers) {
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
         set(conf, "bootstrap.servers", servers);
         set(conf, "log_level", "2");
-        set(conf, "socket.timeout.ms", "10000");
+        /* The time of calls without options, which all succeed. */
+        set_ms(conf, "socket.timeout.ms", SCALED_MS(30000));
         return start(type, conf);
 }
 
@@ -155,7 +156,7 @@ static void offsets_are_listed(rd_kafka_t *rk, rd_kafka_queue_t *queue) {
         timestamps[2] += now;
         timestamps[3] += now;
         CHECK(rd_kafka_AdminOptions_set_isolation_level(options, RD_KAFKA_ISOLATION_LEVEL_READ_COMMITTED) == NULL);
-        CHECK(rd_kafka_AdminOptions_set_request_timeout(options, 8000, errstr, sizeof(errstr)) == 0);
+        CHECK(rd_kafka_AdminOptions_set_request_timeout(options, TIMEOUT_MS, errstr, sizeof(errstr)) == 0);
         for (i = 1; i <= 3; i++)
                 CHECK(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("one"), RD_KAFKA_V_PARTITION(1),
                                         RD_KAFKA_V_TIMESTAMP(now + i * 1000), RD_KAFKA_V_VALUE((void *)"v", 1),
@@ -528,6 +529,7 @@ static void calls_end_whatever_happens(const char *servers, rd_kafka_mock_cluste
         rd_kafka_t *rk = client(RD_KAFKA_CONSUMER, servers);
         rd_kafka_queue_t *queue = rd_kafka_queue_new(rk), *main_queue = rd_kafka_queue_get_main(rk);
         rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(rk, RD_KAFKA_ADMIN_OP_ANY);
+        rd_kafka_AdminOptions_t *second = rd_kafka_AdminOptions_new(rk, RD_KAFKA_ADMIN_OP_ANY);
         rd_kafka_event_t *kept, *event;
         char errstr[256];
         size_t cnt = 0;
@@ -542,9 +544,11 @@ static void calls_end_whatever_happens(const char *servers, rd_kafka_mock_cluste
         CHECK(rd_kafka_AdminOptions_set_broker(options, 99, errstr, sizeof(errstr)) == 0);
         create(rk, queue, "late", 1, 1, options);
         rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_CREATETOPICS_RESULT, RD_KAFKA_RESP_ERR__TIMED_OUT));
-        CHECK(rd_kafka_AdminOptions_set_broker(options, 2, errstr, sizeof(errstr)) == 0);
-        create(rk, queue, "late", 1, 1, options);
+        CHECK(rd_kafka_AdminOptions_set_broker(second, 2, errstr, sizeof(errstr)) == 0);
+        create(rk, queue, "late", 1, 1, second);
         CHECK(created(queue, "late") == 0);
+        rd_kafka_AdminOptions_destroy(second);
+        CHECK(rd_kafka_AdminOptions_set_broker(options, 2, errstr, sizeof(errstr)) == 0);
         CHECK(rd_kafka_mock_broker_set_down(cluster, -1) == 0);
         rd_kafka_DescribeCluster(rk, options, queue);
         kept = next_event(queue, RD_KAFKA_EVENT_DESCRIBECLUSTER_RESULT, RD_KAFKA_RESP_ERR__TIMED_OUT);

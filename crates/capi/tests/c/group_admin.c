@@ -6,7 +6,8 @@ static rd_kafka_t *client(const char *servers) {
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
         set(conf, "bootstrap.servers", servers);
         set(conf, "log_level", "2");
-        set(conf, "socket.timeout.ms", "10000");
+        /* The time of calls without options, which all succeed. */
+        set_ms(conf, "socket.timeout.ms", SCALED_MS(30000));
         return start(RD_KAFKA_PRODUCER, conf);
 }
 

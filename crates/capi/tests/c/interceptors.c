@@ -248,14 +248,12 @@ static void plugins(const char *program, const char *brokers) {
 /* Responses that are lost: the broker is slow, and then goes down. */
 static void lost_answers(void) {
         rd_kafka_conf_t *conf = configuration("");
-        char timeout[16];
         rd_kafka_mock_cluster_t *cluster;
         rd_kafka_t *rk;
         int up = READ(of_up), unanswered = READ(of_sent) - READ(of_received), sent = READ(of_produce_sent);
         set(conf, "test.mock.num.brokers", "1");
         /* A timeout that passes, but is long enough for immediate responses. */
-        sprintf(timeout, "%d", SCALED_MS(2000));
-        set(conf, "socket.timeout.ms", timeout);
+        set_ms(conf, "socket.timeout.ms", SCALED_MS(2000));
         rk = start(RD_KAFKA_PRODUCER, conf);
         cluster = rd_kafka_handle_mock_cluster(rk);
         CHECK(!rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("interceptors"), RD_KAFKA_V_PARTITION(0),

@@ -220,7 +220,9 @@ static void the_level_can_be_lowered_while_it_runs(const char *servers) {
         set(conf, "debug", "all");
         rk = start(RD_KAFKA_PRODUCER, conf);
         rd_kafka_set_log_level(rk, 6);
-        usleep(50000);
+        /* A line that was being logged is there before the threads do anything else. */
+        CHECK(produce(rk) == 0);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         forget();
         CHECK(produce(rk) == 0);
         CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);

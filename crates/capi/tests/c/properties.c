@@ -88,7 +88,8 @@ static void a_topic_on_the_black_list_is_not_sent_to_and_listed_nevertheless(con
                 CHECK(strstr(errstr, "topic.blacklist") && strstr(errstr, "regular expression"));
         }
         set(conf, "topic.blacklist", "^nothing$,dden");
-        set(conf, "message.timeout.ms", "1000");
+        /* Enough for the topic that is shown. */
+        set_ms(conf, "message.timeout.ms", SCALED_MS(4000));
         rk = start(RD_KAFKA_PRODUCER, conf);
         failures = 0;
         CHECK(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("hidden"), RD_KAFKA_V_VALUE((void *)"x", 1), RD_KAFKA_V_END) == 0);

@@ -138,7 +138,8 @@ static void unanswered(const char *linger, int purges) {
         rd_kafka_t *rk;
         set(conf, "test.mock.num.brokers", "1");
         set(conf, "linger.ms", linger);
-        set(conf, "message.timeout.ms", purges ? "300000" : "1500");
+        /* Enough for the messages that are delivered. */
+        set_ms(conf, "message.timeout.ms", purges ? 300000 : SCALED_MS(4000));
         set(conf, "compression.codec", purges ? "lz4" : "none");
         rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
         rk = start(RD_KAFKA_PRODUCER, conf);
@@ -148,7 +149,7 @@ static void unanswered(const char *linger, int purges) {
         produce(rk, "unanswered");
         CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         check_all(0);
-        CHECK(rd_kafka_mock_broker_set_rtt(cluster, 1, 20000) == 0);
+        CHECK(rd_kafka_mock_broker_set_rtt(cluster, 1, SCALED_MS(20000)) == 0);
         produce(rk, "unanswered");
         usleep(200000);
         if (purges)

@@ -71,6 +71,13 @@ UNUSED static void set(rd_kafka_conf_t *conf, const char *name, const char *valu
         }
 }
 
+/* Sets a property to a number of milliseconds. */
+UNUSED static void set_ms(rd_kafka_conf_t *conf, const char *name, int milliseconds) {
+        char value[16];
+        snprintf(value, sizeof(value), "%d", milliseconds);
+        set(conf, name, value);
+}
+
 /* Starts a client, or exits. */
 UNUSED static rd_kafka_t *start(rd_kafka_type_t type, rd_kafka_conf_t *conf) {
         char errstr[256];
