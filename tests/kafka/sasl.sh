@@ -191,7 +191,7 @@ done
 
 # Access rules: Kafka permits what was recorded, which is also what embedded brokers are compared with.
 (cd "$root" && OTTLA_SECURED_BOOTSTRAP=localhost:$rules_port timeout 300 \
-  cargo test --quiet --workspace --test scenarios -- --exact access_rules::apache_kafka_permits_what_was_recorded) > rules 2>&1 ||
+  cargo test --quiet --workspace --test scenarios -- --exact access_rules::brokers_permit_what_kafka_permits) > rules 2>&1 ||
   fail "access rules: $(tail -20 rules)"
 contains "1 passed" < rules || fail "access rules: $(tail -5 rules)"
 echo "access rules"

@@ -10,7 +10,7 @@ use std::{
 
 mod support;
 
-use support::ReservedPort;
+use support::{ReservedPort, not_checked};
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
@@ -74,7 +74,8 @@ fn broker_ends_with_success_on_sigterm_and_sigint() {
 fn broker_ends_on_sigterm_when_its_process_id_is_1() {
     let unshare = ["--user", "--map-root-user", "--pid", "--fork", "--kill-child"];
     if !Command::new("unshare").args(unshare).arg("true").status().is_ok_and(|status| status.success()) {
-        eprintln!("skipped: this system does not let tests create process ID namespaces");
+        let what = "test broker_ends_on_sigterm_when_its_process_id_is_1";
+        not_checked(what, "this system does not let tests create process ID namespaces");
         return;
     }
     let mut command = Command::new("unshare");

@@ -2,6 +2,7 @@
 
 use std::{
     future::{Future, poll_fn},
+    net::{Ipv4Addr, SocketAddr},
     pin::{Pin, pin},
     sync::Arc,
     task::{Context, Poll, Wake, Waker},
@@ -16,6 +17,7 @@ use ottla::{
 };
 use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster, Fault, FaultAction};
 use ottla_protocol::api::ApiKey;
+use socket2::{Domain, Socket, Type};
 
 const SECONDS: Duration = Duration::from_secs(10);
 
@@ -410,9 +412,17 @@ fn consumer_in_a_rack_reads_from_the_replica_there() {
     assert_eq!(read(&consumer, 3).len(), 3);
 }
 
+/// Returns a port, and a socket that keeps it: it does not listen, so that a cluster still can.
+fn reserved_port() -> (u16, Socket) {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.set_reuse_address(true).unwrap();
+    socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).unwrap();
+    (socket.local_addr().unwrap().as_socket().unwrap().port(), socket)
+}
+
 #[test]
 fn consumer_starts_over_when_the_cluster_is_restarted_empty() {
-    let port = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+    let (port, _reserved) = reserved_port();
     let options = || ClusterOptions { brokers: 1, port, ..ClusterOptions::default() };
     let start = || {
         let cluster = EmbeddedCluster::start(options()).unwrap();

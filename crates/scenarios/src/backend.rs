@@ -17,6 +17,7 @@ use ottla_protocol::{
 };
 
 use crate::{
+    not_checked,
     raw::{self, LoggedBatch, LoggedRecord, RawClient},
     reports::Reports,
 };
@@ -50,9 +51,12 @@ impl Backend {
         Self { brokers: Brokers::Embedded(cluster) }
     }
 
-    /// Returns the brokers that `OTTLA_BOOTSTRAP` names, which all scenarios share.
-    pub fn apache_kafka() -> Option<Self> {
-        let servers = env::var("OTTLA_BOOTSTRAP").ok().filter(|servers| !servers.is_empty())?;
+    /// Returns the brokers that `OTTLA_BOOTSTRAP` names, which all scenarios share. Without them, `what` is not checked.
+    pub fn apache_kafka(what: &str) -> Option<Self> {
+        let Some(servers) = env::var("OTTLA_BOOTSTRAP").ok().filter(|servers| !servers.is_empty()) else {
+            not_checked(what, "OTTLA_BOOTSTRAP names no brokers of Apache Kafka");
+            return None;
+        };
         Some(Self { brokers: Brokers::ApacheKafka(servers) })
     }
 

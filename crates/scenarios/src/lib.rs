@@ -2,7 +2,7 @@
 //!
 //! A scenario is a function over a [`Backend`], named as a sentence. [`run_on_all!`] makes two tests of it: one on the
 //! embedded brokers, one on the brokers of Apache Kafka that the environment variable `OTTLA_BOOTSTRAP` names (without
-//! it, that test does nothing; `cargo xtask test` sets it). A scenario that injects faults uses [`Backend::control`]
+//! it, that test is counted as [not checked](not_checked); `cargo xtask test` sets it). A scenario that injects faults uses [`Backend::control`]
 //! and is listed in [`run_on_embedded!`].
 //!
 //! [`raw`] reads the brokers' logs with its own client, so that errors of producer and consumer can't cancel each
@@ -12,11 +12,13 @@
 
 mod backend;
 mod fake_server;
+mod not_checked;
 pub mod raw;
 mod reports;
 
 pub use backend::{Backend, TIMEOUT, config, eventually, unused_topic_name};
 pub use fake_server::FakeServer;
+pub use not_checked::not_checked;
 pub use reports::{Report, Reports};
 
 /// Makes tests of scenarios, on the embedded brokers and on Apache Kafka.
@@ -32,7 +34,8 @@ macro_rules! run_on_all {
         mod on_apache_kafka {
             $(#[test]
             fn $scenario() {
-                if let Some(backend) = $crate::Backend::apache_kafka() {
+                let test = concat!("test ", module_path!(), "::", stringify!($scenario));
+                if let Some(backend) = $crate::Backend::apache_kafka(test) {
                     super::$scenario(&backend);
                 }
             })*

@@ -46,6 +46,17 @@ pub fn call(program: &str, arguments: &[&str], input: &[u8]) -> Output {
     }
 }
 
+/// Says that something was not checked, and why. The line is counted: it is also appended to the file that the environment
+/// variable `OTTLA_NOT_CHECKED` names.
+pub fn not_checked(what: &str, why: &str) {
+    let line = format!("NOT CHECKED: {what}, because {why}\n");
+    eprint!("{line}");
+    if let Some(path) = std::env::var_os("OTTLA_NOT_CHECKED") {
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+        file.and_then(|mut file| file.write_all(line.as_bytes())).unwrap();
+    }
+}
+
 /// Starts an embedded cluster.
 pub fn cluster() -> EmbeddedCluster {
     EmbeddedCluster::start(ClusterOptions::default()).unwrap()

@@ -7,7 +7,7 @@ use std::{
 };
 
 use ottla::{ErrorKind, PersistenceStatus, Purge, Record, Topic};
-use ottla_scenarios::{Backend, Report, TIMEOUT, eventually};
+use ottla_scenarios::{Backend, Report, TIMEOUT, eventually, not_checked};
 
 ottla_scenarios::run_on_all!(large_compressed_batches_keep_their_records_and_order);
 
@@ -65,6 +65,8 @@ fn flood(topic: &Topic, is_over: &AtomicBool) {
 
 fn compression_of_one_client_does_not_hold_up_another(backend: &Backend) {
     if thread::available_parallelism().map_or(1, usize::from) < 2 {
+        let what = "that compression does not hold up other clients";
+        not_checked(what, "one processor compresses and sends");
         return;
     }
     let topic = backend.topic(3);
@@ -87,7 +89,7 @@ fn compression_of_one_client_does_not_hold_up_another(backend: &Backend) {
     busy.purge(Purge::ALL);
     times.sort();
     // An I/O thread that compresses takes a second for the batches of a request.
-    assert!(times[15] < Duration::from_millis(150), "{times:?}");
+    assert!(times[15] < Duration::from_millis(500), "{times:?}");
 }
 
 fn batches_that_are_being_compressed_are_purged(backend: &Backend) {

@@ -269,14 +269,10 @@ fn thousand_groups_take_one_request_per_coordinator_and_api(backend: &Backend) {
     let names = create_groups(&admin, &backend.topic(1), GROUPS);
     let named: Vec<&str> = names.iter().map(String::as_str).collect();
     backend.control(|control| control.record_requests());
-    let began = std::time::Instant::now();
     let described = admin.describe_groups(&named, TIMEOUT).expect("the call succeeds");
-    let elapsed = began.elapsed();
     let requests = backend.control(|control| control.take_requests());
     assert!(described.len() == GROUPS && described.iter().all(|(_, result)| result.is_ok()));
     let count = |api| requests.iter().filter(|request| request.api == api).count();
     assert_eq!(count(ApiKey::FindCoordinator), 1);
     assert_eq!((count(ApiKey::ConsumerGroupDescribe), count(ApiKey::DescribeGroups)), (3, 3));
-    assert!(elapsed < Duration::from_secs(1), "1,000 groups took {elapsed:?}");
-    println!("1,000 groups described in {elapsed:?}");
 }

@@ -15,7 +15,8 @@ ottla_scenarios::run_on_embedded!(streams_groups_are_an_unsupported_version);
 mod on_apache_kafka {
     #[test]
     fn streams_group_is_listed_described_and_deleted() {
-        if let Some(backend) = ottla_scenarios::Backend::apache_kafka() {
+        let test = "test streams_group_is_listed_described_and_deleted";
+        if let Some(backend) = ottla_scenarios::Backend::apache_kafka(test) {
             super::streams_group_is_listed_described_and_deleted(&backend);
         }
     }

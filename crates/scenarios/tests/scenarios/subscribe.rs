@@ -442,15 +442,14 @@ fn application_decides_when_a_rebalance_takes_effect(setup: &Setup<'_>) {
 
 fn dropped_consumer_leaves_its_group(setup: &Setup<'_>) {
     let topic = setup.topic(2);
-    let first = consumer(setup, &topic, &[]);
+    // The default of the consumer protocol, and longer than the test waits.
+    let session: &[_] = if setup.is_classic() { &[("session.timeout.ms", "45000")] } else { &[] };
+    let first = consumer(setup, &topic, session);
     first.subscribe(&[&topic]).unwrap();
     let second = consumer(setup, &topic, &[]);
     second.subscribe(&[&topic]).unwrap();
     settle(&[&first, &second], &[1, 1]);
-    let began = Instant::now();
     drop(first);
     settle(&[&second], &[2]);
-    let session = Duration::from_secs(if setup.is_classic() { 6 } else { 45 });
-    assert!(began.elapsed() < session * 2 / 3, "its session did not have to end: {:?}", began.elapsed());
     second.close(TIMEOUT).unwrap();
 }

@@ -209,13 +209,17 @@ fn closing_ends_in_time_if_the_broker_does_not_respond(_: &Backend) {
     let began = Instant::now();
     producer.close(TIMEOUT).unwrap();
     let took = began.elapsed();
-    assert!((Duration::from_millis(900)..Duration::from_secs(5)).contains(&took), "{took:?}");
+    assert!((Duration::from_millis(900)..TIMEOUT / 2).contains(&took), "{took:?}");
 
-    let producer = backend.producer(&[]);
-    producer.client_instance_id(TIMEOUT).unwrap();
-    let began = Instant::now();
-    producer.close(Duration::ZERO).unwrap();
-    assert!(began.elapsed() < Duration::from_millis(800), "{:?}", began.elapsed());
+    // A busy machine may delay some of them, but does not make each wait for a second.
+    let times = (0..10).map(|_| {
+        let producer = backend.producer(&[]);
+        producer.client_instance_id(TIMEOUT).unwrap();
+        let began = Instant::now();
+        producer.close(Duration::ZERO).unwrap();
+        began.elapsed()
+    });
+    assert!(times.min() < Some(Duration::from_millis(900)), "without a timeout it waits");
 }
 
 fn instance_id_stays_when_brokers_die(_: &Backend) {
