@@ -247,6 +247,8 @@
 pub mod admin;
 mod config;
 mod consumer;
+#[cfg(test)]
+mod idle;
 mod logging;
 mod metrics;
 mod oidc;

@@ -64,9 +64,12 @@ pub fn wait_for<F: Future>(future: F, timeout: Duration) -> Option<F::Output> {
     }
 }
 
-/// Returns a waker that unparks this thread.
-pub fn thread_waker() -> Waker {
-    Waker::from(Arc::new(Unpark(thread::current())))
+/// Returns the waker that unparks this thread. A thread that exits has none of its own any more.
+fn thread_waker() -> Waker {
+    thread_local! {
+        static OWN: Waker = Waker::from(Arc::new(Unpark(thread::current())));
+    }
+    OWN.try_with(Waker::clone).unwrap_or_else(|_| Waker::from(Arc::new(Unpark(thread::current()))))
 }
 
 struct Unpark(Thread);

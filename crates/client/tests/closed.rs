@@ -129,6 +129,10 @@ fn consumer_calls_are_closed(consumer: &Consumer, message: &ottla::Message, reco
     closed("committed", consumer.committed_async(&[("t", 0)], FOREVER));
     closed("list_offsets", consumer.list_offsets_async(&[("t", 0, OffsetSpec::Latest)], FOREVER));
     closed("seek", consumer.seek_async("t", 0, Offset::Beginning));
+    let rebalances = consumer.rebalances();
+    assert!(ready("rebalance", rebalances.next_async()).is_none());
+    assert!(ready("group event", rebalances.next_event_async()).is_none());
+    assert!(rebalances.next(FOREVER).is_none());
     let tracked = consumer.track_messages(1).unwrap();
     closed("tracked", tracked.next_async());
     assert!(ready("tracked stream", next(&mut tracked.stream())).is_none());

@@ -64,6 +64,14 @@ impl<T> Waiting<T> {
     }
 }
 
+/// A waker keeps a task in memory, which an operation that goes on must not.
+impl<T> Drop for Waiting<T> {
+    fn drop(&mut self) {
+        let waker = self.slot.lock().waker.take();
+        drop(waker);
+    }
+}
+
 impl<T> Future for Waiting<T> {
     type Output = Option<T>;
 

@@ -1,6 +1,12 @@
 //! Events: errors and other notifications that belong to no call of the application.
 
-use std::{collections::VecDeque, fmt, sync::OnceLock, task::Waker, time::Duration};
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{Arc, OnceLock},
+    task::Waker,
+    time::Duration,
+};
 
 use ottla_protocol::{uuid::Uuid, vocabulary::NodeId};
 
@@ -11,6 +17,7 @@ use crate::{
         Mutex,
         atomic::{AtomicI32, Ordering},
     },
+    waiters::{WaitPlace, Waiter, Waiters},
 };
 
 /// A notification for the application.
@@ -221,7 +228,7 @@ impl fmt::Debug for EventQueue {
 #[derive(Debug, Default)]
 struct State {
     events: VecDeque<Event>,
-    wakers: Vec<Waker>,
+    wakers: Waiters,
     cluster_id: Option<String>,
 }
 
@@ -289,11 +296,14 @@ impl EventQueue {
     }
 
     /// Registers a waker for the next event. Returns true if the queue is empty.
-    pub fn register(&self, waker: &Waker) -> bool {
-        let mut state = self.state.lock();
-        if !state.wakers.iter().any(|known| known.will_wake(waker)) {
-            state.wakers.push(waker.clone());
-        }
-        state.events.is_empty()
+    pub fn register(self: &Arc<Self>, waiter: &mut Waiter<Self>, waker: &Waker) -> bool {
+        waiter.register(self, waker);
+        self.is_empty()
+    }
+}
+
+impl WaitPlace for EventQueue {
+    fn with_waiters<R>(&self, act: impl FnOnce(&mut Waiters) -> R) -> R {
+        act(&mut self.state.lock().wakers)
     }
 }

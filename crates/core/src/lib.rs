@@ -38,6 +38,7 @@ pub mod stats;
 pub mod sync;
 pub mod telemetry;
 pub mod txn;
+pub mod waiters;
 pub mod wake;
 
 #[cfg(all(test, ottla_loom))]

@@ -11,7 +11,13 @@ use std::{
     time::Duration,
 };
 
-use ottla_core::{cluster::command::Command, machine::Instant, produce::purge::Purge, rng::Rng};
+use ottla_core::{
+    cluster::command::Command,
+    machine::Instant,
+    produce::{budget::Budget, purge::Purge},
+    rng::Rng,
+    waiters::Waiter,
+};
 
 use crate::{checkers::Broken, workload::Producer, world::World};
 
@@ -64,6 +70,7 @@ struct Flush {
     deadline: Instant,
     sent: u64,
     bell: Arc<Bell>,
+    waiter: Waiter<Budget>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,7 +191,8 @@ impl Application {
             let timeout = if closes { self.habits.close_timeout } else { self.habits.flush_timeout };
             // The first check happens as if it had been woken.
             let bell = Arc::new(Bell(AtomicBool::new(true)));
-            self.flush = Some(Flush { deadline: now + timeout, sent: producer.sent, bell });
+            self.flush =
+                Some(Flush { deadline: now + timeout, sent: producer.sent, bell, waiter: Waiter::default() });
         }
     }
 
@@ -226,11 +234,13 @@ impl Application {
     }
 
     fn check_flush(&mut self, producer: &Producer, world: &mut World) -> Result<(), Broken> {
-        let Some(flush) = &self.flush else { return Ok(()) };
+        let Some(flush) = &mut self.flush else { return Ok(()) };
         let name = format!("producer {} is flushed", producer.number);
         if flush.bell.0.swap(false, Ordering::SeqCst) {
             let waker = Waker::from(Arc::clone(&flush.bell));
-            if producer.shared.poll_flushed(&Context::from_waker(&waker)) == Poll::Ready(()) {
+            if producer.shared.poll_flushed(&mut flush.waiter, &Context::from_waker(&waker))
+                == Poll::Ready(())
+            {
                 let reports = producer.reports.lock();
                 if let Some(number) = (0..flush.sent).find(|number| !reports.contains_key(number)) {
                     let what = format!("{name}, and record {number} of {} has no report", flush.sent);

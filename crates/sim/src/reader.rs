@@ -17,9 +17,11 @@ use ottla_core::{
     fetch::{
         deliver::{ConsumerEvent, Message, Next, RecordCursor, Records},
         position::Offset,
+        queue::FetchQueue,
         shared::ConsumerShared,
     },
     rng::Rng,
+    waiters::Waiter,
 };
 use ottla_embedded_broker::Cluster;
 use ottla_protocol::vocabulary::TopicPartition;
@@ -49,6 +51,7 @@ pub struct Reader {
     seeks: BTreeMap<(u32, i32), Waiting<Result<i64, Error>>>,
     cursor: RecordCursor,
     bell: Arc<Bell>,
+    waiter: Waiter<FetchQueue>,
     asleep: bool,
     records: u64,
     /// The errors that the client reported, the latest last.
@@ -102,6 +105,7 @@ impl Reader {
             seeks: BTreeMap::new(),
             cursor: RecordCursor::default(),
             bell: Arc::default(),
+            waiter: Waiter::default(),
             asleep: false,
             records: 0,
             errors: Vec::new(),
@@ -253,7 +257,7 @@ impl Reader {
             }
         }
         let waker = Waker::from(Arc::clone(&self.bell));
-        self.asleep = self.shared.queue.register(&waker);
+        self.asleep = self.shared.queue.register(&mut self.waiter, &waker);
         Ok(())
     }
 

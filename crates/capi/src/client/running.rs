@@ -126,7 +126,7 @@ impl Client {
 
     /// Connects the client's events to its queues, and logs warnings about the configuration.
     fn note_start(&self, core: &Core) {
-        EventWaker(Weak::clone(&self.me)).listen();
+        EventWaker::listen(Weak::clone(&self.me));
         for warning in match core {
             Core::Producer(producer, _) => producer.warnings(),
             Core::Consumer(consumer) => consumer.warnings(),

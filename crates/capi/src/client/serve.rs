@@ -10,7 +10,8 @@ use std::{
 use ottla_core::{
     cluster::metadata::RecreatedTopic,
     error::ErrorKind,
-    event::{CredentialsEvent, Event as ClientEvent, TelemetryEvent},
+    event::{CredentialsEvent, Event as ClientEvent, EventQueue, TelemetryEvent},
+    waiters::Waiter,
 };
 
 use crate::{
@@ -30,7 +31,7 @@ use crate::{
         error::code_of,
         export,
         injection::{InjectionPoint, reach},
-        lock::assert_none_held,
+        lock::{Mutex, assert_none_held},
         time::PollTimeout,
         types::event_type,
     },
@@ -180,11 +181,14 @@ impl Client {
 }
 
 /// Moves the client's events to its main queue as they arrive.
-pub(super) struct EventWaker(pub(super) Weak<Client>);
+pub(super) struct EventWaker {
+    client: Weak<Client>,
+    waiter: Mutex<Waiter<EventQueue>>,
+}
 
 impl EventWaker {
-    pub(super) fn listen(self) {
-        Arc::new(self).wake_by_ref();
+    pub(super) fn listen(client: Weak<Client>) {
+        Arc::new(Self { client, waiter: Mutex::default() }).wake_by_ref();
     }
 }
 
@@ -194,7 +198,7 @@ impl Wake for EventWaker {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        let Some(client) = self.0.upgrade() else { return };
+        let Some(client) = self.client.upgrade() else { return };
         let waker = Waker::from(Arc::clone(self));
         loop {
             let event = match client.core.get() {
@@ -240,12 +244,17 @@ impl Wake for EventWaker {
                 None => {
                     // An event between the last check and this registration would stay until the next one, so check
                     // once more.
-                    let is_empty = match client.core.get() {
-                        Some(Core::Producer(producer, _)) => producer.events().register(&waker),
-                        Some(Core::Consumer(consumer)) => consumer.events().register(&waker),
-                        Some(Core::Share(consumer)) => consumer.events().register(&waker),
-                        None => true,
+                    let events = match client.core.get() {
+                        Some(Core::Producer(producer, _)) => Some(producer.events()),
+                        Some(Core::Consumer(consumer)) => Some(consumer.events()),
+                        Some(Core::Share(consumer)) => Some(consumer.events()),
+                        None => None,
                     };
+                    let register = |events: &Arc<EventQueue>| {
+                        let mut waiter = self.waiter.lock();
+                        events.register(&mut waiter, &waker)
+                    };
+                    let is_empty = events.is_none_or(register);
                     if is_empty {
                         return;
                     }

@@ -59,7 +59,7 @@ impl Consumer {
 
     /// Returns the events of the client.
     #[doc(hidden)]
-    pub fn events(&self) -> &EventQueue {
+    pub fn events(&self) -> &Arc<EventQueue> {
         &self.inner.events
     }
 

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use ottla_core::{completion::Waiting, group::shared::RebalanceKind};
+use ottla_core::{completion::Waiting, group::shared::RebalanceKind, waiters::Waiter};
 
 use super::{
     Consumer,
@@ -53,13 +53,13 @@ impl Consumer {
     }
 
     /// Calls the listener for the rebalances that wait for it, and registers for the next one.
-    pub(super) fn serve_listener(&self, context: &Context<'_>) {
+    pub(super) fn serve_listener(&self, waiter: &mut Waiter<Questions>, context: &Context<'_>) {
         let questions = self.inner.subscription.questions();
         if !questions.has_listener.load(Ordering::Acquire) {
             return;
         }
         while let Some(mut held) = Held::take(questions) {
-            let Poll::Ready(Some(event)) = questions.poll(context) else { return };
+            let Poll::Ready(Some(event)) = questions.poll(waiter, context) else { return };
             let kind = event.kind;
             let rebalance = Rebalance::new(self.clone(), event);
             let Some(listener) = &mut held.listener else { return };
@@ -73,8 +73,9 @@ impl Consumer {
 
     /// Waits until the consumer has left its group, and calls the listener meanwhile.
     pub(super) fn wait_until_left(&self, left: &mut Waiting<()>, timeout: Duration) -> Option<Option<()>> {
+        let mut waiter = Waiter::default();
         let serving = poll_fn(|context| {
-            self.serve_listener(context);
+            self.serve_listener(&mut waiter, context);
             Pin::new(&mut *left).poll(context)
         });
         wait_for(serving, timeout)
@@ -82,8 +83,9 @@ impl Consumer {
 
     /// Waits until the consumer has left its group, and accepts rebalances meanwhile.
     pub(super) fn accept_until_left(&self, mut left: Waiting<()>, timeout: Duration) {
+        let mut waiter = Waiter::default();
         let accepting = poll_fn(|context| {
-            if let Some(number) = self.inner.subscription.questions().take_unanswered(context) {
+            if let Some(number) = self.inner.subscription.questions().take_unanswered(&mut waiter, context) {
                 self.answer(number, Vec::new());
             }
             Pin::new(&mut left).poll(context)

@@ -18,6 +18,8 @@ mod commits;
 #[cfg(feature = "capi")]
 #[doc(hidden)]
 mod for_capi;
+#[cfg(test)]
+mod idle_tests;
 mod listener;
 mod offsets;
 mod partition_stream;

@@ -18,7 +18,7 @@ use ottla_core::{
 };
 use ottla_protocol::vocabulary::TopicPartition;
 
-use super::{Consumer, subscription::BlockedPoll};
+use super::{Consumer, read::Waits};
 use crate::wait::wait_for;
 
 /// The records of one assignment of a partition. It ends when the assignment ends. See [`Consumer::partition_stream`].
@@ -28,7 +28,7 @@ pub struct PartitionStream {
     handle: Arc<PartitionHandle>,
     route: u64,
     cursor: RecordCursor,
-    blocked: Option<BlockedPoll>,
+    waits: Waits,
 }
 
 impl Consumer {
@@ -52,7 +52,7 @@ impl Consumer {
         let route = self.inner.last_route.fetch_add(1, Ordering::AcqRel) + 1;
         self.inner.shared.set_route(topic, partition, route)?;
         let cursor = RecordCursor::default();
-        Ok(PartitionStream { consumer: self.clone(), handle, route, cursor, blocked: None })
+        Ok(PartitionStream { consumer: self.clone(), handle, route, cursor, waits: Waits::default() })
     }
 
     /// Returns true if records of some partitions are, or were, delivered by streams of their own.
@@ -80,8 +80,8 @@ impl PartitionStream {
     }
 
     fn poll_message(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Message>>> {
-        let Self { consumer, handle, route, cursor, blocked } = self;
-        consumer.counting(blocked, context, |consumer, context| {
+        let Self { consumer, handle, route, cursor, waits } = self;
+        consumer.counting(waits, context, |consumer, waits, context| {
             let queue = &consumer.inner.shared.queue;
             consumer.note_poll();
             loop {
@@ -98,7 +98,7 @@ impl PartitionStream {
                     cursor.push(records);
                     continue;
                 }
-                let is_waiting = queue.register_route(*route, context.waker());
+                let is_waiting = queue.register_route(*route, &mut waits.records, context.waker());
                 // After the registration: the end of the assignment wakes what is registered.
                 if queue.is_closed() || !consumer.has(handle) || handle.route() != *route {
                     return Poll::Ready(None);

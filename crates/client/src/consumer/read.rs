@@ -12,11 +12,15 @@ use std::{
 use futures_core::Stream;
 use ottla_core::{
     error::{Error, ErrorKind, Result},
-    event::Event,
-    fetch::deliver::{ConsumerEvent, Message, Next, RecordCursor, Records},
+    event::{Event, EventQueue},
+    fetch::{
+        deliver::{ConsumerEvent, Message, Next, RecordCursor, Records},
+        queue::FetchQueue,
+    },
+    waiters::Waiter,
 };
 
-use super::{Consumer, closed, subscription::BlockedPoll};
+use super::{Consumer, closed, rebalances::Questions, subscription::BlockedPoll};
 use crate::wait::wait_for;
 
 /// A poll takes no further partition's records when it has this many bytes.
@@ -43,6 +47,18 @@ impl Single {
     }
 }
 
+/// The registrations of a call or future that waits for records.
+#[derive(Debug, Default)]
+pub(super) struct Waits {
+    /// The application counts as polling.
+    blocked: Option<BlockedPoll>,
+    /// The wait is for the application itself, which does not count as polling.
+    pub(super) is_for_application: bool,
+    pub(super) records: Waiter<FetchQueue>,
+    events: Waiter<EventQueue>,
+    rebalances: Waiter<Questions>,
+}
+
 impl Consumer {
     /// Returns records and events as soon as there are any, or nothing after `timeout`. Advances the positions of the
     /// partitions past the records.
@@ -60,8 +76,8 @@ impl Consumer {
     /// If the future is dropped before it is ready, no record was taken.
     pub fn poll_async(&self) -> impl Future<Output = Result<Records>> + Send + use<> {
         let consumer = self.clone();
-        let mut blocked = None;
-        poll_fn(move |context| consumer.counting(&mut blocked, context, Self::poll_records))
+        let mut waits = Waits::default();
+        poll_fn(move |context| consumer.counting(&mut waits, context, Self::poll_records))
     }
 
     /// Returns the next record, or `None` after `timeout`. The error of a partition is returned once; the next call
@@ -84,13 +100,13 @@ impl Consumer {
     /// If the future is dropped before it is ready, no record was taken.
     pub fn next_async(&self) -> impl Future<Output = Result<Message>> + Send + use<> {
         let consumer = self.clone();
-        let mut blocked = None;
-        poll_fn(move |context| consumer.counting(&mut blocked, context, Self::poll_next))
+        let mut waits = Waits::default();
+        poll_fn(move |context| consumer.counting(&mut waits, context, Self::poll_next))
     }
 
     /// Returns the records one after the other, as a stream that ends when the consumer is closed.
     pub fn stream(&self) -> MessageStream {
-        MessageStream { consumer: self.clone(), blocked: None }
+        MessageStream { consumer: self.clone(), waits: Waits::default() }
     }
 
     /// Returns the oldest event that neither [`Consumer::poll`] nor [`Consumer::next`] has returned.
@@ -102,21 +118,23 @@ impl Consumer {
     /// Polls once, after the listener was called for rebalances. The application counts as polling while the result is pending.
     pub(super) fn counting<T>(
         &self,
-        blocked: &mut Option<BlockedPoll>,
+        waits: &mut Waits,
         context: &mut Context<'_>,
-        poll: impl FnOnce(&Self, &mut Context<'_>) -> Poll<T>,
+        poll: impl FnOnce(&Self, &mut Waits, &mut Context<'_>) -> Poll<T>,
     ) -> Poll<T> {
-        self.serve_listener(context);
-        let result = poll(self, context);
+        self.serve_listener(&mut waits.rebalances, context);
+        waits.is_for_application = false;
+        let result = poll(self, waits, context);
         match &result {
-            Poll::Pending if blocked.is_none() => *blocked = Some(BlockedPoll::begin(self)),
-            Poll::Pending => {}
-            Poll::Ready(_) => *blocked = None,
+            Poll::Pending if !waits.is_for_application => {
+                waits.blocked.get_or_insert_with(|| BlockedPoll::begin(self));
+            }
+            _ => waits.blocked = None,
         }
         result
     }
 
-    fn poll_records(&self, context: &mut Context<'_>) -> Poll<Result<Records>> {
+    fn poll_records(&self, waits: &mut Waits, context: &mut Context<'_>) -> Poll<Result<Records>> {
         let queue = &self.inner.shared.queue;
         self.note_poll();
         loop {
@@ -135,18 +153,18 @@ impl Consumer {
             if !records.is_empty() {
                 return Poll::Ready(Ok(records));
             }
-            if self.sleep(context)? {
+            if self.sleep(waits, context)? {
                 return Poll::Pending;
             }
         }
     }
 
-    fn poll_next(&self, context: &mut Context<'_>) -> Poll<Result<Message>> {
+    fn poll_next(&self, waits: &mut Waits, context: &mut Context<'_>) -> Poll<Result<Message>> {
         loop {
             if let Some(result) = self.take_next() {
                 return Poll::Ready(result);
             }
-            if self.sleep_single(context)? {
+            if self.sleep_single(waits, context)? {
                 return Poll::Pending;
             }
         }
@@ -193,27 +211,27 @@ impl Consumer {
     }
 
     /// Registers the waker for records; false if there are some already.
-    fn register(&self, context: &Context<'_>) -> bool {
-        let queue = &self.inner.shared.queue;
+    fn register(&self, waits: &mut Waits, context: &Context<'_>) -> bool {
+        let (queue, waker) = (&self.inner.shared.queue, context.waker());
         if self.has_partition_streams() {
-            queue.register_route(COMMON_ROUTE, context.waker())
+            queue.register_route(COMMON_ROUTE, &mut waits.records, waker)
         } else {
-            queue.register(context.waker())
+            queue.register(&mut waits.records, waker)
         }
     }
 
     /// Registers the waker; false if there are records or events already.
-    fn sleep(&self, context: &Context<'_>) -> Result<bool> {
-        self.inner.events.register(context.waker());
-        if self.register(context) {
+    fn sleep(&self, waits: &mut Waits, context: &Context<'_>) -> Result<bool> {
+        self.inner.events.register(&mut waits.events, context.waker());
+        if self.register(waits, context) {
             // An event may have come before the registration.
             return Ok(self.inner.events.is_empty());
         }
         if self.inner.shared.queue.is_closed() { Err(closed()) } else { Ok(false) }
     }
 
-    pub(super) fn sleep_single(&self, context: &Context<'_>) -> Result<bool> {
-        if self.register(context) {
+    pub(super) fn sleep_single(&self, waits: &mut Waits, context: &Context<'_>) -> Result<bool> {
+        if self.register(waits, context) {
             return Ok(true);
         }
         if self.inner.shared.queue.is_closed() { Err(closed()) } else { Ok(false) }
@@ -224,7 +242,7 @@ impl Consumer {
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct MessageStream {
     consumer: Consumer,
-    blocked: Option<BlockedPoll>,
+    waits: Waits,
 }
 
 impl Clone for MessageStream {
@@ -244,7 +262,7 @@ impl Stream for MessageStream {
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Message>>> {
         let stream = self.get_mut();
-        match stream.consumer.counting(&mut stream.blocked, context, Consumer::poll_next) {
+        match stream.consumer.counting(&mut stream.waits, context, Consumer::poll_next) {
             Poll::Ready(Err(error)) if error.kind() == ErrorKind::Closed => Poll::Ready(None),
             Poll::Ready(result) => Poll::Ready(Some(result)),
             Poll::Pending => Poll::Pending,

@@ -19,6 +19,7 @@ use ottla_core::{
     fetch::{
         committed::{CommitResult, GroupOffset},
         position::Offset,
+        queue::FetchQueue,
     },
     group::{
         GroupCommand,
@@ -26,6 +27,7 @@ use ottla_core::{
         shared::{Answers, GroupSink, RebalanceEvent, RebalanceKind},
     },
     lock::Mutex,
+    waiters::{WaitPlace, Waiter, Waiters},
 };
 use ottla_net::clock;
 use ottla_protocol::vocabulary::TopicPartition;
@@ -55,7 +57,7 @@ struct State {
     answered: u64,
     /// The number of calls and futures that wait for the next event.
     waiting: usize,
-    wakers: Vec<Waker>,
+    wakers: Waiters,
 }
 
 impl Questions {
@@ -69,7 +71,12 @@ impl Questions {
     }
 
     /// Returns the next event; `None` once the library answers by itself again.
-    pub(super) fn poll(&self, context: &Context<'_>) -> Poll<Option<RebalanceEvent>> {
+    pub(super) fn poll(
+        self: &Arc<Self>,
+        waiter: &mut Waiter<Self>,
+        context: &Context<'_>,
+    ) -> Poll<Option<RebalanceEvent>> {
+        let number = waiter.number_at(self);
         let mut state = self.state.lock();
         if let Some(event) = state.queue.pop_front() {
             return Poll::Ready(Some(event));
@@ -77,10 +84,16 @@ impl Questions {
         if state.takers == 0 && !self.has_listener.load(Ordering::Acquire) {
             return Poll::Ready(None);
         }
-        if !state.wakers.iter().any(|known| known.will_wake(context.waker())) {
-            state.wakers.push(context.waker().clone());
-        }
+        let old = state.wakers.register(number, context.waker());
+        drop(state);
+        drop(old);
         Poll::Pending
+    }
+}
+
+impl WaitPlace for Questions {
+    fn with_waiters<R>(&self, act: impl FnOnce(&mut Waiters) -> R) -> R {
+        act(&mut self.state.lock().wakers)
     }
 }
 
@@ -110,11 +123,13 @@ impl Questions {
     }
 
     /// Takes the number of the event without an answer. Registers for the next event.
-    pub(super) fn take_unanswered(&self, context: &Context<'_>) -> Option<u64> {
+    pub(super) fn take_unanswered(
+        self: &Arc<Self>,
+        waiter: &mut Waiter<Self>,
+        context: &Context<'_>,
+    ) -> Option<u64> {
+        waiter.register(self, context.waker());
         let mut state = self.state.lock();
-        if !state.wakers.iter().any(|known| known.will_wake(context.waker())) {
-            state.wakers.push(context.waker().clone());
-        }
         let is_unanswered = state.last > state.answered;
         state.answered = state.last;
         is_unanswered.then_some(state.last)
@@ -186,7 +201,7 @@ impl Rebalances {
     pub fn next_async(&self) -> impl Future<Output = Option<Rebalance>> + Send + use<> {
         let mut wait = Wait::new(&self.consumer);
         poll_fn(move |context| {
-            let event = wait.questions().poll(context);
+            let event = wait.poll(context);
             wait.set_waiting(event.is_pending());
             event.map(|event| Some(Rebalance::new(wait.consumer.clone(), event?)))
         })
@@ -205,9 +220,9 @@ impl Rebalances {
     pub fn next_event_async(&self) -> impl Future<Output = Option<GroupEvent>> + Send + use<> {
         let mut wait = Wait::new(&self.consumer);
         poll_fn(move |context| {
-            let questions = wait.questions();
             // The check of the warning follows the registration for the next event.
-            let event = questions.poll(context);
+            let event = wait.poll(context);
+            let questions = wait.questions();
             let polled = match (event, questions.take_overdue()) {
                 (Poll::Ready(Some(event)), overdue) => {
                     questions.state.lock().overdue = overdue;
@@ -227,11 +242,24 @@ impl Rebalances {
 struct Wait {
     consumer: Consumer,
     is_waiting: bool,
+    next: Waiter<Questions>,
+    end: Waiter<FetchQueue>,
 }
 
 impl Wait {
     fn new(consumer: &Consumer) -> Self {
-        Self { consumer: consumer.clone(), is_waiting: false }
+        let (next, end) = (Waiter::default(), Waiter::default());
+        Self { consumer: consumer.clone(), is_waiting: false, next, end }
+    }
+
+    /// Returns the next event; `None` once the consumer is closed.
+    fn poll(&mut self, context: &Context<'_>) -> Poll<Option<RebalanceEvent>> {
+        let inner = &self.consumer.inner;
+        let is_open = inner.shared.queue.register_end(&mut self.end, context.waker());
+        match inner.subscription.questions().poll(&mut self.next, context) {
+            Poll::Pending if !is_open => Poll::Ready(None),
+            event => event,
+        }
     }
 
     fn questions(&self) -> &Arc<Questions> {

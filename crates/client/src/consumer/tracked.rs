@@ -18,9 +18,10 @@ use ottla_core::{
         deliver::Message,
     },
     lock::Mutex,
+    waiters::Waiter,
 };
 
-use super::{Consumer, subscription::BlockedPoll};
+use super::{Consumer, closed, read::Waits};
 use crate::wait::wait_for;
 
 /// The messages of a consumer for workers that finish them in any order. See [`Consumer::track_messages`].
@@ -88,13 +89,13 @@ impl TrackedMessages {
     /// If the future is dropped before it is ready, no message was taken.
     pub fn next_async(&self) -> impl Future<Output = Result<TrackedMessage>> + Send + use<> {
         let inner = Arc::clone(&self.inner);
-        let mut blocked = None;
-        poll_fn(move |context| inner.poll(context, &mut blocked))
+        let mut waits = TrackedWaits::default();
+        poll_fn(move |context| inner.poll(context, &mut waits))
     }
 
     /// Returns the messages one after the other, as a stream that ends when the consumer is closed.
     pub fn stream(&self) -> TrackedStream {
-        TrackedStream { inner: Arc::clone(&self.inner), blocked: None }
+        TrackedStream { inner: Arc::clone(&self.inner), waits: TrackedWaits::default() }
     }
 
     /// Returns the number of messages that are not finished, or wait for an earlier one of their partition.
@@ -103,17 +104,26 @@ impl TrackedMessages {
     }
 }
 
+/// The registrations of a call or future that waits for a message.
+#[derive(Debug, Default)]
+struct TrackedWaits {
+    records: Waits,
+    room: Waiter<Completions>,
+}
+
 impl Inner {
-    fn poll(
-        &self,
-        context: &mut Context<'_>,
-        blocked: &mut Option<BlockedPoll>,
-    ) -> Poll<Result<TrackedMessage>> {
-        self.consumer.counting(blocked, context, |consumer, context| {
+    fn poll(&self, context: &mut Context<'_>, waits: &mut TrackedWaits) -> Poll<Result<TrackedMessage>> {
+        let TrackedWaits { records, room } = waits;
+        self.consumer.counting(records, context, |consumer, waits, context| {
             loop {
                 {
                     let _taking = self.taking.lock();
-                    if !self.completions.has_room(context.waker()) {
+                    // At the limit it waits for the application, and for partitions that are given up.
+                    if !consumer.inner.shared.queue.register_end(&mut waits.records, context.waker()) {
+                        return Poll::Ready(Err(closed()));
+                    }
+                    if !self.completions.has_room(room, context.waker()) {
+                        waits.is_for_application = true;
                         return Poll::Pending;
                     }
                     if let Some(taken) = consumer.take_next() {
@@ -123,7 +133,7 @@ impl Inner {
                         }));
                     }
                 }
-                if consumer.sleep_single(context)? {
+                if consumer.sleep_single(waits, context)? {
                     return Poll::Pending;
                 }
             }
@@ -171,7 +181,7 @@ impl fmt::Debug for TrackedMessages {
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct TrackedStream {
     inner: Arc<Inner>,
-    blocked: Option<BlockedPoll>,
+    waits: TrackedWaits,
 }
 
 impl Stream for TrackedStream {
@@ -179,7 +189,7 @@ impl Stream for TrackedStream {
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let stream = self.get_mut();
-        match stream.inner.poll(context, &mut stream.blocked) {
+        match stream.inner.poll(context, &mut stream.waits) {
             Poll::Ready(Err(error)) if error.kind() == ErrorKind::Closed => Poll::Ready(None),
             other => other.map(Some),
         }

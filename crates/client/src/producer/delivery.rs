@@ -12,9 +12,11 @@ use std::{
 use ottla_core::{
     error::{Error, ErrorKind, Result},
     produce::{
+        budget::Budget,
         record::Record,
         report::{PersistenceStatus, Tracker},
     },
+    waiters::Waiter,
 };
 use ottla_net::clock;
 
@@ -42,14 +44,15 @@ pub struct RecordMetadata {
 /// Resolves exactly once, within `message.timeout.ms`. Dropping it does not stop the delivery.
 #[must_use = "the delivery has the record's offset, or the error that the record was lost with"]
 pub struct Delivery {
-    tracker: Arc<Tracker>,
+    pub(super) tracker: Arc<Tracker>,
     index: usize,
     topic: Arc<str>,
+    waiter: Waiter<Tracker>,
 }
 
 impl Delivery {
     pub(super) fn new(topic: &Topic, (tracker, index): (Arc<Tracker>, usize)) -> Self {
-        Self { tracker, index, topic: Arc::clone(topic.topic.name()) }
+        Self { tracker, index, topic: Arc::clone(topic.topic.name()), waiter: Waiter::default() }
     }
 
     /// Blocks until the record is delivered or has failed. [`ErrorKind::TimedOut`] leaves that open: the record may yet be
@@ -65,9 +68,10 @@ impl Future for Delivery {
     type Output = Result<RecordMetadata>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.tracker.poll(self.index, context).map(|fate| {
+        let Self { tracker, index, topic, waiter } = self.get_mut();
+        tracker.poll(*index, waiter, context).map(|fate| {
             fate.outcome.map(|delivered| RecordMetadata {
-                topic: Arc::clone(&self.topic),
+                topic: Arc::clone(topic),
                 partition: fate.partition,
                 offset: delivered.base_offset,
                 log_append_time: delivered.log_append_time,
@@ -91,6 +95,7 @@ pub struct DeliverFuture<'a> {
     topic: Topic,
     state: State<'a>,
     limit: MaxBlock,
+    waiter: Waiter<Budget>,
 }
 
 enum State<'a> {
@@ -105,7 +110,7 @@ enum State<'a> {
 impl<'a> DeliverFuture<'a> {
     pub(super) fn new(topic: Topic, record: Record<'a>) -> Self {
         let limit = MaxBlock::new(&topic.inner);
-        Self { topic, state: State::WaitingForRoom(record), limit }
+        Self { topic, state: State::WaitingForRoom(record), limit, waiter: Waiter::default() }
     }
 
     /// Returns whether the producer has accepted the record. From then on it is delivered, or fails within
@@ -139,8 +144,9 @@ impl Future for DeliverFuture<'_> {
                     let (now, wall_ms) = clock::now_and_wall_ms();
                     let shared = &this.topic.inner.shared;
                     let mut track = None;
+                    let register = |budget: &Arc<Budget>| budget.register(&mut this.waiter, context.waker());
                     let sent =
-                        shared.poll_send(&this.topic.topic, now, wall_ms, record, Some(&mut track), context);
+                        shared.poll_send(&this.topic.topic, now, wall_ms, record, Some(&mut track), register);
                     let sent = this.limit.apply(&this.topic.inner, context, sent);
                     this.state = match (sent, track) {
                         (Poll::Pending, _) => return Poll::Pending,

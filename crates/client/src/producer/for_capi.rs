@@ -40,7 +40,7 @@ impl Producer {
 
     /// Returns the events of the client.
     #[doc(hidden)]
-    pub fn events(&self) -> &EventQueue {
+    pub fn events(&self) -> &Arc<EventQueue> {
         &self.inner.events
     }
 }

@@ -4,7 +4,7 @@ use std::{future::poll_fn, io::Write, sync::Arc, time::Duration};
 
 use ottla_core::{
     cluster::command::Command, config::RawConfig, error::Result, event::EventQueue,
-    produce::shared::ProducerShared,
+    produce::shared::ProducerShared, waiters::Waiter,
 };
 use ottla_net::is_io_thread;
 
@@ -40,7 +40,9 @@ impl Inner {
             && self.client.is_of_this_process();
         if may_wait && !self.drop_timeout.is_zero() && self.shared.queued_messages() > 0 {
             let _flushing = Flushing::start(self);
-            wait_for(poll_fn(|context| self.shared.poll_flushed(context)), self.drop_timeout);
+            let mut waiter = Waiter::default();
+            let flushed = poll_fn(|context| self.shared.poll_flushed(&mut waiter, context));
+            wait_for(flushed, self.drop_timeout);
         }
     }
 }

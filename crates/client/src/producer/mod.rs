@@ -16,6 +16,8 @@ mod error;
 #[cfg(feature = "capi")]
 #[doc(hidden)]
 mod for_capi;
+#[cfg(test)]
+mod idle_tests;
 mod inner;
 mod max_block;
 mod topic;
@@ -26,6 +28,7 @@ use std::{
     fmt,
     future::{Future, poll_fn},
     sync::Arc,
+    task::Poll,
     time::{Duration, Instant},
 };
 
@@ -42,6 +45,7 @@ use ottla_core::{
     },
     secret::Secret,
     stats::Statistics,
+    waiters::Waiter,
 };
 
 use ottla_protocol::{uuid::Uuid, vocabulary::TopicPartition};
@@ -61,7 +65,7 @@ use crate::{
     sasl::OauthToken,
     start::{CLOSING, last_push},
     topic_name::check_topic_name,
-    wait::{check_may_wait, thread_waker, wait_for},
+    wait::{check_may_wait, wait_for},
 };
 
 /// Sends records. Cheap to clone; all clones share one queue and one set of connections.
@@ -179,9 +183,10 @@ impl Producer {
     pub fn flush_async(&self) -> impl Future<Output = ()> + Send + use<> {
         let inner = Arc::clone(&self.inner);
         let flushing = Flushing::start(&inner);
+        let mut waiter = Waiter::default();
         poll_fn(move |context| {
             let _flushing = &flushing;
-            inner.shared.poll_flushed(context)
+            inner.shared.poll_flushed(&mut waiter, context)
         })
     }
 
@@ -249,26 +254,21 @@ impl Producer {
 
     /// Returns the number of a topic's partitions. Blocks until the first metadata of the topic.
     pub fn partition_count(&self, topic: &str, timeout: Duration) -> Result<i32> {
-        let topic = self.topic(topic);
-        let deadline = Instant::now().checked_add(timeout);
-        loop {
-            if let Some(count) = topic.topic.partition_count() {
-                return Ok(count);
-            }
-            if let Some(error) = topic.topic.error() {
-                return Err(error);
-            }
-            check_may_wait("partition_count")?;
-            let left = deadline.map_or(Duration::MAX, |at| at.saturating_duration_since(Instant::now()));
-            if left.is_zero() {
-                let detail = "partition_count: there is no metadata of the topic yet";
-                return Err(Error::new(ErrorKind::TimedOut, detail).with_topic(topic.name()));
-            }
-            topic.topic.register(&thread_waker());
-            if topic.topic.partition_count().is_none() && topic.topic.error().is_none() {
-                std::thread::park_timeout(left);
-            }
+        let Topic { topic, .. } = &self.topic(topic);
+        let known = || topic.partition_count().map(Ok).or_else(|| topic.error().map(Err));
+        if let Some(result) = known() {
+            return result;
         }
+        check_may_wait("partition_count")?;
+        let mut waiter = Waiter::default();
+        let learned = poll_fn(|context| {
+            topic.register(&mut waiter, context.waker());
+            known().map_or(Poll::Pending, Poll::Ready)
+        });
+        wait_for(learned, timeout).unwrap_or_else(|| {
+            let detail = "partition_count: there is no metadata of the topic yet";
+            Err(Error::new(ErrorKind::TimedOut, detail).with_topic(&**topic.name()))
+        })
     }
 
     /// Returns an admin client that shares this producer's connections.

@@ -10,10 +10,12 @@ use std::{
 use ottla_core::{
     error::Result,
     produce::{
+        budget::Budget,
         record::{Record, SendError},
         topic::ProducerTopic,
         topic_settings::TopicSettings,
     },
+    waiters::Waiter,
 };
 use ottla_net::clock;
 
@@ -218,9 +220,11 @@ impl Topic {
         record: Record<'a>,
         mut limit: MaxBlock,
     ) -> impl Future<Output = Result<(), SendError>> + 'a {
+        let mut waiter = Waiter::default();
         poll_fn(move |context| {
             let (now, wall_ms) = clock::now_and_wall_ms();
-            let sent = self.inner.shared.poll_send(&self.topic, now, wall_ms, &record, None, context);
+            let register = |budget: &Arc<Budget>| budget.register(&mut waiter, context.waker());
+            let sent = self.inner.shared.poll_send(&self.topic, now, wall_ms, &record, None, register);
             limit.apply(&self.inner, context, sent)
         })
     }

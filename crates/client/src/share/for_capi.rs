@@ -15,7 +15,7 @@ use ottla_core::{
 };
 use ottla_net::ClientHandle;
 
-use super::ShareConsumer;
+use super::{ShareConsumer, poll::Waits};
 use crate::{sasl::Sasl, start};
 
 impl ShareConsumer {
@@ -73,8 +73,8 @@ impl ShareConsumer {
     #[doc(hidden)]
     pub fn acquire(&self) -> impl Future<Output = Result<Vec<Arc<AcquiredRecords>>>> + use<> {
         let consumer = self.clone();
-        let mut blocked = None;
-        poll_fn(move |context| consumer.take_acquired(context, true, &mut blocked))
+        let mut waits = Waits::default();
+        poll_fn(move |context| consumer.take_acquired(context, true, &mut waits))
     }
 
     /// Begins to leave the group, with the acknowledgements so far, at the latest after this time. The future is ready when

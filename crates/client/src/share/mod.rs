@@ -13,6 +13,8 @@ mod commit;
 #[cfg(feature = "capi")]
 #[doc(hidden)]
 mod for_capi;
+#[cfg(test)]
+mod idle_tests;
 mod poll;
 mod record;
 

@@ -10,7 +10,8 @@ use std::{
 use ottla_core::{
     cluster::command::Command,
     error::{Error, ErrorKind, Result},
-    share::{ShareCommand, acquired::AcquiredRecords},
+    share::{ShareCommand, acquired::AcquiredRecords, shared::ShareShared},
+    waiters::Waiter,
 };
 use ottla_net::clock;
 
@@ -36,13 +37,13 @@ impl ShareConsumer {
     /// If the future is dropped before it is ready, no record was taken.
     pub fn poll_async(&self) -> impl Future<Output = Result<ShareRecords>> + Send + use<> {
         let consumer = self.clone();
-        let mut blocked = None;
+        let mut waits = Waits::default();
         let mut is_first = true;
         poll_fn(move |context| {
             if std::mem::take(&mut is_first) {
                 consumer.begin_poll();
             }
-            let taken = consumer.take_acquired(context, false, &mut blocked);
+            let taken = consumer.take_acquired(context, false, &mut waits);
             taken.map_ok(|acquired| ShareRecords::new(&consumer.inner.shared, &acquired))
         })
     }
@@ -62,14 +63,14 @@ impl ShareConsumer {
         &self,
         context: &mut Context<'_>,
         or_news: bool,
-        blocked: &mut Option<BlockedPoll>,
+        waits: &mut Waits,
     ) -> Poll<Result<Vec<Arc<AcquiredRecords>>>> {
         // The actors that `take` wakes would fetch again for a poll that still waits, and the acknowledgements of these records
         // would come after that fetch.
-        *blocked = None;
-        let taken = self.take_acquired_now(context, or_news);
+        waits.blocked = None;
+        let taken = self.take_acquired_now(context, or_news, &mut waits.records);
         if taken.is_pending() {
-            *blocked = Some(BlockedPoll::begin(&self.inner));
+            waits.blocked = Some(BlockedPoll::begin(&self.inner));
         }
         taken
     }
@@ -78,10 +79,11 @@ impl ShareConsumer {
         &self,
         context: &mut Context<'_>,
         or_news: bool,
+        waiter: &mut Waiter<ShareShared>,
     ) -> Poll<Result<Vec<Arc<AcquiredRecords>>>> {
         let Inner { shared, held, .. } = &*self.inner;
         let mut acquired = Vec::new();
-        shared.register(context.waker());
+        shared.register(waiter, context.waker());
         let is_subscribed = !self.inner.topics.lock().is_empty();
         // After the subscription, which a close ends.
         let checked = self.check_open().and_then(|()| match is_subscribed {
@@ -104,6 +106,13 @@ impl ShareConsumer {
         }
         if or_news && shared.has_news() { Poll::Ready(Ok(acquired)) } else { Poll::Pending }
     }
+}
+
+/// The registrations of a call or future that waits for records.
+#[derive(Debug, Default)]
+pub(super) struct Waits {
+    blocked: Option<BlockedPoll>,
+    records: Waiter<ShareShared>,
 }
 
 /// A poll that waits for records. The application counts as polling until this is dropped.

@@ -33,7 +33,10 @@ use super::{
     partition::{PartitionHandle, StoredOffset},
     shared::ConsumerShared,
 };
-use crate::sync::Mutex;
+use crate::{
+    sync::Mutex,
+    waiters::{WaitPlace, Waiter, Waiters},
+};
 
 /// The messages that are being processed.
 #[derive(Debug)]
@@ -49,7 +52,7 @@ struct State {
     /// The number of messages in all rows.
     count: usize,
     last_row: u64,
-    wakers: Vec<Waker>,
+    wakers: Waiters,
 }
 
 /// The messages of one assignment of a partition.
@@ -76,7 +79,8 @@ impl Completions {
     }
 
     /// Returns true if another message may begin. Otherwise the waker is called when that changes.
-    pub fn has_room(&self, waker: &Waker) -> bool {
+    pub fn has_room(self: &Arc<Self>, waiter: &mut Waiter<Self>, waker: &Waker) -> bool {
+        let number = waiter.number_at(self);
         let mut state = self.state.lock();
         if state.count >= self.limit {
             // Partitions that were given up never finish.
@@ -88,9 +92,9 @@ impl Completions {
             });
         }
         let has_room = state.count < self.limit;
-        if !has_room && !state.wakers.iter().any(|known| known.will_wake(waker)) {
-            state.wakers.push(waker.clone());
-        }
+        let old = if has_room { None } else { state.wakers.register(number, waker) };
+        drop(state);
+        drop(old);
         has_room
     }
 
@@ -133,7 +137,7 @@ impl Completions {
             if let Some(stored) = finished {
                 self.shared.store_finished(&row.handle, row.version, stored);
             }
-            if *count < self.limit { mem::take(wakers) } else { Vec::new() }
+            if *count < self.limit { mem::take(wakers) } else { Waiters::default() }
         };
         wakers.into_iter().for_each(Waker::wake);
     }
@@ -146,6 +150,12 @@ impl Completions {
     /// Returns true if all messages are finished.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+impl WaitPlace for Completions {
+    fn with_waiters<R>(&self, act: impl FnOnce(&mut Waiters) -> R) -> R {
+        act(&mut self.state.lock().wakers)
     }
 }
 

@@ -14,6 +14,7 @@ use crate::{
         Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
+    waiters::{WaitPlace, Waiter, Waiters},
     wake::WakeHandle,
 };
 
@@ -34,7 +35,7 @@ struct State {
     items: VecDeque<Item>,
     /// The items of paused partitions, in order.
     aside: VecDeque<Item>,
-    wakers: Vec<Waker>,
+    wakers: Waiters,
     closed: bool,
 }
 
@@ -60,7 +61,7 @@ impl FetchQueue {
             state: Mutex::new(State {
                 items: VecDeque::new(),
                 aside: VecDeque::new(),
-                wakers: Vec::new(),
+                wakers: Waiters::default(),
                 closed: false,
             }),
             limits,
@@ -165,14 +166,34 @@ impl FetchQueue {
     }
 
     /// Like [`FetchQueue::register`], for a consumer of this route.
-    pub fn register_route(&self, route: u64, waker: &Waker) -> bool {
-        let mut state = self.state.lock();
-        if state.closed || state.items.iter().any(|item| item.route() == route) {
-            return false;
-        }
-        if !state.wakers.iter().any(|known| known.will_wake(waker)) {
-            state.wakers.push(waker.clone());
-        }
+    pub fn register_route(self: &Arc<Self>, route: u64, waiter: &mut Waiter<Self>, waker: &Waker) -> bool {
+        self.register_unless(waiter, waker, |state| {
+            state.closed || state.items.iter().any(|item| item.route() == route)
+        })
+    }
+
+    /// Registers a waker for the end of an assignment and for [`FetchQueue::close`]; further wake-ups mean nothing. Returns
+    /// false if the queue is closed.
+    pub fn register_end(self: &Arc<Self>, waiter: &mut Waiter<Self>, waker: &Waker) -> bool {
+        self.register_unless(waiter, waker, |state| state.closed)
+    }
+
+    /// Registers a waker, unless there is no reason to wait.
+    fn register_unless(
+        self: &Arc<Self>,
+        waiter: &mut Waiter<Self>,
+        waker: &Waker,
+        is_over: impl FnOnce(&State) -> bool,
+    ) -> bool {
+        let number = waiter.number_at(self);
+        let old = {
+            let mut state = self.state.lock();
+            if is_over(&state) {
+                return false;
+            }
+            state.wakers.register(number, waker)
+        };
+        drop(old);
         true
     }
 
@@ -316,22 +337,18 @@ impl FetchQueue {
             for item in back.into_iter().rev() {
                 state.items.push_front(item);
             }
-            if state.items.is_empty() { Vec::new() } else { std::mem::take(&mut state.wakers) }
+            if state.items.is_empty() { Waiters::default() } else { std::mem::take(&mut state.wakers) }
         };
         wakers.into_iter().for_each(Waker::wake);
         handles.iter().for_each(|handle| handle.wake_fetcher());
     }
 
     /// Registers a waker for the next item. Returns false if an item is available already, or if the queue is closed.
-    pub fn register(&self, waker: &Waker) -> bool {
-        let mut state = self.state.lock();
-        if !state.items.is_empty() || state.closed {
-            return false;
-        }
-        if !state.wakers.iter().any(|known| known.will_wake(waker)) {
-            state.wakers.push(waker.clone());
-        }
-        true
+    pub fn register(self: &Arc<Self>, waiter: &mut Waiter<Self>, waker: &Waker) -> bool {
+        self.register_unless(waiter, waker, |state| {
+            let has_items = !state.items.is_empty();
+            has_items || state.closed
+        })
     }
 
     /// Wakes all threads that wait for items: an assignment ended.
@@ -393,6 +410,12 @@ impl FetchQueue {
             let starving = std::mem::take(&mut *self.starving.lock());
             starving.iter().for_each(WakeHandle::wake);
         }
+    }
+}
+
+impl WaitPlace for FetchQueue {
+    fn with_waiters<R>(&self, act: impl FnOnce(&mut Waiters) -> R) -> R {
+        act(&mut self.state.lock().wakers)
     }
 }
 

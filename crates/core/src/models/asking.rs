@@ -1,6 +1,6 @@
 //! Commands of the application to the cluster actor, and the results that it waits for.
 
-use std::{future::Future, pin::pin, sync::Arc, time::Duration};
+use std::{future::Future, pin::pin, sync::Arc, task::Waker, time::Duration};
 
 use loom::thread::spawn as start;
 
@@ -14,6 +14,7 @@ use crate::{
     error::{Error, ErrorKind},
     event::{Event, EventQueue},
     produce::report::{Delivered, PersistenceStatus, TrackedOutcome, Tracker},
+    waiters::Waiter,
 };
 
 /// Detects a `push` that wakes the actor before the command is in the queue.
@@ -79,7 +80,10 @@ fn late_record_of_a_batch_gets_its_report() {
         let (batch, own) = (Arc::<Tracker>::default(), Arc::<Tracker>::default());
         let waiter = {
             let own = Arc::clone(&own);
-            start(move || Sleep::new().wait(|context| own.poll(0, context)))
+            start(move || {
+                let mut waiter = Waiter::default();
+                Sleep::new().wait(|context| own.poll(0, &mut waiter, context))
+            })
         };
         let sender = {
             let batch = Arc::clone(&batch);
@@ -104,10 +108,36 @@ fn event_wakes_registered_waiter() {
             let events = Arc::clone(&events);
             start(move || events.push(Event::Error(Error::new(ErrorKind::TimedOut, ""))))
         };
+        let mut waiter = Waiter::default();
         Sleep::new().wait(|context| {
-            events.register(context.waker());
+            events.register(&mut waiter, context.waker());
             events.pop().map_or(std::task::Poll::Pending, std::task::Poll::Ready)
         });
         reporter.join().unwrap();
+    });
+}
+
+/// Detects a waiter whose drop removes the waker of another one.
+#[test]
+fn end_of_a_wait_leaves_the_wake_up_of_another() {
+    model(|| {
+        let events = Arc::new(EventQueue::default());
+        let passing = {
+            let events = Arc::clone(&events);
+            start(move || {
+                events.register(&mut Waiter::default(), Waker::noop());
+            })
+        };
+        let reporter = {
+            let events = Arc::clone(&events);
+            start(move || events.push(Event::Error(Error::new(ErrorKind::TimedOut, ""))))
+        };
+        let mut waiter = Waiter::default();
+        Sleep::new().wait(|context| {
+            events.register(&mut waiter, context.waker());
+            events.pop().map_or(std::task::Poll::Pending, std::task::Poll::Ready)
+        });
+        reporter.join().unwrap();
+        passing.join().unwrap();
     });
 }

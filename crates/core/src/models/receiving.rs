@@ -12,6 +12,7 @@ use crate::fetch::{
     partition::{PartitionHandle, PrefetchLimits},
     queue::{FetchQueue, Item},
 };
+use crate::waiters::Waiter;
 
 const LIMITS: PrefetchLimits = PrefetchLimits { messages: 2, bytes: 20 };
 
@@ -40,15 +41,25 @@ impl Consumer {
         })]);
     }
 
+    /// Polls and sleeps until there is a result.
+    fn wait(&self) -> Option<Records> {
+        let mut waiter = Waiter::default();
+        Sleep::new().wait(|context| self.poll(&mut waiter, context))
+    }
+
     /// Behaves like `Consumer::poll`: takes records, registers a waker, and takes again if records arrived in between.
-    fn poll(&self, context: &std::task::Context<'_>) -> Poll<Option<Records>> {
+    fn poll(
+        &self,
+        waiter: &mut Waiter<FetchQueue>,
+        context: &std::task::Context<'_>,
+    ) -> Poll<Option<Records>> {
         loop {
             let mut records = Records::default();
             self.queue.take(1, &mut records);
             if records.piece_count() > 0 {
                 return Poll::Ready(Some(records));
             }
-            if self.queue.register(context.waker()) {
+            if self.queue.register(waiter, context.waker()) {
                 return Poll::Pending;
             }
             if self.queue.is_closed() {
@@ -68,7 +79,7 @@ fn fetched_records_wake_polling_threads() {
             start(move || (1..=2).for_each(|offset| consumer.push(0, offset)))
         };
         for _ in 0..2 {
-            assert!(Sleep::new().wait(|context| consumer.poll(context)).is_some());
+            assert!(consumer.wait().is_some());
         }
         fetcher.join().unwrap();
         assert_eq!(consumer.handle.position(), Some(2));
@@ -82,7 +93,7 @@ fn closing_wakes_polling_threads() {
         let consumer = consumer();
         let poller = {
             let consumer = Arc::clone(&consumer);
-            start(move || Sleep::new().wait(|context| consumer.poll(context)).is_none())
+            start(move || consumer.wait().is_none())
         };
         consumer.queue.close();
         assert!(poller.join().unwrap());
@@ -167,7 +178,7 @@ fn records_produced_while_paused_are_sent_after_resuming() {
         };
         let poller = {
             let consumer = Arc::clone(&consumer);
-            start(move || Sleep::new().wait(|context| consumer.poll(context)).is_some())
+            start(move || consumer.wait().is_some())
         };
         consumer.queue.pause(&handles);
         let before = consumer.handle.position();

@@ -24,6 +24,7 @@ use crate::{
     rng::Rng,
     sync::atomic::{AtomicUsize, Ordering},
     txn::state::TransactionState,
+    waiters::Waiter,
 };
 
 /// Counts delivery reports.
@@ -73,7 +74,11 @@ impl Producer {
 
     fn send_blocking(&self, sleep: &Arc<Sleep>) -> Result<(), SendError> {
         let record = Record::new().value("v").partition(0);
-        sleep.wait(|context| self.shared.poll_send(&self.topic, Instant::ZERO, 0, &record, None, context))
+        let mut waiter = Waiter::default();
+        sleep.wait(|context| {
+            let register = |budget: &Arc<Budget>| budget.register(&mut waiter, context.waker());
+            self.shared.poll_send(&self.topic, Instant::ZERO, 0, &record, None, register)
+        })
     }
 
     fn report(&self, batch: OpenBatch) {
@@ -141,11 +146,12 @@ fn a_refused_attempt_hides_no_room_from_a_blocked_sender() {
         let blocked = {
             let budget = Arc::clone(&budget);
             start(move || {
+                let mut waiter = Waiter::default();
                 Sleep::new().wait(|context| {
                     if budget.try_charge(80) {
                         return Poll::Ready(());
                     }
-                    budget.register(context.waker());
+                    budget.register(&mut waiter, context.waker());
                     if budget.try_charge(80) { Poll::Ready(()) } else { Poll::Pending }
                 });
                 budget.release(1, 80);
@@ -174,7 +180,10 @@ fn a_flush_ends_with_the_last_report_whatever_is_refused_meanwhile() {
         producer.send("only").unwrap();
         let flush = {
             let producer = Arc::clone(&producer);
-            start(move || Sleep::new().wait(|context| producer.shared.poll_flushed(context)))
+            start(move || {
+                let mut waiter = Waiter::default();
+                Sleep::new().wait(|context| producer.shared.poll_flushed(&mut waiter, context))
+            })
         };
         let sender = {
             let producer = Arc::clone(&producer);

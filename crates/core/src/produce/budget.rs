@@ -14,11 +14,14 @@
 //! - A rejected reservation must not charge its room even temporarily: a sender that checks at that time sleeps, and no
 //!   wake-up follows (`a_refused_attempt_hides_no_room_from_a_blocked_sender`).
 
-use std::task::Waker;
+use std::{sync::Arc, task::Waker};
 
-use crate::sync::{
-    Mutex,
-    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+use crate::{
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
+    },
+    waiters::{WaitPlace, Waiter, Waiters},
 };
 
 /// Room that is charged and not used yet. It belongs to the partition with the open batch.
@@ -44,7 +47,7 @@ pub struct Budget {
     /// The number of active leases.
     leases: AtomicUsize,
     has_waiters: AtomicBool,
-    waiters: Mutex<Vec<Waker>>,
+    waiters: Mutex<Waiters>,
 }
 
 const BYTES_BITS: u32 = 40;
@@ -76,7 +79,7 @@ impl Budget {
             max_bytes: max_bytes.min(MOST_BYTES),
             leases: AtomicUsize::new(0),
             has_waiters: AtomicBool::new(false),
-            waiters: Mutex::new(Vec::new()),
+            waiters: Mutex::default(),
         }
     }
 
@@ -172,12 +175,15 @@ impl Budget {
     }
 
     /// Registers to be woken by the next [`Budget::release`]. Check again after this call before sleeping.
-    pub fn register(&self, waker: &Waker) {
-        let mut waiters = self.waiters.lock();
-        if !waiters.iter().any(|known| known.will_wake(waker)) {
-            waiters.push(waker.clone());
-        }
-        self.has_waiters.store(true, Ordering::SeqCst);
+    pub fn register(self: &Arc<Self>, waiter: &mut Waiter<Self>, waker: &Waker) {
+        let number = waiter.number_at(self);
+        let old = {
+            let mut waiters = self.waiters.lock();
+            let old = waiters.register(number, waker);
+            self.has_waiters.store(true, Ordering::SeqCst);
+            old
+        };
+        drop(old);
         // Orders this registration before the caller's next check of the counts.
         self.used.fetch_add(0, Ordering::SeqCst);
     }
@@ -190,6 +196,12 @@ impl Budget {
     /// Returns the number of bytes without a report, including leased room.
     pub fn bytes(&self) -> u64 {
         self.used.load(Ordering::SeqCst) & BYTES_MASK
+    }
+}
+
+impl WaitPlace for Budget {
+    fn with_waiters<R>(&self, act: impl FnOnce(&mut Waiters) -> R) -> R {
+        act(&mut self.waiters.lock())
     }
 }
 
@@ -260,7 +272,7 @@ mod tests {
 
     #[test]
     fn release_wakes_registered_waiter() {
-        use std::{sync::Arc, task::Wake};
+        use std::task::Wake;
         #[derive(Default)]
         struct Flag(AtomicBool);
         impl Wake for Flag {
@@ -268,10 +280,11 @@ mod tests {
                 self.0.store(true, Ordering::SeqCst);
             }
         }
-        let budget = Budget::new(1, 100);
+        let budget = Arc::new(Budget::new(1, 100));
+        let mut waiter = Waiter::default();
         let flag = Arc::new(Flag::default());
         assert!(budget.try_charge(1));
-        budget.register(&Waker::from(Arc::clone(&flag)));
+        budget.register(&mut waiter, &Waker::from(Arc::clone(&flag)));
         budget.release(1, 1);
         assert!(flag.0.load(Ordering::SeqCst));
     }

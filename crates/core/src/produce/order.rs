@@ -412,10 +412,11 @@ mod tests {
         let delivered = crate::produce::report::Delivered { base_offset: Some(7), log_append_time: None };
         let status = PersistenceStatus::Persisted;
         tracker.complete(0..2, TrackedOutcome { partition: 0, outcome: Ok(delivered), status });
-        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        let mut waiter = crate::waiters::Waiter::default();
+        let context = std::task::Context::from_waker(std::task::Waker::noop());
         let offsets: Vec<_> = waiting
             .iter()
-            .map(|(tracker, index)| match tracker.poll(*index, &mut context) {
+            .map(|(tracker, index)| match tracker.poll(*index, &mut waiter, &context) {
                 std::task::Poll::Ready(outcome) => outcome.outcome.expect("written").base_offset,
                 std::task::Poll::Pending => None,
             })

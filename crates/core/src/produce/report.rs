@@ -12,6 +12,7 @@ use ottla_protocol::{batch::KeptRecords, vocabulary::NodeId};
 use crate::{
     error::{Error, ErrorKind},
     sync::Mutex,
+    waiters::{WaitPlace, Waiter, Waiters},
 };
 
 /// The outcome of some records of one partition, in the order in which they were sent.
@@ -279,7 +280,7 @@ struct TrackerState {
     outcomes: Vec<(Range<usize>, TrackedOutcome)>,
     /// Records that were tracked elsewhere before they joined this batch, each with that tracker and the index there.
     forwards: Vec<(usize, Arc<Tracker>, usize)>,
-    wakers: Vec<Waker>,
+    wakers: Waiters,
 }
 
 /// The outcome of tracked records.
@@ -306,15 +307,21 @@ impl TrackedOutcome {
 
 impl Tracker {
     /// Returns the outcome of record `index` with its own offset, or registers to be woken.
-    pub fn poll(&self, index: usize, context: &mut Context<'_>) -> Poll<TrackedOutcome> {
+    pub fn poll(
+        self: &Arc<Self>,
+        index: usize,
+        waiter: &mut Waiter<Self>,
+        context: &Context<'_>,
+    ) -> Poll<TrackedOutcome> {
+        let number = waiter.number_at(self);
         let mut state = self.state.lock();
         if let Some((range, outcome)) = state.outcomes.iter().find(|(range, _)| range.contains(&index)) {
             return Poll::Ready(outcome.at(index - range.start));
         }
         let waker = context.waker();
-        if !state.wakers.iter().any(|known| known.will_wake(waker)) {
-            state.wakers.push(waker.clone());
-        }
+        let old = state.wakers.register(number, waker);
+        drop(state);
+        drop(old);
         Poll::Pending
     }
 
@@ -346,6 +353,12 @@ impl Tracker {
             std::mem::take(&mut state.wakers)
         };
         wakers.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl WaitPlace for Tracker {
+    fn with_waiters<R>(&self, act: impl FnOnce(&mut Waiters) -> R) -> R {
+        act(&mut self.state.lock().wakers)
     }
 }
 

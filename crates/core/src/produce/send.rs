@@ -1,14 +1,11 @@
 //! The application's side of sending: checks a record, chooses its partition and appends it to the open batch, or keeps
 //! it until the topic is known. Nothing here blocks or waits for the network.
 
-use std::{
-    mem,
-    sync::Arc,
-    task::{Context, Poll},
-};
+use std::{mem, sync::Arc, task::Poll};
 
 use super::{
     accumulator::{Appended, Charge, HEADER_OVERHEAD, Held, RECORD_OVERHEAD, Refused},
+    budget::Budget,
     partitioner::Pick,
     record::{Record, SendError},
     report::Tracker,
@@ -64,7 +61,8 @@ impl ProducerShared {
         Ok(())
     }
 
-    /// Sends a record like [`Self::send`], or registers to be woken when there may be room for it.
+    /// Sends a record like [`Self::send`], or registers to be woken when there may be room for it: `register` is to call
+    /// [`Budget::register`].
     pub fn poll_send(
         &self,
         topic: &ProducerTopic,
@@ -72,13 +70,13 @@ impl ProducerShared {
         wall_ms: i64,
         record: &Record<'_>,
         mut track: Option<&mut Option<(Arc<Tracker>, usize)>>,
-        context: &Context<'_>,
+        mut register: impl FnMut(&Arc<Budget>),
     ) -> Poll<Result<(), SendError>> {
         for registered in [false, true] {
             match self.send(topic, now, wall_ms, record, track.as_deref_mut()) {
                 Err(SendError::QueueFull) if registered => {}
                 // Room may be released between this attempt and the registration, so another attempt follows.
-                Err(SendError::QueueFull) => self.budget.register(context.waker()),
+                Err(SendError::QueueFull) => register(&self.budget),
                 result => return Poll::Ready(result),
             }
         }

@@ -35,6 +35,7 @@ use crate::{
         atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering},
     },
     txn::shared::TransactionShared,
+    waiters::Waiter,
 };
 
 /// The state that the threads of a producer share.
@@ -191,11 +192,11 @@ impl ProducerShared {
     }
 
     /// Completes when every record has its report; otherwise registers to be woken by the next one.
-    pub fn poll_flushed(&self, context: &Context<'_>) -> Poll<()> {
+    pub fn poll_flushed(&self, waiter: &mut Waiter<Budget>, context: &Context<'_>) -> Poll<()> {
         if self.budget.messages() == 0 {
             return Poll::Ready(());
         }
-        self.budget.register(context.waker());
+        self.budget.register(waiter, context.waker());
         if self.budget.messages() == 0 { Poll::Ready(()) } else { Poll::Pending }
     }
 

@@ -26,6 +26,7 @@ use crate::{
         Mutex,
         atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering},
     },
+    waiters::{WaitPlace, Waiter, Waiters},
 };
 
 /// A topic of the producer.
@@ -70,7 +71,7 @@ struct Waiting {
     /// The reason why the topic can't be written to.
     error: Option<Error>,
     /// The waiters for the number of partitions.
-    wakers: Vec<Waker>,
+    wakers: Waiters,
 }
 
 /// A record that waits for its topic's metadata.
@@ -373,7 +374,8 @@ impl ProducerTopic {
         }
         with_waiting(std::mem::take(&mut waiting.records));
         self.partition_count.store(count.max(known), Ordering::Release);
-        waiting.wakers.drain(..).for_each(Waker::wake);
+        let wakers = std::mem::take(&mut waiting.wakers);
+        wakers.into_iter().for_each(Waker::wake);
     }
 
     /// Handles a topic that was recreated with fewer partitions: the others are not chosen any more. Their accumulators
@@ -388,7 +390,8 @@ impl ProducerTopic {
         let mut waiting = self.waiting.lock();
         let failed = if error.is_some() { std::mem::take(&mut waiting.records) } else { Vec::new() };
         waiting.error = error;
-        waiting.wakers.drain(..).for_each(Waker::wake);
+        let wakers = std::mem::take(&mut waiting.wakers);
+        wakers.into_iter().for_each(Waker::wake);
         failed
     }
 
@@ -398,7 +401,8 @@ impl ProducerTopic {
         let mut waiting = self.waiting.lock();
         self.partition_count.store(UNKNOWN, Ordering::Release);
         waiting.error = Some(error);
-        waiting.wakers.drain(..).for_each(Waker::wake);
+        let wakers = std::mem::take(&mut waiting.wakers);
+        wakers.into_iter().for_each(Waker::wake);
         std::mem::take(&mut waiting.records)
     }
 
@@ -408,8 +412,8 @@ impl ProducerTopic {
     }
 
     /// Registers to be woken when the partitions are known or the topic has an error. Check again after this call.
-    pub fn register(&self, waker: &Waker) {
-        self.waiting.lock().wakers.push(waker.clone());
+    pub fn register(self: &Arc<Self>, waiter: &mut Waiter<Self>, waker: &Waker) {
+        waiter.register(self, waker);
     }
 
     /// Takes the waiting records that were sent before `limit`.
@@ -437,6 +441,12 @@ impl ProducerTopic {
         let number = partition as u32 + 1;
         let segment = 31 - number.leading_zeros();
         self.segments.get(segment as usize)?.get()?.get((number - (1 << segment)) as usize)
+    }
+}
+
+impl WaitPlace for ProducerTopic {
+    fn with_waiters<R>(&self, act: impl FnOnce(&mut Waiters) -> R) -> R {
+        act(&mut self.waiting.lock().wakers)
     }
 }
 

@@ -43,6 +43,7 @@ use crate::{
         Mutex,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
+    waiters::{WaitPlace, Waiter, Waiters},
     wake::WakeHandle,
 };
 
@@ -95,7 +96,7 @@ struct State {
     is_polling: bool,
     /// The number of times that the idle broker actors were woken.
     wakeups: u64,
-    wakers: Vec<Waker>,
+    wakers: Waiters,
     /// The error after which the consumer can't continue.
     fatal: Option<Error>,
     /// From one poll to the next, in milliseconds.
@@ -340,11 +341,8 @@ impl ShareShared {
 
     /// Wakes `waker` when there are records, events or outcomes, or when the consumer is closed. To be called before the
     /// check for them.
-    pub fn register(&self, waker: &Waker) {
-        let mut state = self.state.lock();
-        if !state.wakers.iter().any(|known| known.will_wake(waker)) {
-            state.wakers.push(waker.clone());
-        }
+    pub fn register(self: &Arc<Self>, waiter: &mut Waiter<Self>, waker: &Waker) {
+        waiter.register(self, waker);
     }
 
     /// Returns true if there are events or outcomes of acknowledgements.
@@ -663,6 +661,12 @@ pub(crate) fn lock_lost() -> Error {
 pub(crate) fn leader_moved() -> Error {
     let detail = "the partition has another leader than the broker that delivered the records; they are delivered again";
     Error::broker(ErrorCode::NOT_LEADER_OR_FOLLOWER, Some(detail))
+}
+
+impl WaitPlace for ShareShared {
+    fn with_waiters<R>(&self, act: impl FnOnce(&mut Waiters) -> R) -> R {
+        act(&mut self.state.lock().wakers)
+    }
 }
 
 /// Returns the outcome of acknowledgements that a closed client did not send.

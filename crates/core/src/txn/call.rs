@@ -24,6 +24,7 @@ use crate::{
     completion::{Completion, completion},
     error::{Error, ErrorKind},
     produce::{record::SendError, shared::ProducerShared},
+    waiters::Waiter,
 };
 
 /// The transactional functions of a producer.
@@ -195,12 +196,13 @@ impl Call<'_> {
             TransactionApi::Abort => TransactionCommand::Abort,
             _ => TransactionCommand::Commit,
         }));
+        let mut waiter = Waiter::default();
         std::future::poll_fn(|context| {
             let result = ended.as_mut().poll(context);
             if result.is_pending() && self.calls.producer.keeps_charge() {
                 // The cluster actor does not notice that the application has taken the last report.
                 let budget = &self.calls.producer.budget;
-                budget.register(context.waker());
+                budget.register(&mut waiter, context.waker());
                 if budget.messages() == 0 {
                     self.calls.shared.continue_end();
                 }

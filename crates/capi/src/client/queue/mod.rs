@@ -22,12 +22,14 @@ use std::{
     time::Instant,
 };
 
+use ottla_core::{fetch::queue::FetchQueue, waiters::Waiter};
+
 use self::state::{Feeder, Forward, Notification, State, Waited};
 use crate::{
     client::op::Op,
     ffi::{
         boundary::{Handle, Tag},
-        lock::{Condvar, SealedMutex, assert_none_held},
+        lock::{Condvar, Mutex, SealedMutex, assert_none_held},
         object::{Object, WeakObject},
         pipe,
         quarantine::{self, Counted, Quarantine},
@@ -51,6 +53,8 @@ pub struct Queue {
     client: OnceLock<WeakObject<rd_kafka_t>>,
     state: SealedMutex<State>,
     changed: Condvar,
+    /// The registration for fetched records.
+    records: Mutex<Waiter<FetchQueue>>,
 }
 
 // SAFETY: `repr(C)`, the tag comes first.
@@ -105,6 +109,7 @@ impl Queue {
             client: OnceLock::new(),
             state: SealedMutex::default(),
             changed: Condvar::default(),
+            records: Mutex::default(),
         }))
     }
 

@@ -94,8 +94,11 @@ impl Queue {
         }
         let waker = self.waker();
         // The second check finds what arrived after the first one.
-        !routes.iter().all(|route| consumer.core().queue.register_route(*route, &waker))
-            && !consumer.is_closed()
+        let records = &consumer.core().queue;
+        let mut waiter = self.records.lock();
+        let is_registered = routes.iter().all(|route| records.register_route(*route, &mut waiter, &waker));
+        drop(waiter);
+        !is_registered && !consumer.is_closed()
     }
 
     /// Returns the routes of this queue and of those that are forwarded to it. One queue is locked at a time.
