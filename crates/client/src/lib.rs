@@ -247,6 +247,7 @@
 pub mod admin;
 mod config;
 mod consumer;
+mod guard;
 #[cfg(test)]
 mod idle;
 mod logging;

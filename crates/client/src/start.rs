@@ -39,6 +39,7 @@ use ottla_protocol::uuid::Uuid;
 
 use crate::metrics::{MetricsCallback, MetricsHook};
 use crate::{
+    guard::Guard,
     logging::Logger,
     sasl::{self, OauthToken, Sasl, TokenSource},
     wait::{check_may_wait, wait_for},
@@ -74,20 +75,27 @@ fn statistics_sink(
     identity: &Identity,
     hooks: &mut Hooks,
     kind: ClientKind,
+    events: &Arc<EventQueue>,
 ) -> Option<Arc<dyn StatisticsSink>> {
+    let guard = Guard(Arc::clone(events));
     let identity = identity.clone();
     let sink = hooks.statistics.take();
     if let Some(callback) = hooks.metrics.take() {
         let hook = MetricsHook::new(kind, callback);
         return Some(Arc::new(move |statistics| {
-            hook.take(&statistics);
+            guard.call("on_metrics", || hook.take(&statistics));
             if let Some(sink) = &sink {
-                sink(identity.sign(statistics));
+                guard.call("on_statistics", || sink(identity.sign(statistics)));
             }
         }));
     }
     let _ = kind;
-    sink.map(|sink| Arc::new(move |statistics| sink(identity.sign(statistics))) as _)
+    sink.map(|sink| {
+        let on_statistics = move |statistics| {
+            guard.call("on_statistics", || sink(identity.sign(statistics)));
+        };
+        Arc::new(on_statistics) as _
+    })
 }
 
 /// Starts a client's actors on the I/O threads.
@@ -118,7 +126,7 @@ pub fn client(
         events.listen(listener);
     }
     let statistics = config.positive_millis("statistics.interval.ms").and_then(|interval| {
-        let sink = statistics_sink(&identity, &mut hooks, kind)?;
+        let sink = statistics_sink(&identity, &mut hooks, kind, &events)?;
         Some(StatisticsSettings { interval, sink })
     });
     let transport = hooks.transport.unwrap_or_else(|| Arc::new(SystemTransport));

@@ -87,6 +87,8 @@ pub enum ErrorKind {
     MaxPollExceeded,
     /// An assignor of the application panicked, or returned an assignment that breaks the rules.
     AssignorFailed,
+    /// A function that the application passed to the client panicked.
+    CallbackPanicked,
     /// An internal invariant of the client is violated. Please report it.
     Bug,
 }
@@ -273,6 +275,7 @@ impl ErrorKind {
             | Self::Closed
             | Self::MaxPollExceeded
             | Self::AssignorFailed
+            | Self::CallbackPanicked
             | Self::Authentication
             | Self::OffsetReset => Culprit::Application,
             Self::Bug => Culprit::Ottla,
@@ -332,6 +335,7 @@ impl fmt::Display for ErrorKind {
             Self::NotConfigured => "the client is not configured for this call",
             Self::MaxPollExceeded => "the application did not poll within max.poll.interval.ms",
             Self::AssignorFailed => "the application's assignor failed",
+            Self::CallbackPanicked => "a function of the application panicked",
             Self::Bug => "a bug in this library; please report it",
         };
         f.write_str(text)

@@ -16,6 +16,7 @@
 pub mod admin;
 pub mod backoff;
 pub mod broker;
+pub mod callback;
 pub mod cluster;
 pub mod completion;
 pub mod config;

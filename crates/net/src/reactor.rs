@@ -526,15 +526,8 @@ impl Broker {
 /// Breaks a client after a panic in one of its actors: notifies all threads that run a part of it.
 #[cold]
 pub(crate) fn break_down(route: &Arc<ClientRoute>, panic: &(dyn Any + Send)) {
-    let text = text_of(panic);
     // The event waker belongs to the application and may panic.
-    let _ = catch_unwind(AssertUnwindSafe(|| route.break_down(&text)));
-}
-
-/// Returns the message of a panic.
-fn text_of(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
+    let _ = catch_unwind(AssertUnwindSafe(|| route.break_down(panic)));
 }
 
 fn cluster_letter(output: ClusterOutput, route: &Arc<ClientRoute>) -> Option<(Arc<Mailbox>, Message)> {

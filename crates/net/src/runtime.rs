@@ -7,6 +7,7 @@
 //!   (`calls_end_in_time_when_a_callback_does_not_return`).
 
 use std::{
+    any::Any,
     cell::Cell,
     fmt, io,
     sync::{
@@ -22,6 +23,7 @@ use mio::{Poll, Token, Waker};
 use ottla_core::lock::Mutex;
 use ottla_core::{
     broker::BrokerParts,
+    callback::{CallbackPanic, panic_text},
     cluster::{ClusterCore, ClusterSettings, command::Command, command::CommandQueue},
     completion::{Completion, Waiting, completion},
     config::{AddressFamily, EffectiveConfig},
@@ -332,9 +334,16 @@ impl ClientRoute {
 
     /// Breaks the client after a panic: further calls fail, the application gets the error, and all I/O threads drop
     /// their part of the client. Other clients continue.
-    pub(crate) fn break_down(self: &Arc<Self>, text: &str) {
-        let detail = format!("a part of the client panicked, please report it: {text}");
-        if self.broken.set(Error::new(ErrorKind::Bug, detail)).is_err() {
+    pub(crate) fn break_down(self: &Arc<Self>, panic: &(dyn Any + Send)) {
+        let error = match panic.downcast_ref::<CallbackPanic>() {
+            Some(CallbackPanic(error)) => error.clone(),
+            None => {
+                let text = panic_text(panic);
+                let detail = format!("a part of the client panicked, please report it: {text}");
+                Error::new(ErrorKind::Bug, detail)
+            }
+        };
+        if self.broken.set(error).is_err() {
             return;
         }
         let Some(error) = self.broken.get() else { return };

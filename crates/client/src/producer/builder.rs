@@ -18,7 +18,7 @@ use ottla_core::{
 use ottla_net::{PassedCredentials, Transport};
 
 use super::{Inner, Producer, config_error};
-use crate::{config::Config, logging::Logger, start, wait::in_callback};
+use crate::{config::Config, guard::Guard, logging::Logger, start, wait::in_callback};
 
 /// Creates a [`Producer`] with callbacks.
 pub struct ProducerBuilder<'a> {
@@ -36,7 +36,8 @@ impl<'a> ProducerBuilder<'a> {
     }
 
     /// Calls `on_delivery` with the reports of each batch, on an I/O thread. The function must not block; it may send
-    /// records.
+    /// records. If it panics, its records count as reported, and the client reports
+    /// [`ErrorKind::CallbackPanicked`](crate::ErrorKind::CallbackPanicked) as an event.
     #[must_use]
     pub fn on_delivery(mut self, on_delivery: impl Fn(&DeliveryBatch) + Send + Sync + 'static) -> Self {
         self.sink = Some(Arc::new(Callback(on_delivery)));
@@ -80,10 +81,14 @@ impl<'a> ProducerBuilder<'a> {
         }
         let is_unobserved = self.sink.is_none();
         let logger = Logger::new(start::new_name(&config, "producer"), &self.config.raw);
-        let sink = Logger::before(&logger, self.sink.unwrap_or_else(|| Arc::new(NoReports)));
+        let events = Arc::new(EventQueue::default());
+        let sink: Arc<dyn DeliverySink> = match self.sink {
+            Some(sink) => Arc::new(Guarded { sink, guard: Guard(Arc::clone(&events)) }),
+            None => Arc::new(NoReports),
+        };
+        let sink = Logger::before(&logger, sink);
         let mut rng = start::seeded_rng();
         let shared = Arc::new(ProducerShared::new(settings, sink, rng.fork()));
-        let events = Arc::new(EventQueue::default());
         let client = Arc::new(start::client(
             &config,
             logger,
@@ -110,6 +115,22 @@ impl fmt::Debug for ProducerBuilder<'_> {
             .field("hooks", &self.hooks)
             .field("servers_later", &!self.needs_servers)
             .finish()
+    }
+}
+
+/// Reports a panic of the application's function as an event. The records have their report: the client goes on.
+struct Guarded {
+    sink: Arc<dyn DeliverySink>,
+    guard: Guard,
+}
+
+impl DeliverySink for Guarded {
+    fn deliver(&self, batch: DeliveryBatch) {
+        self.guard.call("on_delivery", || self.sink.deliver(batch));
+    }
+
+    fn keeps_charge(&self) -> bool {
+        self.sink.keeps_charge()
     }
 }
 

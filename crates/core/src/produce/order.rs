@@ -27,7 +27,7 @@ use super::{
     pending_reports::PendingReports,
     report::{Tags, Tracker},
 };
-use crate::machine::Instant;
+use crate::{callback::attributed, machine::Instant};
 
 /// The order in which a partition's waiting records are sent.
 pub enum QueueOrder {
@@ -103,7 +103,8 @@ impl QueueOrder {
             Self::By(compare) => {
                 let partition = accumulator.partition();
                 let mut before = |one: &Waiting<'_>, other: &Waiting<'_>| {
-                    compare(&one.shown(partition), &other.shown(partition)) == Ordering::Less
+                    let compare = || compare(&one.shown(partition), &other.shown(partition));
+                    attributed("the order of the queue", compare) == Ordering::Less
                 };
                 let new = sorted(new, &mut before);
                 merged(old, new, &mut before)

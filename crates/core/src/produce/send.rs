@@ -12,7 +12,7 @@ use super::{
     shared::ProducerShared,
     topic::{ProducerTopic, TopicState, WaitingRecord},
 };
-use crate::{error::Error, machine::Instant};
+use crate::{callback::guarded, error::Error, machine::Instant};
 
 /// The number of records that are appended under one lock: some microseconds.
 const LONGEST_RUN: usize = 64;
@@ -93,7 +93,15 @@ impl ProducerShared {
         let mut failed = Vec::new();
         for waiting in records {
             let record = waiting.record();
-            let result = self.choose(topic, count, waiting.since, &record).and_then(|(partition, _)| {
+            let chosen = guarded("partitioner", || self.choose(topic, count, waiting.since, &record));
+            let chosen = match chosen {
+                Ok(chosen) => chosen,
+                Err(panicked) => {
+                    failed.push((waiting, panicked));
+                    continue;
+                }
+            };
+            let result = chosen.and_then(|(partition, _)| {
                 let accumulator = topic.slot(partition).ok_or(SendError::Closed)?;
                 let settings = &self.settings;
                 // A waiting tracked record has its own tracker. A batch reports by range, so this record's report goes

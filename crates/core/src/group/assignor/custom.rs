@@ -11,7 +11,6 @@
 //!   they were given up (`custom_cooperative_assignor_takes_no_owned_partitions`).
 
 use std::{
-    any::Any,
     collections::{BTreeMap, BTreeSet},
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -21,7 +20,10 @@ use std::{
 use ottla_protocol::vocabulary::TopicPartition;
 
 use super::{Assignor, GroupTable, RebalanceProtocol, sticky};
-use crate::error::{Error, ErrorKind, Result};
+use crate::{
+    callback::panic_text,
+    error::{Error, ErrorKind, Result},
+};
 
 /// The limit of an assignor's user data, in bytes: the coordinator holds it for each member.
 const MAX_USER_DATA: usize = 1 << 20;
@@ -300,11 +302,6 @@ impl fmt::Debug for CustomAssignor {
             .field("is_cooperative", &self.is_cooperative)
             .finish_non_exhaustive()
     }
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("without a message")
 }
 
 #[cfg(test)]
