@@ -51,7 +51,7 @@ impl Single {
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     /// The application counts as polling.
-    blocked: Option<BlockedPoll>,
+    pub(super) blocked: Option<BlockedPoll>,
     /// The wait is for the application itself, which does not count as polling.
     pub(super) is_for_application: bool,
     pub(super) records: Waiter<FetchQueue>,

@@ -27,23 +27,29 @@ use crate::wait::wait_for;
 /// The messages of a consumer for workers that finish them in any order. See [`Consumer::track_messages`].
 #[derive(Clone)]
 pub struct TrackedMessages {
-    inner: Arc<Inner>,
+    pub(super) inner: Arc<Inner>,
 }
 
-struct Inner {
+pub(super) struct Inner {
     consumer: Consumer,
     completions: Arc<Completions>,
     /// Held while a message is taken and enters its row, so that messages enter in the order of delivery.
     taking: Mutex<()>,
 }
 
-/// A message that is being processed. [`TrackedMessage::finish`] lets it be committed. If it is dropped instead, neither it
-/// nor a later message of its partition is committed, so that the group reads it again after the next start.
-#[must_use = "a message that is not finished is never committed"]
+/// A message that is being processed. [`TrackedMessage::finish`] lets it be committed.
+///
+/// # Drop
+///
+/// A message that is dropped instead, for example because its worker panics, has failed: the consumer goes back to it and
+/// delivers it again, with what follows in its partition, and with earlier messages that are not finished. A message
+/// that can't be processed comes again and again until it is finished.
+#[must_use = "a message that is not finished comes again"]
 pub struct TrackedMessage {
     message: Message,
     id: CompletionId,
-    completions: Arc<Completions>,
+    inner: Arc<Inner>,
+    is_finished: bool,
 }
 
 impl Consumer {
@@ -51,8 +57,9 @@ impl Consumer {
     /// partition is committed only up to the first message that is not [finished](TrackedMessage::finish).
     ///
     /// `limit` is the number of messages that are processed at the same time, including finished ones that wait for an
-    /// earlier one. At the limit no message is returned until one is finished. A message that is never finished
-    /// therefore stops the consumer once `limit` messages wait behind it.
+    /// earlier one. At the limit no message is returned until one is finished or fails. A wait for that does not count as
+    /// polling: with workers that finish nothing for `max.poll.interval.ms` the consumer leaves its group. A message that is
+    /// [dropped](TrackedMessage#drop) has failed, and is delivered again.
     ///
     /// Offsets are committed at `auto.commit.interval.ms`, when partitions go to other members, and by
     /// [`Consumer::close`]; [`Consumer::commit_stored`] commits at once. Messages of a partition that was given up
@@ -106,13 +113,17 @@ impl TrackedMessages {
 
 /// The registrations of a call or future that waits for a message.
 #[derive(Debug, Default)]
-struct TrackedWaits {
-    records: Waits,
+pub(super) struct TrackedWaits {
+    pub(super) records: Waits,
     room: Waiter<Completions>,
 }
 
 impl Inner {
-    fn poll(&self, context: &mut Context<'_>, waits: &mut TrackedWaits) -> Poll<Result<TrackedMessage>> {
+    pub(super) fn poll(
+        self: &Arc<Self>,
+        context: &mut Context<'_>,
+        waits: &mut TrackedWaits,
+    ) -> Poll<Result<TrackedMessage>> {
         let TrackedWaits { records, room } = waits;
         self.consumer.counting(records, context, |consumer, waits, context| {
             loop {
@@ -129,7 +140,7 @@ impl Inner {
                     if let Some(taken) = consumer.take_next() {
                         return Poll::Ready(taken.map(|message| {
                             let id = self.completions.begin(&message);
-                            TrackedMessage { message, id, completions: Arc::clone(&self.completions) }
+                            TrackedMessage { message, id, inner: Arc::clone(self), is_finished: false }
                         }));
                     }
                 }
@@ -143,13 +154,25 @@ impl Inner {
 
 impl TrackedMessage {
     /// The message was processed: it is committed as soon as all earlier messages of its partition are finished, too.
-    pub fn finish(self) {
-        self.completions.finish(&self.id);
+    pub fn finish(mut self) {
+        self.is_finished = true;
+        self.inner.completions.finish(&self.id);
     }
 
     /// Returns the message.
     pub const fn message(&self) -> &Message {
         &self.message
+    }
+}
+
+impl Drop for TrackedMessage {
+    fn drop(&mut self) {
+        if !self.is_finished
+            && let Some(command) = self.inner.completions.give_back(&self.id)
+        {
+            // A closed consumer delivers nothing any more.
+            let _ = self.inner.consumer.command(command);
+        }
     }
 }
 

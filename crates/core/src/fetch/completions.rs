@@ -17,6 +17,8 @@
 //!   an earlier one that has not entered yet (`stored_offset_never_passes_an_unfinished_message`).
 //! - After a seek or a new assignment, messages that were delivered before must not move the stored offset
 //!   (`message_of_an_earlier_assignment_stores_nothing`).
+//! - A message that fails must not take its partition past earlier ones that are still being processed: the partition goes
+//!   back to the first of these (`failed_message_comes_again_and_none_before_it_is_lost`).
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -28,6 +30,7 @@ use std::{
 use ottla_protocol::vocabulary::{LeaderEpoch, TopicPartition};
 
 use super::{
+    FetchCommand,
     assignment::AssignmentVersion,
     deliver::Message,
     partition::{PartitionHandle, StoredOffset},
@@ -142,6 +145,28 @@ impl Completions {
         wakers.into_iter().for_each(Waker::wake);
     }
 
+    /// A message failed: its partition goes back to the first message that is not finished. Returns the command for that,
+    /// unless the partition was given up or moved since.
+    pub fn give_back(&self, id: &CompletionId) -> Option<FetchCommand> {
+        let (command, wakers) = {
+            let mut state = self.state.lock();
+            let State { rows, count, wakers, .. } = &mut *state;
+            if rows.get(&id.key).is_none_or(|row| row.number != id.row) {
+                return None;
+            }
+            let row = rows.remove(&id.key)?;
+            *count -= row.messages.len();
+            // Under the lock: a message that is delivered again enters its row after this one is gone.
+            let command = row
+                .messages
+                .first_offset()
+                .and_then(|offset| self.shared.seek_back(&row.handle, row.version, offset));
+            (command, mem::take(wakers))
+        };
+        wakers.into_iter().for_each(Waker::wake);
+        command
+    }
+
     /// Returns the number of messages that are not finished, or wait for earlier ones.
     pub fn len(&self) -> usize {
         self.state.lock().count
@@ -177,6 +202,11 @@ struct Entry {
 impl InOrder {
     fn len(&self) -> usize {
         self.messages.len()
+    }
+
+    /// Returns the offset of the first message that is not finished.
+    fn first_offset(&self) -> Option<i64> {
+        self.messages.front().map(|entry| entry.next.offset - 1)
     }
 
     /// Adds the next message. Returns its number.

@@ -260,6 +260,16 @@ impl FetchQueue {
         self.outdate_if(handle, None, |current| current == version)
     }
 
+    /// Like [`FetchQueue::outdate`], unless the version has changed meanwhile.
+    pub(crate) fn outdate_to(
+        &self,
+        handle: &PartitionHandle,
+        version: AssignmentVersion,
+        position: Option<i64>,
+    ) -> Option<AssignmentVersion> {
+        self.outdate_if(handle, position, |current| current == version).map(|(version, _)| version)
+    }
+
     fn outdate_if(
         &self,
         handle: &PartitionHandle,

@@ -283,6 +283,18 @@ impl ConsumerShared {
         Ok(FetchCommand::Start(vec![Start { handle, version, from, done }]))
     }
 
+    /// Moves a partition back to an offset, unless its assignment or its position has changed since `version`.
+    pub(crate) fn seek_back(
+        &self,
+        handle: &Arc<PartitionHandle>,
+        version: AssignmentVersion,
+        offset: i64,
+    ) -> Option<FetchCommand> {
+        let from = Offset::At(offset);
+        let version = self.queue.outdate_to(handle, version, from.known())?;
+        Some(FetchCommand::Start(vec![Start { handle: Arc::clone(handle), version, from, done: None }]))
+    }
+
     /// Delivers the partition only on this route from now on; 0 is the common route.
     pub fn set_route(&self, topic: &str, partition: i32, route: u64) -> Result<(), Error> {
         self.queue.set_route(&*self.partition(topic, partition)?, route);
