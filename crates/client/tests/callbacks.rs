@@ -15,7 +15,8 @@ use ottla_embedded_broker::{ApiKey, ClusterOptions, EmbeddedCluster, Fault, Faul
 const SOON: Duration = Duration::from_secs(60);
 
 fn started(properties: &[(&str, &str)]) -> (EmbeddedCluster, Config) {
-    let cluster = EmbeddedCluster::start(ClusterOptions { partitions: 2, ..ClusterOptions::default() }).unwrap();
+    let cluster =
+        EmbeddedCluster::start(ClusterOptions { partitions: 2, ..ClusterOptions::default() }).unwrap();
     let mut config = Config::from_properties([("bootstrap.servers", cluster.bootstrap_servers())]).unwrap();
     for (name, value) in properties {
         config.set(name, value).unwrap();
@@ -41,7 +42,9 @@ fn record_has_one_report_when_the_partitioner_panics() {
     let (reported, panics_once) = (Arc::clone(&reports), AtomicBool::new(true));
     // The records wait for the topic: the partitioner runs on an I/O thread.
     cluster.control(|control| {
-        control.inject(Fault::new(FaultAction::Delay(Duration::from_millis(300))).api(ApiKey::Metadata).times(2));
+        control.inject(
+            Fault::new(FaultAction::Delay(Duration::from_millis(300))).api(ApiKey::Metadata).times(2),
+        );
     });
     let producer = Producer::builder(&config)
         .partitioner(Partitioner::Custom(Box::new(move |choice| {

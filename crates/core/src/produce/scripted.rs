@@ -269,7 +269,7 @@ fn a_sequence_that_the_broker_never_saw_is_not_written_twice() {
 
 /// Another attempt would be refused, too: the coordinator has ended the transaction, or another producer took over.
 #[test]
-fn epoch_error_in_a_transaction_fails_the_batch_although_others_are_in_flight() {
+fn epoch_error_in_a_transaction_fails_the_batch_among_others_in_flight() {
     let mut script = Script::new(ProducerSettings { transactional_id: Some("x".into()), ..settings() });
     let transactions = script.shared.transactions.clone().expect("it is transactional");
     transactions.begin(true, false);
