@@ -130,7 +130,7 @@ fn producer_test_without_servers_starts_and_verifies_a_cluster() {
         "--topic",
         "demo",
         "--num-records",
-        "200000",
+        "50000",
         "--record-size",
         "100",
         "--throughput",
@@ -138,9 +138,9 @@ fn producer_test_without_servers_starts_and_verifies_a_cluster() {
     ]);
     assert_eq!(output.code, 0, "{}", output.err);
     let line = output.out.lines().next().unwrap();
-    assert!(line.starts_with("200000 records sent, ") && line.ends_with(" ms 99.9th."), "{line}");
+    assert!(line.starts_with("50000 records sent, ") && line.ends_with(" ms 99.9th."), "{line}");
     assert!(
-        output.out.contains("verified: 200000 records read back from 6 partitions, each once and in order"),
+        output.out.contains("verified: 50000 records read back from 6 partitions, each once and in order"),
         "{}",
         output.out
     );
@@ -521,10 +521,10 @@ fn consumer_test_prints_kafkas_lines() {
     assert!(output.out.contains("records-consumed-total:{client-id=perf-consumer-client} : 5000.000"));
     let included = consume(&["--include", "de.o", "--hide-header", "--date-format", "HH:mm"]);
     assert_eq!(included.out.lines().count(), 1, "{}", included.out);
-    let too_few = consume(&["--topic", "demo", "--from-latest", "--timeout", "300", "--hide-header"]);
+    let too_few = consume(&["--topic", "demo", "--from-latest", "--timeout", "3000", "--hide-header"]);
     assert!(
         too_few.out.starts_with(
-            "WARNING: Exiting before consuming the expected number of records: timeout (300 ms)"
+            "WARNING: Exiting before consuming the expected number of records: timeout (3000 ms)"
         )
     );
     assert_eq!(ottla(&["consumer-perf-test", "-b", &servers, "--topic", "demo"]).code, 2);

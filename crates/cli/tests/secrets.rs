@@ -1,5 +1,7 @@
 //! Passwords, keys and tokens are in no output of the command line, at the highest debug level.
 
+use std::thread;
+
 use ottla_embedded_broker::{
     ClusterOptions, EmbeddedCluster, SaslListener, SaslMechanism, ScramHash, TestAuthority,
 };
@@ -73,17 +75,21 @@ fn no_output_of_the_command_line_contains_a_secret() {
         "sasl.mechanisms=OAUTHBEARER\nenable.sasl.oauthbearer.unsecure.jwt=true\nsasl.oauthbearer.config=principal={TOKEN_NAME} \
          extension_secret={PASSWORD}\n"
     );
-    let mut all = String::new();
-    for (name, more, succeeds) in [
+    let cases = [
         ("plain", user("PLAIN", PASSWORD), true),
         ("wrong", user("PLAIN", WRONG_PASSWORD), false),
         ("scram", user("SCRAM-SHA-512", PASSWORD), true),
         ("wrong-scram", user("SCRAM-SHA-512", WRONG_PASSWORD), false),
         ("jaas", format!("sasl.mechanisms=PLAIN\n{jaas}\n"), true),
         ("token", unsecured, true),
-    ] {
-        all.push_str(&printed(&properties(name, &more), succeeds));
-    }
+    ];
+    let mut all = thread::scope(|scope| {
+        let print = |(name, more, succeeds): (&str, String, bool)| {
+            let file = properties(name, &more);
+            scope.spawn(move || printed(&file, succeeds))
+        };
+        cases.map(print).map(|printing| printing.join().unwrap()).concat()
+    });
     // Values that are refused, and a file that is no file of properties.
     for more in [
         format!("sasl.mechanisms=PLAIN\nsasl.jaas.config=what is {PASSWORD}?\n"),

@@ -169,7 +169,7 @@ fn perf_test_commits_after_each_duration() {
         "--topic",
         "orders",
         "--num-records",
-        "400",
+        "2000",
         "--record-size",
         "10",
         "--throughput",
@@ -180,7 +180,7 @@ fn perf_test_commits_after_each_duration() {
         "200",
     ]);
     assert_eq!(output.code, 0, "{}", output.err);
-    assert!(output.out.contains("400 records sent"), "{}", output.out);
+    assert!(output.out.contains("2000 records sent"), "{}", output.out);
     let transaction = cluster.control(|control| control.transaction("perf")).unwrap();
     // Each transaction raises the epoch; the last one is committed.
     assert!(transaction.epoch >= 3, "{transaction:?}");

@@ -49,6 +49,8 @@ fn first_error(config: &Config) -> Error {
     let until = Instant::now() + TIMEOUT;
     while Instant::now() < until {
         match producer.poll_event() {
+            // On a busy machine the time may be over before the connection is made.
+            Some(Event::Error(error)) if error.to_string().contains("no connection after") => {}
             Some(Event::Error(error)) => return error,
             _ => thread::sleep(Duration::from_millis(2)),
         }
@@ -218,7 +220,7 @@ fn error_of_server(bytes: Vec<u8>) -> Error {
         }
     });
     let mut config = config(&address, &authority());
-    config.set("socket.connection.setup.timeout.ms", "1000").unwrap();
+    config.set("socket.connection.setup.timeout.ms", "2000").unwrap();
     first_error(&config)
 }
 
@@ -234,7 +236,7 @@ fn servers_that_do_not_speak_tls_are_errors() {
         bytes
     };
     for (case, bytes, words) in [
-        ("silence", Vec::new(), &["no TLS handshake after 1000 ms"][..]),
+        ("silence", Vec::new(), &["no TLS handshake after 2000 ms"][..]),
         ("HTTP", b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(), &["HTTP", "no TLS"]),
         ("Kafka", vec![0, 0, 0, 4, 0, 0, 0, 1], &["plaintext protocol"]),
         (
@@ -259,7 +261,7 @@ fn servers_that_do_not_speak_tls_are_errors() {
 fn slow_handshake_ends_at_its_deadline() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut config = config(&listener.local_addr().unwrap().to_string(), &authority());
-    config.set("socket.connection.setup.timeout.ms", "1000").unwrap();
+    config.set("socket.connection.setup.timeout.ms", "2000").unwrap();
     let (opened, ended) = mpsc::channel();
     thread::spawn(move || {
         for mut stream in listener.incoming().flatten() {
@@ -274,7 +276,7 @@ fn slow_handshake_ends_at_its_deadline() {
     });
     let error = first_error(&config);
     assert_eq!(error.kind(), ErrorKind::Tls, "{error}");
-    assert_names(&error, &["no TLS handshake after 1000 ms"]);
+    assert_names(&error, &["no TLS handshake after 2000 ms"]);
     let lasted = ended.recv_timeout(TIMEOUT).unwrap();
     assert!(lasted < TIMEOUT / 3, "the connection was open for {lasted:?}");
 }
