@@ -34,6 +34,8 @@ pub struct Exchange {
     state: State,
     /// The token that was sent.
     token: Option<Arc<Token>>,
+    /// A message that waits for the end of a throttle time.
+    held: Option<Secret>,
     /// The broker's name.
     host: String,
     /// True if messages have no Kafka header (SaslHandshake version 0).
@@ -58,7 +60,7 @@ enum State {
 impl Exchange {
     /// Starts an authentication at the broker with this name.
     pub fn new(shared: Arc<SaslShared>, host: &str, is_raw: bool) -> Self {
-        Self { shared, state: State::Handshake, token: None, host: host.to_owned(), is_raw }
+        Self { shared, state: State::Handshake, token: None, held: None, host: host.to_owned(), is_raw }
     }
 
     /// Returns the mechanism.
@@ -69,6 +71,21 @@ impl Exchange {
     /// Returns the token that was sent, with OAUTHBEARER.
     pub fn token(&self) -> Option<&Arc<Token>> {
         self.token.as_ref()
+    }
+
+    /// Keeps a message until the broker no longer throttles the client.
+    pub fn hold(&mut self, message: Secret) {
+        self.held = Some(message);
+    }
+
+    /// Returns true if a message waits for the end of a throttle time.
+    pub const fn is_holding(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// Takes the message that waited.
+    pub fn take_held(&mut self) -> Option<Secret> {
+        self.held.take()
     }
 
     /// Returns true while work is left that needs no message of the broker.
@@ -92,6 +109,7 @@ impl Exchange {
     /// False with OAUTHBEARER: the broker wants one more message before it refuses a token.
     pub const fn is_last_sent(&self) -> bool {
         match &self.state {
+            _ if self.held.is_some() => false,
             State::Plain | State::AwsMskIam => true,
             State::Scram(scram) => scram.has_proved(),
             State::Gssapi { is_last, .. } => *is_last,

@@ -82,6 +82,11 @@ impl Authentication {
         matches!(self, Self::Running(_))
     }
 
+    /// Returns true if a message waits for the end of a throttle time.
+    pub(super) fn is_holding(&self) -> bool {
+        matches!(self, Self::Running(exchange) if exchange.is_holding())
+    }
+
     /// Returns true if a further request would stand between the messages of the authentication.
     pub(super) const fn is_blocking(&self) -> bool {
         matches!(self, Self::Running(exchange) if !exchange.is_last_sent())
@@ -196,6 +201,13 @@ impl Connection {
     /// Continues a running authentication, or begins it again because the session ends soon.
     pub(super) fn handle_authentication_timeout(&mut self, now: Instant) {
         match &mut self.authentication {
+            Authentication::Running(exchange) if exchange.is_holding() => {
+                if self.throttled_until.is_none()
+                    && let Some(message) = exchange.take_held()
+                {
+                    self.send_message(now, message);
+                }
+            }
             Authentication::Running(exchange) => {
                 if exchange.is_deriving()
                     && let Some(message) = exchange.derive()
@@ -290,9 +302,14 @@ impl Connection {
         Ok(())
     }
 
+    /// Sends a message of an authentication, or keeps it while the broker throttles the client: a response to another request
+    /// may have begun a throttle time since the authentication began.
     fn send_message(&mut self, now: Instant, message: Secret) {
-        let Authentication::Running(exchange) = &self.authentication else { return };
         let timeout = self.authentication_timeout(now);
+        let Authentication::Running(exchange) = &mut self.authentication else { return };
+        if self.throttled_until.is_some() {
+            return exchange.hold(message);
+        }
         if exchange.is_raw {
             let length = (message.len() as u32).to_be_bytes();
             let mut bytes = Vec::with_capacity(4 + message.len());

@@ -124,6 +124,7 @@ impl Connection {
     pub(super) fn idle_at(&self) -> Option<Instant> {
         let max_idle = self.settings.max_idle?;
         // A connection that authenticates may wait for the end of a throttle time, with nothing in flight.
-        (self.is_ready() && self.in_flight.is_empty()).then(|| self.last_activity + max_idle)
+        let is_quiet = self.is_ready() && self.in_flight.is_empty() && !self.authentication.is_holding();
+        is_quiet.then(|| self.last_activity + max_idle)
     }
 }

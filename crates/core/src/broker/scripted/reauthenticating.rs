@@ -246,6 +246,30 @@ fn session_is_not_renewed_during_a_throttle_time() {
 }
 
 #[test]
+fn later_messages_of_an_authentication_wait_for_the_end_of_a_throttle_time() {
+    let mut peer = Peer::with_session("SCRAM-SHA-256");
+    peer.run_for(millis(9_500));
+    let (handshake, (header, first)) = (peer.take_handshake(), peer.message());
+    peer.accept_handshake(&handshake);
+    // As of the response to a request that was in flight before.
+    peer.connection.throttle(peer.now, millis(2_000));
+    let challenge = format!("r={}more,{CHALLENGE}", nonce(&first));
+    peer.answer(&header, challenge.as_bytes(), 0);
+    peer.run_for(millis(1_999));
+    assert!(peer.written.is_empty() && !peer.connection.may_send());
+    peer.run_for(millis(1));
+    let (header, last) = peer.message();
+    let last = String::from_utf8(last).unwrap();
+    let (without_proof, _) = last.split_once(",p=").expect("a proof");
+    peer.sign(
+        &header,
+        &[&first[3..], challenge.as_bytes(), without_proof.as_bytes()].join(&b","[..]),
+        10_000,
+    );
+    assert!(peer.connection.may_send() && peer.down.is_none());
+}
+
+#[test]
 fn refusal_of_a_re_authentication_ends_the_connection() {
     let mut peer = Peer::new("PLAIN");
     let (header, _) = peer.handshake();
