@@ -5,6 +5,8 @@
 //!
 //! - The header of a damaged batch may itself be damaged. The end of the batch is the start of the next intact batch,
 //!   or the high watermark (`where_a_damaged_batch_ends_is_not_believed_but_found_out`).
+//! - A header may count fewer records than the batch has. The others would be lost without a word, so that a batch with fewer
+//!   records than offsets is read to its end first (`batch_that_counts_too_few_records_is_damaged`).
 //! - Even with `check.crcs=false` a batch with fewer records than offsets is verified: compaction makes such batches,
 //!   and so does a damaged header (`without_checksums_a_wrong_last_offset_does_not_skip_records`).
 
@@ -249,10 +251,15 @@ impl Decoder<'_> {
         let unpacked = unpacked.and_then(|unpacked| {
             let size = unpacked.as_ref().map_or(records.len(), Range::len);
             let count = usize::try_from(header.record_count).unwrap_or(0);
-            match count > size / SMALLEST_RECORD {
-                true => Err(format!("{count} records in {size} bytes")),
-                false => Ok((unpacked, count)),
+            if count > size / SMALLEST_RECORD {
+                return Err(format!("{count} records in {size} bytes"));
             }
+            if is_odd {
+                let bytes = unpacked.as_ref().map_or(records, |range| &self.unpacked[range.clone()]);
+                let unreadable = Records::new(header, bytes).find_map(Result::err);
+                unreadable.map_or(Ok(()), |error| Err(error.to_string()))?;
+            }
+            Ok((unpacked, count))
         });
         let (unpacked, count) = match unpacked {
             Ok(unpacked) => unpacked,
@@ -297,7 +304,7 @@ impl Decoder<'_> {
             }
             let records = message.records(room)?;
             for record in LegacyRecords::new(message, &records) {
-                self.legacy_record(&record?);
+                self.legacy_record(&record?, message.is_log_append_time());
             }
             Ok::<_, BatchError>(())
         })();
@@ -308,9 +315,17 @@ impl Decoder<'_> {
         self.decoded.damage.is_none()
     }
 
-    fn legacy_record(&mut self, record: &RecordView<'_>) {
+    /// Appends a message to the present run. The type of the timestamps belongs to a whole batch, and a log append time is that
+    /// of the batch.
+    fn legacy_record(&mut self, record: &RecordView<'_>, is_appended: bool) {
         if record.offset < self.decoded.next_offset || record.offset == i64::MAX {
             return;
+        }
+        if self.legacy.as_ref().is_some_and(|run| {
+            let is_other_time = is_appended && run.header.max_timestamp != record.timestamp;
+            run.header.is_log_append_time() != is_appended || is_other_time
+        }) {
+            self.finish_legacy();
         }
         let first_offset = self.decoded.next_offset;
         let run = self.legacy.get_or_insert_with(|| {
@@ -321,7 +336,7 @@ impl Decoder<'_> {
                 size: 0,
                 partition_leader_epoch: -1,
                 crc: 0,
-                attributes: 0,
+                attributes: if is_appended { layout::LOG_APPEND_TIME } else { 0 },
                 last_offset_delta: 0,
                 base_timestamp: record.timestamp,
                 max_timestamp: record.timestamp,

@@ -587,6 +587,31 @@ fn compressed_batches_and_old_message_sets_come_out_as_records() {
 }
 
 #[test]
+fn old_messages_keep_the_type_of_their_timestamps() {
+    for codec in [Compression::None, Compression::Gzip] {
+        let record = |offset| RecordView::without_headers(offset, 500 + offset, None, Some(b"v"));
+        let mut set = Vec::new();
+        put_message_set(LegacyFormat::V1, codec, None, [3, 4].map(record).into_iter(), &mut set).unwrap();
+        let mut last = Vec::new();
+        put_message_set(LegacyFormat::V1, codec, None, [record(5)].into_iter(), &mut last).unwrap();
+        // The attributes of the first message, or of the wrapper of both.
+        set[17] |= 8;
+        let settings = ConsumerSettings { check_crcs: false, ..ConsumerSettings::default() };
+        let mut script = Script::new(2, settings);
+        script.adopt(0, 3);
+        script.fetch().unwrap();
+        script.respond(&response(0, vec![data(0, 6, [set, last].concat())]));
+        let seen: Vec<_> = script
+            .take()
+            .iter()
+            .map(|message| (message.offset(), message.timestamp(), message.is_log_append_time()))
+            .collect();
+        let second = if codec == Compression::None { (4, 504, false) } else { (4, seen[0].1, true) };
+        assert_eq!(seen, [(3, seen[0].1, true), second, (5, 505, false)], "{codec}");
+    }
+}
+
+#[test]
 fn partition_end_is_reported_in_order_and_once() {
     let mut script = Script::new(18, ConsumerSettings { partition_eof: true, ..ConsumerSettings::default() });
     script.adopt(0, 0);

@@ -194,3 +194,19 @@ fn any_damage_to_a_response_gives_records_or_errors_and_no_panic() {
         script.fetch();
     }
 }
+
+#[test]
+fn batch_that_counts_too_few_records_is_damaged() {
+    let mut few = batch(0, 5, 10);
+    few[57..61].copy_from_slice(&3i32.to_be_bytes());
+    let few = mark(few, 0, -1);
+    let mut script = Script::new(18, ConsumerSettings::default());
+    script.adopt(0, 0);
+    script.fetch().unwrap();
+    script.respond(&response(5, vec![data(0, 9, [few, batch(5, 1, 10)].concat())]));
+    let records = script.take();
+    assert_eq!(records.iter().count(), 0, "neither some of it nor what follows");
+    let [ConsumerEvent::Error(error)] = records.events() else { panic!("{records:?}") };
+    assert_eq!(error.kind(), ErrorKind::BadBatch);
+    assert!(error.to_string().contains("at offset 0"), "{error}");
+}
