@@ -564,7 +564,7 @@ fn response(api: ApiKey, version: i16, bytes: Vec<u8>) -> Response {
 
 /// Returns the requests of a consumer with `isolation.level=read_committed`.
 fn group_cases(api: ApiKey) -> Vec<Case> {
-    let machine = || CommittedOffsets::new("g".into(), true, TIMEOUT, TIMEOUT);
+    let machine = || CommittedOffsets::new("g".into(), true, TIMEOUT, (TIMEOUT, TIMEOUT));
     let offset = GroupOffset {
         topic: "t".into(),
         partition: 0,

@@ -137,7 +137,10 @@ pub(crate) struct CommittedOffsets {
     /// True if the coordinator returns only offsets that no open transaction may change.
     require_stable: bool,
     timeout: Duration,
-    retry_backoff: Duration,
+    /// The first and the longest wait before a repetition.
+    retry_backoff: (Duration, Duration),
+    /// The number of waits in a row.
+    failures: u32,
     /// The end of the back-off; no query is sent before.
     backoff_until: Option<Instant>,
     requested: BTreeMap<QuestionId, TopicPartition>,
@@ -169,13 +172,14 @@ impl CommittedOffsets {
         group: Arc<str>,
         require_stable: bool,
         timeout: Duration,
-        retry_backoff: Duration,
+        retry_backoff: (Duration, Duration),
     ) -> Self {
         Self {
             group,
             require_stable,
             timeout,
             retry_backoff,
+            failures: 0,
             backoff_until: None,
             requested: BTreeMap::new(),
             asked: BTreeMap::new(),
@@ -358,6 +362,7 @@ impl CommittedOffsets {
         request: u64,
         result: Result<Response, Error>,
     ) -> bool {
+        let failures = self.failures;
         let has_moved = match self.asked.remove(&request) {
             Some(Asked::Offsets(questions, ids)) => self.handle_offsets(now, questions, &ids, result),
             Some(Asked::Call(QueuedCall { terms, kind }, ids)) => {
@@ -378,6 +383,9 @@ impl CommittedOffsets {
             }
             None => false,
         };
+        if self.failures == failures {
+            self.failures = 0;
+        }
         self.complete_empty_commits();
         has_moved
     }
@@ -524,9 +532,12 @@ impl CommittedOffsets {
         lost
     }
 
-    /// Starts the back-off of queries.
+    /// Starts the back-off, which doubles until a response needs none.
     fn rest(&mut self, now: Instant) {
-        self.backoff_until = Some(now + self.retry_backoff);
+        let (first, longest) = self.retry_backoff;
+        let wait = first.saturating_mul(1 << self.failures.min(20)).min(longest.max(first));
+        self.failures = self.failures.saturating_add(1);
+        self.backoff_until = Some(now + wait);
     }
 
     fn fail_requested(&mut self, error: &Error) {

@@ -42,6 +42,8 @@ pub struct ConsumerSettings {
     pub response_timeout: Duration,
     /// `retry.backoff.ms`.
     pub retry_backoff: Duration,
+    /// `retry.backoff.max.ms`.
+    pub retry_backoff_max: Duration,
     /// `receive.message.max.bytes`: a batch that decompresses to more is refused.
     pub max_batch_bytes: usize,
 }
@@ -66,6 +68,7 @@ impl Default for ConsumerSettings {
             rack: String::new(),
             response_timeout: Duration::from_secs(60),
             retry_backoff: Duration::from_millis(100),
+            retry_backoff_max: Duration::from_secs(1),
             max_batch_bytes: 100_000_000,
         }
     }
@@ -97,6 +100,7 @@ impl ConsumerSettings {
             rack: config.text("client.rack").to_owned(),
             response_timeout: config.millis("socket.timeout.ms"),
             retry_backoff: config.millis("retry.backoff.ms"),
+            retry_backoff_max: config.millis("retry.backoff.max.ms"),
             max_batch_bytes: config.size("receive.message.max.bytes"),
         }
     }

@@ -526,8 +526,8 @@ fn subscription_during_leaving_follows_it() {
 // ---- commits of members
 
 fn committed_offsets(committer: Committer) -> CommittedOffsets {
-    let short = Duration::from_millis(100);
-    let mut offsets = CommittedOffsets::new("g".into(), true, Duration::from_secs(30), short);
+    let backoff = (Duration::from_millis(100), Duration::from_secs(1));
+    let mut offsets = CommittedOffsets::new("g".into(), true, Duration::from_secs(30), backoff);
     offsets.commit_as(committer);
     offsets
 }

@@ -97,7 +97,8 @@ impl FetchManager {
             lookups: OffsetLookups::new(isolation_level, settings.response_timeout, settings.retry_backoff),
             committed: settings.group_id.as_deref().map(Arc::from).map(|group| {
                 let stable = settings.isolation_level == IsolationLevel::ReadCommitted;
-                CommittedOffsets::new(group, stable, settings.response_timeout, settings.retry_backoff)
+                let backoff = (settings.retry_backoff, settings.retry_backoff_max);
+                CommittedOffsets::new(group, stable, settings.response_timeout, backoff)
             }),
             question_keys: BTreeMap::new(),
             checks: EpochChecks::new(settings.response_timeout),

@@ -53,6 +53,28 @@ fn commit_in_a_stale_epoch_is_repeated_in_the_newer_one() {
 }
 
 #[test]
+fn commits_that_are_refused_again_and_again_wait_longer_each_time() {
+    let mut offsets = committed_offsets(member(1, None));
+    let waiting = commit(&mut offsets);
+    let mut waits = Vec::new();
+    for _ in 0..5 {
+        let (_, _, number) = sent_commit(&mut offsets, START).expect("a commit");
+        refuse_commit(&mut offsets, number, ErrorCode::COORDINATOR_LOAD_IN_PROGRESS);
+        let until = offsets.poll_timeout().expect("it is repeated");
+        waits.push((until - START).as_millis());
+        offsets.handle_timeout(until);
+    }
+    assert_eq!(waits, [100, 200, 400, 800, 1000]);
+    let (_, _, number) = sent_commit(&mut offsets, START).expect("a commit");
+    refuse_commit(&mut offsets, number, ErrorCode::NONE);
+    assert!(waiting.try_take().expect("it ended").is_ok());
+    let _ = commit(&mut offsets);
+    let (_, _, number) = sent_commit(&mut offsets, START).expect("a commit");
+    refuse_commit(&mut offsets, number, ErrorCode::COORDINATOR_LOAD_IN_PROGRESS);
+    assert_eq!(offsets.poll_timeout(), Some(START + Duration::from_millis(100)), "from the start");
+}
+
+#[test]
 fn stale_commit_is_not_repeated_for_a_revoked_partition() {
     for since in [None, Some(4)] {
         let mut offsets = committed_offsets(consumer_member(3, Some(2)));
