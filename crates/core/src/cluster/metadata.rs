@@ -208,6 +208,9 @@ const FORMER_IDS: usize = 8;
 /// stale cache does no harm: the leader that it names reports the current one.
 const CREDIBLE_RESPONSES: u8 = 10;
 
+/// The number of these responses if they name epoch 0, the first one of a topic: it was most likely recreated.
+const CREDIBLE_FIRST_EPOCHS: u8 = 3;
+
 impl TopicMetadata {
     fn identify(&mut self, response: &Topic) -> Identity {
         let in_doubt = std::mem::take(&mut self.doubted) && response.topic_id.is_zero();
@@ -339,7 +342,9 @@ impl Metadata {
                     known.older_responses = known.older_responses.saturating_add(1);
                 }
                 let may_be_another = is_unnamed || known.is_unnamed;
-                if !is_older || may_be_another && known.older_responses >= CREDIBLE_RESPONSES {
+                let credible =
+                    if partition.leader_epoch == 0 { CREDIBLE_FIRST_EPOCHS } else { CREDIBLE_RESPONSES };
+                if !is_older || may_be_another && known.older_responses >= credible {
                     *known = PartitionMetadata {
                         error: partition.error_code,
                         leader: NodeId::from_wire(partition.leader_id),
@@ -593,6 +598,18 @@ mod tests {
     }
 
     #[test]
+    fn first_epoch_of_a_recreated_topic_is_accepted_soon() {
+        let mut metadata = Metadata::default();
+        metadata.apply(&topic_response(0, 7, 3));
+        for _ in 1..CREDIBLE_FIRST_EPOCHS {
+            metadata.apply(&topic_response(0, 0, 3));
+        }
+        assert_eq!(metadata.leader_numbers("t", 0), Some((1, 7)), "from a broker that is behind");
+        metadata.apply(&topic_response(0, 0, 3));
+        assert_eq!(metadata.leader_numbers("t", 0), Some((1, 0)));
+    }
+
+    #[test]
     fn unknown_topic_id_is_dropped_without_a_replacement() {
         let mut metadata = Metadata::default();
         metadata.apply(&topic_response(1, 0, 3));
@@ -634,13 +651,13 @@ mod tests {
         let mut metadata = Metadata::default();
         metadata.apply(&topic_response(0, 7, 3));
         for _ in 1..CREDIBLE_RESPONSES {
-            metadata.apply(&topic_response(1, 0, 3));
+            metadata.apply(&topic_response(1, 1, 3));
         }
         assert_eq!(metadata.leader_numbers("t", 0), Some((1, 7)), "from a broker that is behind");
-        metadata.apply(&topic_response(1, 0, 3));
+        metadata.apply(&topic_response(1, 1, 3));
         assert_eq!(
             metadata.leader_numbers("t", 0),
-            Some((1, 0)),
+            Some((1, 1)),
             "the topic was recreated between two responses"
         );
     }
