@@ -283,6 +283,22 @@ fn member_fetches_its_assigned_partitions() {
 }
 
 #[test]
+fn refusal_of_sync_group_counts_without_an_assignment() {
+    let mut script = Script::new(&[("t", 1)]);
+    script.join("other", &[]);
+    let (owner, _) = script.take(ApiKey::SyncGroup);
+    let refused =
+        SyncGroupResponse { error_code: ErrorCode::REBALANCE_IN_PROGRESS, ..SyncGroupResponse::default() };
+    let mut response = as_response(script.now, ApiKey::SyncGroup, 2, &refused);
+    // The throttle time, the error code, and null instead of the assignment.
+    response.frame.bytes[6..10].copy_from_slice(&(-1i32).to_be_bytes());
+    script.group.handle_response(script.now, owner, Ok(response));
+    script.settle();
+    let _ = script.take(ApiKey::JoinGroup);
+    assert!(!script.take_fetch().iter().any(|what| what.starts_with("event")));
+}
+
+#[test]
 fn join_does_not_delay_heartbeats_and_commits() {
     let mut script = Script::new(&[("t", 1)]);
     assert!(matches!(script.requests[0].1, Route::Rebalance(_)));

@@ -17,6 +17,7 @@ use std::{
 };
 
 use ottla_protocol::{
+    error_code::ErrorCode,
     generated::{
         consumer_group_heartbeat::ConsumerGroupHeartbeatResponse, describe_groups::DescribeGroupsResponse,
         heartbeat::HeartbeatResponse, join_group::JoinGroupResponse, metadata::MetadataResponse,
@@ -262,7 +263,10 @@ impl Member {
                 member.handle_join(now, term, result)
             }
             (Self::Classic(member), GroupRequest::Sync(term)) => {
-                let result = result.and_then(|response| decode::<SyncGroupResponse>("SyncGroup", &response));
+                let result = result.and_then(|response| {
+                    decode::<SyncGroupResponse>("SyncGroup", &response)
+                        .or_else(|error| refused_sync(&response).ok_or(error))
+                });
                 member.handle_sync(now, term, result)
             }
             (Self::Classic(member), GroupRequest::Heartbeat(term)) => {
@@ -303,6 +307,16 @@ impl Member {
 fn names_of(response: &MetadataResponse) -> Vec<(Uuid, Arc<str>)> {
     let topics = response.topics.iter().filter(|topic| !topic.error_code.is_error());
     topics.filter_map(|topic| Some((topic.topic_id, Arc::from(topic.name.as_deref()?)))).collect()
+}
+
+/// Returns a refusal whose body can't be decoded: some coordinators send no assignment with an error code, not even an empty
+/// one.
+fn refused_sync(response: &Response) -> Option<SyncGroupResponse> {
+    let throttle_bytes = if response.request.version >= 1 { 4 } else { 0 };
+    let code = response.body().get(throttle_bytes..)?.first_chunk()?;
+    let error_code = ErrorCode(i16::from_be_bytes(*code));
+    let is_known = error_code.is_error() && ErrorCode::all().any(|known| known == error_code);
+    is_known.then(|| SyncGroupResponse { error_code, ..SyncGroupResponse::default() })
 }
 
 fn decode<M: Message>(api: &'static str, response: &Response) -> Result<M, Error> {
