@@ -11,6 +11,7 @@ pub(super) const TARGET: &str = "ottla";
 pub(super) enum Level {
     Error,
     Warn,
+    Info,
     Debug,
 }
 
