@@ -245,6 +245,7 @@
 #![forbid(unsafe_code)]
 
 pub mod admin;
+mod background;
 mod config;
 mod consumer;
 mod guard;
@@ -313,7 +314,7 @@ pub use ottla_core::{
     },
     cluster::metadata::RecreatedTopic,
     config::{ConfigError, ConfigErrorKind, OffsetReset},
-    error::{Culprit, Error, ErrorContext, ErrorKind, Result},
+    error::{Culprit, Error, ErrorContext, ErrorKind, NextCall, Result},
     event::{
         ClusterChange, CredentialsEvent, Event, PollOverdue, TelemetryEvent, Throttle, TransactionOverdue,
     },

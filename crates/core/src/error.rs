@@ -123,6 +123,24 @@ pub struct ErrorContext {
     pub detail: String,
     /// The time until the client retries by itself.
     pub next_attempt: Option<Duration>,
+    /// The call of the application that helps, if the kind does not say it.
+    pub next_call: Option<NextCall>,
+}
+
+/// The call of the application that helps after an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NextCall {
+    /// The same call again.
+    Again,
+    /// Continue the commit or the abort that is not finished: `Producer::resume_transaction`.
+    ResumeTransaction,
+    /// Abort the transaction: `Transaction::abort`.
+    AbortTransaction,
+    /// Begin another transaction: the last one was aborted.
+    BeginTransaction,
+    /// Close the client, which can't be used any more.
+    Close,
 }
 
 /// The result of most calls.
@@ -197,6 +215,13 @@ impl Error {
     #[must_use]
     pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
         self.context.detail = detail.into();
+        self
+    }
+
+    /// Adds the call that helps.
+    #[must_use]
+    pub fn with_next_call(mut self, call: NextCall) -> Self {
+        self.context.next_call = Some(call);
         self
     }
 
@@ -352,6 +377,7 @@ impl fmt::Display for Error {
             write!(f, "{api}: ")?;
         }
         match (&context.topic, context.partition) {
+            (Some(topic), _) if topic.is_empty() => {}
             (Some(topic), Some(partition)) => write!(f, "{topic} [{partition}]: ")?,
             (Some(topic), None) => write!(f, "{topic}: ")?,
             _ => {}
@@ -385,5 +411,7 @@ mod tests {
             "a:9092/1: Produce: t [3]: connection lost (closed by peer); next attempt in 100 ms"
         );
         assert_eq!(error.culprit(), Culprit::Network);
+        let unnamed = Error::new(ErrorKind::InvalidArgument, "it is empty").with_topic("");
+        assert_eq!(unnamed.to_string(), "invalid argument (it is empty)");
     }
 }

@@ -14,7 +14,7 @@ use std::{ffi::c_int, future::Future, time::Duration, time::Instant};
 
 use ottla_core::txn::{
     call::TransactionCalls,
-    command::{TransactionApi, TransactionOffsets},
+    command::{FunctionNames, TransactionApi, TransactionOffsets},
     error::{TransactionError, TransactionResult},
 };
 
@@ -60,6 +60,8 @@ impl Client {
         let Some(producer) = self.producer() else {
             return Err(ErrorObject::new(code::_DESTROY, "the producer is being destroyed"));
         };
+        let transactions = producer.core().transactions.iter();
+        transactions.for_each(|transactions| transactions.set_names(FunctionNames::Librdkafka));
         let calls = TransactionCalls::new(producer.core(), producer.handle().commands());
         calls.map_err(|error| ErrorObject::of_transaction(&error))
     }

@@ -14,6 +14,7 @@ use ottla_core::{
         shared::ProducerShared,
     },
     stats::Statistics,
+    txn::command::FunctionNames,
 };
 use ottla_net::{PassedCredentials, Transport};
 
@@ -89,6 +90,7 @@ impl<'a> ProducerBuilder<'a> {
         let sink = Logger::before(&logger, sink);
         let mut rng = start::seeded_rng();
         let shared = Arc::new(ProducerShared::new(settings, sink, rng.fork()));
+        shared.transactions.iter().for_each(|transactions| transactions.set_names(FunctionNames::Rust));
         let client = Arc::new(start::client(
             &config,
             logger,

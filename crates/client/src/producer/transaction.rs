@@ -5,8 +5,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use super::{Inner, Producer, Topic, max_block::MaxBlock};
+use crate::{
+    consumer::Consumer,
+    wait::{check_may_wait, wait_for},
+};
 use ottla_core::{
-    error::{Error, ErrorKind},
+    error::{Error, ErrorKind, NextCall},
     fetch::{committed::GroupOffset, deliver::Records},
     produce::record::{Record, SendError},
     txn::{
@@ -14,13 +19,6 @@ use ottla_core::{
         command::{ConsumerGroupMetadata, TransactionApi, TransactionOffsets},
         error::{TransactionError, TransactionResult},
     },
-};
-use ottla_net::is_io_thread;
-
-use super::{Inner, Producer, Topic, max_block::MaxBlock};
-use crate::{
-    consumer::Consumer,
-    wait::{check_may_wait, wait_for},
 };
 
 impl Producer {
@@ -30,7 +28,7 @@ impl Producer {
     /// Errors: [`TransactionError::Retriable`] if it is not done after `timeout`; a further call continues.
     /// [`TransactionError::Refused`] with [`ErrorKind::NotConfigured`] without `transactional.id`.
     pub fn init_transactions(&self, timeout: Duration) -> TransactionResult {
-        check_may_wait(TransactionApi::Init.name()).map_err(TransactionError::Refused)?;
+        check_may_wait("init_transactions").map_err(TransactionError::Refused)?;
         finish(self.transaction_calls()?.start(TransactionApi::Init)?, timeout)
     }
 
@@ -40,14 +38,20 @@ impl Producer {
         finish_async(self.transaction_calls()?.start(TransactionApi::Init)?, &self.inner).await
     }
 
-    /// Begins a transaction. It sends no request, and waits for an I/O thread only. A producer has one transaction at a time.
+    /// Begins a transaction. It sends no request, and waits for an I/O thread only, and for at most ten seconds for the abort of
+    /// a transaction that was dropped. A producer has one transaction at a time.
     ///
     /// Errors: [`TransactionError::Refused`] in the wrong state. [`TransactionError::Retriable`] with
-    /// [`ErrorKind::Conflict`] if the end of the last transaction timed out: see [`Producer::resume_transaction`]; with
-    /// [`ErrorKind::TimedOut`] if no I/O thread has responded: a further call continues.
+    /// [`ErrorKind::Conflict`] if the end of the last transaction timed out, and with [`ErrorKind::TimedOut`] if the abort
+    /// of a transaction that was dropped takes longer: [`TransactionError::next_call`] is
+    /// [`NextCall::ResumeTransaction`], for [`Producer::resume_transaction`]. It is [`NextCall::Again`] if no I/O thread has
+    /// responded: a further call continues.
     pub fn begin(&self) -> TransactionResult<Transaction<'_>> {
         check_may_wait("begin").map_err(TransactionError::Refused)?;
         let calls = self.transaction_calls()?;
+        if let Some(abort) = calls.resume_dropped()? {
+            finish(abort, BEGIN_TIMEOUT)?;
+        }
         wait_for(calls.begin(), BEGIN_TIMEOUT)
             .unwrap_or_else(|| Err(calls.timed_out(TransactionApi::Begin)))?;
         Ok(Transaction { producer: self, calls, is_over: false })
@@ -56,6 +60,9 @@ impl Producer {
     /// Does what [`Producer::begin`] does, without blocking.
     pub async fn begin_async(&self) -> TransactionResult<Transaction<'_>> {
         let calls = self.transaction_calls()?;
+        if let Some(abort) = calls.resume_dropped()? {
+            finish_async(abort, &self.inner).await?;
+        }
         calls.begin().await?;
         Ok(Transaction { producer: self, calls, is_over: false })
     }
@@ -76,7 +83,18 @@ impl Producer {
         }
     }
 
+    /// Does what [`Producer::resume_transaction`] does, without blocking; the timeout is `max.block.ms` if that is set.
+    pub async fn resume_transaction_async(&self) -> TransactionResult {
+        match self.transaction_calls()?.resume()? {
+            Some(call) => finish_async(call, &self.inner).await,
+            None => Ok(()),
+        }
+    }
+
     fn transaction_calls(&self) -> TransactionResult<TransactionCalls> {
+        if !self.inner.client.is_of_this_process() {
+            return Err(TransactionError::Refused(Error::new(ErrorKind::Closed, "")));
+        }
         TransactionCalls::new(&self.inner.shared, self.inner.client.commands())
     }
 }
@@ -90,9 +108,25 @@ fn finish(mut call: Call<'_>, timeout: Duration) -> TransactionResult {
         result = wait_for(call.run(), left);
     }
     match result {
-        Some(result) => call.end(result),
-        None => Err(call.time_out()),
+        Some(result) => ended(call, result),
+        None => Err(timed_out(call)),
     }
+}
+
+/// Ends a call. What helps after it: its transaction is consumed, and was aborted if it can't be committed.
+fn ended(call: Call<'_>, result: TransactionResult) -> TransactionResult {
+    let is_end = call.api() != TransactionApi::Init;
+    call.end(result).map_err(|error| match &error {
+        TransactionError::Retriable(_) if is_end => error.with_next_call(NextCall::ResumeTransaction),
+        TransactionError::Abort(_) => error.with_next_call(NextCall::BeginTransaction),
+        _ => error,
+    })
+}
+
+fn timed_out(call: Call<'_>) -> TransactionError {
+    let is_end = call.api() != TransactionApi::Init;
+    let error = call.time_out();
+    if is_end { error.with_next_call(NextCall::ResumeTransaction) } else { error }
 }
 
 /// Does what [`finish`] does, without blocking, until `max.block.ms` if that is set.
@@ -103,8 +137,8 @@ async fn finish_async(mut call: Call<'_>, inner: &Inner) -> TransactionResult {
         result = limit.run(inner, call.run()).await;
     }
     match result {
-        Some(result) => call.end(result),
-        None => Err(call.time_out()),
+        Some(result) => ended(call, result),
+        None => Err(timed_out(call)),
     }
 }
 
@@ -121,10 +155,10 @@ const LEAST_ABORT_TIMEOUT: Duration = Duration::from_secs(1);
 ///
 /// # Drop
 ///
-/// Dropping an open transaction aborts it, which blocks for at most `drop.timeout.ms`; what is left then, the next
-/// [`Producer::resume_transaction`] completes. The drop does not block in a callback, or while its thread panics: then the coordinator
-/// aborts the transaction after `transaction.timeout.ms`, unless the application calls [`Producer::resume_transaction`]. In async code,
-/// call [`Transaction::abort_async`] instead.
+/// Dropping an open transaction starts its abort and does not wait for it: the next [`Producer::begin`] does, and so does
+/// [`Producer::resume_transaction`]. Call [`Transaction::abort`] or [`Transaction::abort_async`] for its outcome. A transaction
+/// that is leaked (`mem::forget`) stays open: `begin` and `resume_transaction` refuse, and it can be aborted no more before the
+/// coordinator does so after `transaction.timeout.ms`.
 #[must_use = "dropping a transaction aborts it"]
 pub struct Transaction<'a> {
     producer: &'a Producer,
@@ -240,7 +274,7 @@ impl<'a> Transaction<'a> {
     fn end(mut self, end: TransactionApi, timeout: Duration) -> TransactionResult {
         self.is_over = true;
         let call = self.calls.give_up(end)?;
-        check_may_wait(end.name()).map_err(TransactionError::Refused)?;
+        check_may_wait(self.calls.name_of(end)).map_err(TransactionError::Refused)?;
         finish(call, timeout)
     }
 
@@ -277,11 +311,9 @@ impl Drop for Transaction<'_> {
         if !inner.client.is_of_this_process() {
             return;
         }
-        let may_wait = !std::thread::panicking() && !is_io_thread() && check_may_wait("drop").is_ok();
-        let timeout = if may_wait { inner.drop_timeout } else { Duration::ZERO };
         // Without time, the abort begins all the same: no more records are accepted.
         if let Ok(call) = self.calls.give_up(TransactionApi::Abort) {
-            let _ = finish(call, timeout);
+            let _ = finish(call, Duration::ZERO);
         }
     }
 }

@@ -37,6 +37,8 @@ pub struct TransactionCalls {
 
 impl TransactionCalls {
     /// Returns the functions of a producer. Error: it has no `transactional.id`.
+    ///
+    /// The texts of errors have librdkafka's names, unless [`TransactionShared::set_names`] chose others.
     pub fn new(producer: &Arc<ProducerShared>, commands: &Arc<CommandQueue>) -> TransactionResult<Self> {
         let Some(shared) = producer.transactions.clone() else {
             let detail = "set transactional.id to use transactions";
@@ -48,6 +50,11 @@ impl TransactionCalls {
     /// Returns the state.
     pub fn state(&self) -> TransactionState {
         self.shared.state()
+    }
+
+    /// Returns the name of a function in the texts of errors.
+    pub fn name_of(&self, api: TransactionApi) -> &'static str {
+        api.name(self.shared.names())
     }
 
     /// Returns `transaction.timeout.ms`.
@@ -89,6 +96,19 @@ impl TransactionCalls {
         let is_new = current.is_free();
         let resumed = current.resume()?;
         Ok(resumed.map(|api| self.started(api, is_new, true)))
+    }
+
+    /// Starts the abort that is requested for a transaction that was dropped. Returns `None` if there is none; the end of a
+    /// transaction whose commit was called is not continued here, because its outcome belongs to that call.
+    pub fn resume_dropped(&self) -> TransactionResult<Option<Call<'_>>> {
+        self.check_not_closed()?;
+        let mut current = self.shared.call.lock();
+        if !current.is_dropped() {
+            return Ok(None);
+        }
+        let is_new = current.is_free();
+        current.start(TransactionApi::Abort)?;
+        Ok(Some(self.started(TransactionApi::Abort, is_new, true)))
     }
 
     fn check_not_closed(&self) -> TransactionResult {
@@ -153,7 +173,7 @@ impl TransactionCalls {
 
     /// Returns the error of a call whose timeout has passed, with the last reason why it did not succeed.
     pub fn timed_out(&self, api: TransactionApi) -> TransactionError {
-        let name = api.name();
+        let name = api.name(self.shared.names());
         let left = self.producer.queued_messages();
         let (count, last) = self.shared.refusals();
         let mut detail = if left > 0 && matches!(api, TransactionApi::Commit | TransactionApi::Abort) {

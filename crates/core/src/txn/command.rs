@@ -65,15 +65,39 @@ pub enum TransactionApi {
     Abort,
 }
 
+/// The interface whose names the texts of errors use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FunctionNames {
+    /// Rust's: `Producer::begin`, `Transaction::commit`.
+    Rust,
+    /// librdkafka's: `rd_kafka_begin_transaction`.
+    #[default]
+    Librdkafka,
+}
+
+impl FunctionNames {
+    /// Returns how to continue a call that is not finished. Rust's commit and abort consume the transaction.
+    pub(super) const fn continue_with(self, api: TransactionApi) -> &'static str {
+        match (self, api) {
+            (Self::Rust, TransactionApi::Commit | TransactionApi::Abort) => "resume_transaction",
+            _ => api.name(self),
+        }
+    }
+}
+
 impl TransactionApi {
-    /// Returns librdkafka's name of the function.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Init => "init_transactions",
-            Self::Begin => "begin_transaction",
-            Self::SendOffsets => "send_offsets_to_transaction",
-            Self::Commit => "commit_transaction",
-            Self::Abort => "abort_transaction",
+    /// Returns the name of the function.
+    pub const fn name(self, names: FunctionNames) -> &'static str {
+        match (self, names) {
+            (Self::Init, _) => "init_transactions",
+            (Self::Begin, FunctionNames::Rust) => "begin",
+            (Self::SendOffsets, FunctionNames::Rust) => "send_offsets",
+            (Self::Commit, FunctionNames::Rust) => "commit",
+            (Self::Abort, FunctionNames::Rust) => "abort",
+            (Self::Begin, _) => "begin_transaction",
+            (Self::SendOffsets, _) => "send_offsets_to_transaction",
+            (Self::Commit, _) => "commit_transaction",
+            (Self::Abort, _) => "abort_transaction",
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{
     EpochUse, Registered, Transactions,
-    command::{TransactionApi, TransactionCommand},
+    command::{FunctionNames, TransactionApi, TransactionCommand},
     ending::JobKind,
     error::{TransactionError, TransactionResult},
     state::TransactionState,
@@ -67,19 +67,24 @@ impl Transactions {
         if allowed(self.state) {
             return Ok(());
         }
-        let name = api.name();
+        let names = self.shared.names();
+        let (name, begin) = (api.name(names), TransactionApi::Begin.name(names));
+        let again = |api: TransactionApi| match (names, names.continue_with(api)) {
+            (FunctionNames::Rust, next) => format!("call {next} first"),
+            (FunctionNames::Librdkafka, next) => format!("call {next} again first"),
+        };
         let next = match self.state {
             AbortableError | FatalError => {
                 let closed = TransactionError::closed();
                 return Err(self.error.clone().unwrap_or(closed));
             }
-            Init => "call init_transactions first",
-            WaitProducerId | ReadyNotAcked => "call init_transactions again first",
-            Ready if api == TransactionApi::Init => "the producer is ready; call begin_transaction",
-            Ready => "call begin_transaction first",
-            InTransaction => "a transaction is open; commit or abort it first",
-            BeginCommit | Committing | CommitNotAcked => "call commit_transaction again first",
-            BeginAbort | Aborting | AbortNotAcked => "call abort_transaction again first",
+            Init => "call init_transactions first".to_owned(),
+            WaitProducerId | ReadyNotAcked => "call init_transactions again first".to_owned(),
+            Ready if api == TransactionApi::Init => format!("the producer is ready; call {begin}"),
+            Ready => format!("call {begin} first"),
+            InTransaction => "a transaction is open; commit or abort it first".to_owned(),
+            BeginCommit | Committing | CommitNotAcked => again(TransactionApi::Commit),
+            BeginAbort | Aborting | AbortNotAcked => again(TransactionApi::Abort),
         };
         Err(TransactionError::state(format!("{name} in state {}: {next}", self.state.name())))
     }

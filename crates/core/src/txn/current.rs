@@ -18,10 +18,10 @@
 //!   lock, and a commit becomes an abort without a gap (`calls_beside_others_neither_lose_nor_end_transactions`).
 
 use super::{
-    command::TransactionApi,
+    command::{FunctionNames, TransactionApi},
     error::{TransactionError, TransactionResult},
 };
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, NextCall};
 
 /// The call that runs, or that timed out and must be called again, and the owner of the open transaction.
 #[derive(Debug, Default)]
@@ -29,6 +29,8 @@ pub(super) struct CurrentCall {
     api: Option<TransactionApi>,
     is_running: bool,
     owner: Owner,
+    /// The names in the texts of errors.
+    pub(super) names: FunctionNames,
     /// The failure of the last transaction's commit, if a resumed call found it. Other threads may wait for it, too.
     failure: Option<TransactionError>,
 }
@@ -61,18 +63,29 @@ impl CurrentCall {
 
     /// Starts a call. Error: another one runs, or must be continued first.
     pub(super) fn start(&mut self, api: TransactionApi) -> TransactionResult {
-        let refuse = |kind, detail| Err(TransactionError::Retriable(Error::new(kind, detail)));
+        // Whoever has given a transaction up does not call its commit or abort again.
+        let is_given_up = matches!(self.owner, Owner::Producer { .. } | Owner::Unseen);
+        let refuse = |kind, detail| {
+            let error = Error::new(kind, detail);
+            let error = if is_given_up { error.with_next_call(NextCall::ResumeTransaction) } else { error };
+            Err(TransactionError::Retriable(error))
+        };
+        let names = self.names;
         match self.api {
             Some(running) if running != api => {
                 let detail = if self.is_running {
-                    format!("{} is in progress; call {} after it", running.name(), api.name())
+                    format!("{} is in progress; call {} after it", running.name(names), api.name(names))
                 } else {
-                    format!("{0} timed out and is not finished; call {0} again first", running.name())
+                    let (name, next) = (running.name(names), names.continue_with(running));
+                    match name == next {
+                        true => format!("{name} timed out and is not finished; call {name} again first"),
+                        false => format!("{name} timed out and is not finished; call {next} first"),
+                    }
                 };
                 return refuse(ErrorKind::Conflict, detail);
             }
             Some(_) if self.is_running => {
-                let detail = format!("{} is in progress in another thread", api.name());
+                let detail = format!("{} is in progress in another thread", api.name(names));
                 return refuse(ErrorKind::PreviousInProgress, detail);
             }
             _ => {}
@@ -80,7 +93,7 @@ impl CurrentCall {
         if let Owner::Producer { end, .. } = &self.owner
             && *end != api
         {
-            let detail = format!("{} has not started, because another call was in progress", end.name());
+            let detail = format!("{} has not started, because another call was in progress", end.name(names));
             return refuse(ErrorKind::Conflict, format!("{detail}; resume it first"));
         }
         (self.api, self.is_running) = (Some(api), true);
@@ -101,6 +114,13 @@ impl CurrentCall {
             Owner::Unseen => Some(TransactionApi::Abort),
             Owner::Nobody | Owner::Application => None,
         })
+    }
+
+    /// Returns true if the transaction was dropped, and nothing completes its abort at the moment.
+    pub(super) fn is_dropped(&self) -> bool {
+        let is_requested =
+            matches!(&self.owner, Owner::Producer { end: TransactionApi::Abort, failure: None });
+        is_requested && self.unfinished() == Some(TransactionApi::Abort)
     }
 
     /// Starts what is unfinished. Returns `None` if nothing is. Error: as those of [`CurrentCall::start`], or the failure of the last

@@ -4,7 +4,7 @@ use std::fmt;
 
 use ottla_protocol::error_code::ErrorCode;
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, NextCall};
 
 /// The error of a transactional call. The variant says what to do; the [`Error`] says what happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +33,26 @@ impl TransactionError {
     /// Returns the kind of error.
     pub const fn kind(&self) -> ErrorKind {
         self.error().kind()
+    }
+
+    /// Returns the call that helps; `None` if the arguments or the order of the calls are wrong.
+    pub fn next_call(&self) -> Option<NextCall> {
+        self.error().context().next_call.or(match self {
+            Self::Retriable(_) => Some(NextCall::Again),
+            Self::Abort(_) => Some(NextCall::AbortTransaction),
+            Self::Fatal(_) => Some(NextCall::Close),
+            Self::Refused(_) => None,
+        })
+    }
+
+    /// Names the call that helps, where that is not the one that the variant stands for.
+    #[must_use]
+    pub fn with_next_call(self, call: NextCall) -> Self {
+        match self {
+            Self::Retriable(error) => Self::Retriable(error.with_next_call(call)),
+            Self::Abort(error) => Self::Abort(error.with_next_call(call)),
+            other => other,
+        }
     }
 
     /// Returns true if the call may be called again.
@@ -64,20 +84,19 @@ impl TransactionError {
 impl fmt::Display for TransactionError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.error().fmt(f)?;
-        f.write_str(match self {
-            Self::Retriable(_) => "; call the same function again",
-            Self::Abort(_) => "; abort the transaction, then begin another one",
-            Self::Fatal(_) => "; close this producer",
-            Self::Refused(_) => "",
+        f.write_str(match self.next_call() {
+            Some(NextCall::Again) => "; call the same function again",
+            Some(NextCall::ResumeTransaction) => "; Producer::resume_transaction continues it",
+            Some(NextCall::AbortTransaction) => "; abort the transaction, then begin another one",
+            Some(NextCall::BeginTransaction) => "; it was aborted, and another one can begin",
+            Some(NextCall::Close) => "; close this producer",
+            None => "",
         })
     }
 }
 
-impl std::error::Error for TransactionError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(self.error())
-    }
-}
+/// The text contains that of the [`Error`], which is therefore no source.
+impl std::error::Error for TransactionError {}
 
 impl From<TransactionError> for Error {
     fn from(error: TransactionError) -> Self {

@@ -15,7 +15,7 @@ use ottla_protocol::{
 use super::{
     Registered, Transactions,
     attempt::Attempt,
-    command::TransactionOffsets,
+    command::{TransactionApi, TransactionOffsets},
     error::{Reaction, RequestKind, TransactionError, TransactionResult, react},
     requests::committed_offsets,
 };
@@ -102,11 +102,12 @@ impl Transactions {
     }
 
     pub(super) fn expire_offsets(&mut self, now: Instant) {
+        let name = TransactionApi::SendOffsets.name(self.shared.names());
         for call in self.offsets.iter_mut().filter(|call| call.done.is_some() && call.deadline <= now) {
             let (count, last) = self.shared.refusals();
             let last = last
                 .map_or_else(String::new, |last| format!("; {count} attempts failed, last cause: {last}"));
-            let detail = format!("send_offsets_to_transaction: the brokers have not responded yet{last}");
+            let detail = format!("{name}: the brokers have not responded yet{last}");
             call.end(Err(TransactionError::Retriable(Error::new(ErrorKind::TimedOut, detail))));
         }
         self.drop_ended_offsets();

@@ -11,7 +11,12 @@ use std::{
 
 use ottla_protocol::vocabulary::TopicPartition;
 
-use super::{current::CurrentCall, error::TransactionError, state::TransactionState};
+use super::{
+    command::{FunctionNames, TransactionApi},
+    current::CurrentCall,
+    error::TransactionError,
+    state::TransactionState,
+};
 use crate::{
     error::{Error, ErrorKind},
     sync::{
@@ -212,15 +217,28 @@ impl TransactionShared {
         self.wake.get_or_init(|| wake.clone());
     }
 
+    /// Sets the names in the texts of errors.
+    pub fn set_names(&self, names: FunctionNames) {
+        self.call.lock().names = names;
+    }
+
+    /// Returns the names in the texts of errors.
+    pub(super) fn names(&self) -> FunctionNames {
+        self.call.lock().names
+    }
+
     /// Returns the error of a message that is sent outside of a transaction.
     pub(crate) fn why_refused(&self) -> Error {
         let state = self.state();
+        let begin = TransactionApi::Begin.name(self.names());
         let next = match state {
             TransactionState::Init | TransactionState::WaitProducerId => {
-                "call init_transactions and begin_transaction before"
+                format!("call init_transactions and {begin} before")
             }
-            TransactionState::AbortableError => "the transaction failed; abort it and begin another one",
-            _ => "call begin_transaction before",
+            TransactionState::AbortableError => {
+                "the transaction failed; abort it and begin another one".to_owned()
+            }
+            _ => format!("call {begin} before"),
         };
         let detail =
             format!("messages are sent within a transaction, but the state is {}; {next}", state.name());
