@@ -3,18 +3,21 @@
 use std::{
     collections::hash_map::RandomState,
     fmt,
+    future::{Future, poll_fn},
     hash::BuildHasher,
     ops::Deref,
+    pin::{Pin, pin},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    task::Poll,
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use ottla_core::{
     broker::{BrokerParts, buffer::BufferPool, connection::ConnectionSettings},
-    cluster::{ClusterSettings, StatisticsSettings, command::Command},
+    cluster::{ClusterSettings, StatisticsSettings, command::Command, reminders::Reminder},
     completion::completion,
     config::{AddressFamily, EffectiveConfig, ServerAddress},
     error::{Error, ErrorKind, Result},
@@ -456,6 +459,34 @@ impl Client {
         let detail = "close: an I/O thread did not respond, perhaps because a callback of the application blocks it; the \
                       thread keeps its memory until the callback returns";
         Err(Error::new(ErrorKind::TimedOut, detail))
+    }
+}
+
+impl Client {
+    /// Runs a future for at most this time. Returns `None` after it. A client that ends has no timers any more.
+    pub async fn within<F: Future>(&self, time: Duration, future: F) -> Option<F::Output> {
+        let (done, mut timer) = completion();
+        let _ = self.command(Command::Remind(Reminder { after: time, done }));
+        let mut future = pin!(future);
+        poll_fn(|context| {
+            if let Poll::Ready(output) = future.as_mut().poll(context) {
+                return Poll::Ready(Some(output));
+            }
+            match Pin::new(&mut timer).poll(context) {
+                Poll::Ready(Some(())) => Poll::Ready(None),
+                Poll::Ready(None) | Poll::Pending => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    /// Does what [`Client::end`] does, without blocking. It waits for the I/O threads without a limit: they need milliseconds,
+    /// unless a callback of the application blocks one of them.
+    pub async fn end_async(&self, last_push: Duration) {
+        if let Some(done) = self.handle.close(last_push) {
+            done.await;
+        }
+        self.logger.closed();
     }
 }
 

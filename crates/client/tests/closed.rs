@@ -249,6 +249,35 @@ fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
+#[test]
+fn clients_leave_and_close_without_blocking() {
+    let world = consuming();
+    let consumer = Consumer::new(&world.config).unwrap();
+    consumer.subscribe(&["t"]).unwrap();
+    consumer.next(FOREVER).unwrap();
+    block_on(consumer.unsubscribe_async(SECONDS)).unwrap();
+    assert!(consumer.assignment().is_empty() && consumer.subscription().is_empty());
+    consumer.subscribe(&["t"]).unwrap();
+    consumer.next(FOREVER).unwrap();
+    block_on(consumer.close_async(SECONDS)).unwrap();
+    closed("poll", consumer.poll_async());
+
+    let share = ShareConsumer::new(&world.config).unwrap();
+    share.subscribe(&["t"]).unwrap();
+    block_on(share.unsubscribe_async(SECONDS)).unwrap();
+    share.subscribe(&["t"]).unwrap();
+    block_on(share.close_async(SECONDS)).unwrap();
+    closed("poll", share.poll_async());
+
+    let producer = Producer::new(&world.config).unwrap();
+    let delivery = producer.topic("t").send_tracked(Record::new().value("v")).unwrap();
+    block_on(producer.close_async(SECONDS)).unwrap();
+    ready("delivery", delivery).unwrap();
+    let admin = Admin::new(&world.config).unwrap();
+    block_on(admin.close_async()).unwrap();
+    closed("list_topics", admin.list_topics_async(FOREVER));
+}
+
 /// Threads that call until the client is closed; each of them ends.
 fn end_beside_close<C: Clone + Send + Sync + 'static>(
     client: &C,

@@ -1,13 +1,16 @@
 //! Dropping clients: threads end, and queued records are delivered or reported.
 
 use std::{
+    future::Future,
+    pin::pin,
     sync::{Arc, Mutex, mpsc},
+    task::{Context, Poll, Wake, Waker},
     thread,
     time::{Duration, Instant},
 };
 
-use ottla::{Config, ErrorKind, Producer, Record};
-use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
+use ottla::{Config, ErrorKind, NextCall, Producer, Record};
+use ottla_embedded_broker::{ApiKey, ClusterOptions, EmbeddedCluster, Fault, FaultAction};
 
 #[test]
 fn producer_can_be_dropped_at_any_time_of_its_start() {
@@ -104,16 +107,83 @@ fn drop_delivers_queued_records() {
     drop(producer);
     assert!(reports.try_recv().is_err(), "the topic keeps the producer");
     drop(topic);
-    assert_eq!(reports.try_iter().collect::<Vec<_>>(), vec![None; 100]);
+    // The channel ends with the producer.
+    assert_eq!(reports.iter().collect::<Vec<_>>(), vec![None; 100]);
 }
 
 #[test]
-fn drop_waits_for_its_timeout_and_reports_the_rest() {
+fn drop_does_not_wait_for_a_record_that_cannot_be_sent() {
+    let (producer, reports) = producer_with_a_record_that_cannot_be_sent("900000");
+    let (done, dropped) = mpsc::channel();
+    thread::spawn(move || {
+        drop(producer);
+        done.send(()).unwrap();
+    });
+    assert_eq!(dropped.recv_timeout(Duration::from_secs(60)), Ok(()));
+    assert!(reports.try_recv().is_err(), "the delivery goes on");
+}
+
+#[test]
+fn dropped_producer_reports_what_its_timeout_has_left() {
     let (producer, reports) = producer_with_a_record_that_cannot_be_sent("300");
     let start = Instant::now();
     drop(producer);
-    assert!(start.elapsed() >= Duration::from_millis(300), "{:?}", start.elapsed());
     assert_eq!(reports.recv_timeout(Duration::from_secs(60)), Ok(ErrorKind::Closed));
+    assert!(start.elapsed() >= Duration::from_millis(300), "{:?}", start.elapsed());
+}
+
+#[test]
+fn dropped_transaction_is_aborted_without_waiting_and_begin_names_what_helps() {
+    let cluster = EmbeddedCluster::start(ClusterOptions::default()).unwrap();
+    let mut config = Config::from_properties([("bootstrap.servers", cluster.bootstrap_servers())]).unwrap();
+    config.set("transactional.id", "x").unwrap();
+    config.set("drop.timeout.ms", "900000").unwrap().set("max.block.ms", "50").unwrap();
+    const SOON: Duration = Duration::from_secs(60);
+    let producer = Producer::new(&config).unwrap();
+    producer.init_transactions(SOON).unwrap();
+    let open = |producer: &Producer| {
+        let transaction = producer.begin().unwrap();
+        transaction.topic("t").deliver(Record::new().value("v"), SOON).unwrap();
+        drop(transaction);
+    };
+    open(&producer);
+    open(&producer);
+    // The coordinator becomes silent.
+    cluster.control(|control| {
+        control
+            .inject(Fault::new(FaultAction::Delay(Duration::from_millis(700))).api(ApiKey::EndTxn).times(1));
+    });
+    let (done, dropped) = mpsc::channel();
+    let elsewhere = producer.clone();
+    thread::spawn(move || {
+        open(&elsewhere);
+        done.send(()).unwrap();
+    });
+    dropped.recv_timeout(SOON).expect("the drop does not wait");
+    let error = block_on(async { producer.begin_async().await.map(drop) }).unwrap_err();
+    assert_eq!(error.next_call(), Some(NextCall::ResumeTransaction), "{error}");
+    assert!(!error.to_string().contains("abort_transaction"), "{error}");
+    producer.resume_transaction(SOON).unwrap();
+    producer.begin().unwrap().commit(SOON).unwrap();
+    block_on(producer.close_async(SOON)).unwrap();
+}
+
+/// Runs a future on this thread.
+fn block_on<F: Future>(future: F) -> F::Output {
+    struct Unpark(thread::Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => thread::park(),
+        }
+    }
 }
 
 #[test]

@@ -177,6 +177,12 @@ impl Admin {
         self.inner.client.end(timeout, start::last_push(timeout))
     }
 
+    /// Closes the client as [`Admin::close`] does, without blocking.
+    pub async fn close_async(&self) -> Result<()> {
+        self.inner.client.end_async(start::last_push(Duration::ZERO)).await;
+        Ok(())
+    }
+
     /// Sends a call to the cluster actor, unless its arguments are invalid. `name` is the method's.
     fn start<T: Send + 'static>(
         &self,

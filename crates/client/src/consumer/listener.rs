@@ -5,7 +5,6 @@ use std::{
     pin::Pin,
     sync::{Arc, atomic::Ordering},
     task::{Context, Poll},
-    time::Duration,
 };
 
 use ottla_core::{completion::Waiting, group::shared::RebalanceKind, waiters::Waiter};
@@ -14,7 +13,6 @@ use super::{
     Consumer,
     rebalances::{Questions, Rebalance},
 };
-use crate::wait::wait_for;
 
 /// Receives the rebalances of a consumer as callbacks. See [`Consumer::set_rebalance_listener`].
 ///
@@ -72,25 +70,29 @@ impl Consumer {
     }
 
     /// Waits until the consumer has left its group, and calls the listener meanwhile.
-    pub(super) fn wait_until_left(&self, left: &mut Waiting<()>, timeout: Duration) -> Option<Option<()>> {
+    pub(super) fn serving_until_left<'a>(
+        &'a self,
+        left: &'a mut Waiting<()>,
+    ) -> impl Future<Output = Option<()>> + Send + 'a {
         let mut waiter = Waiter::default();
-        let serving = poll_fn(|context| {
+        poll_fn(move |context| {
             self.serve_listener(&mut waiter, context);
             Pin::new(&mut *left).poll(context)
-        });
-        wait_for(serving, timeout)
+        })
     }
 
     /// Waits until the consumer has left its group, and accepts rebalances meanwhile.
-    pub(super) fn accept_until_left(&self, mut left: Waiting<()>, timeout: Duration) {
+    pub(super) fn accepting_until_left<'a>(
+        &'a self,
+        left: &'a mut Waiting<()>,
+    ) -> impl Future<Output = Option<()>> + Send + 'a {
         let mut waiter = Waiter::default();
-        let accepting = poll_fn(|context| {
+        poll_fn(move |context| {
             if let Some(number) = self.inner.subscription.questions().take_unanswered(&mut waiter, context) {
                 self.answer(number, Vec::new());
             }
-            Pin::new(&mut left).poll(context)
-        });
-        wait_for(accepting, timeout);
+            Pin::new(&mut *left).poll(context)
+        })
     }
 }
 

@@ -228,11 +228,23 @@ impl Consumer {
     /// A consumer that subscribes to topics first gives up its partitions, with a commit if `enable.auto.commit` is set, and
     /// leaves its group. That takes a round trip or two, and at most ten seconds if the coordinator does not respond. A
     /// static member stays in the group until its session ends (KIP-345). Of assigned partitions nothing is committed.
+    ///
+    /// Error: [`ErrorKind::TimedOut`], if the coordinator has not confirmed that in time. The consumer is closed even so.
     pub fn close(&self, timeout: Duration) -> Result<()> {
         let began = Instant::now();
-        let left = self.leave_group(timeout);
+        let (rest, left) = self.leave_group(timeout);
         self.inner.shared.queue.close();
-        self.inner.client.end(left, start::last_push(timeout.saturating_sub(began.elapsed())))
+        let ended = self.inner.client.end(rest, start::last_push(timeout.saturating_sub(began.elapsed())));
+        ended.and(left)
+    }
+
+    /// Does what [`Consumer::close`] does, without blocking.
+    pub async fn close_async(&self, timeout: Duration) -> Result<()> {
+        let began = Instant::now();
+        let (_, left) = self.leave_group_async(timeout).await;
+        self.inner.shared.queue.close();
+        self.inner.client.end_async(start::last_push(timeout.saturating_sub(began.elapsed()))).await;
+        left
     }
 
     /// Returns the ID under which brokers receive the metrics of this client. See

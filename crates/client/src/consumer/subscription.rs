@@ -8,7 +8,7 @@ use std::{
 
 use ottla_core::{
     cluster::command::Command,
-    completion::completion,
+    completion::{Waiting, completion},
     error::{Error, ErrorKind, Result},
     event::EventQueue,
     group::{GroupCommand, SubscribedTopics, shared::GroupShared},
@@ -18,7 +18,7 @@ use ottla_core::{
 use ottla_net::clock;
 
 use super::{Consumer, rebalances::Questions};
-use crate::topic_name::check_topic_name;
+use crate::{topic_name::check_topic_name, wait::wait_for};
 
 /// What a consumer subscribes to.
 #[derive(Debug)]
@@ -155,20 +155,8 @@ impl Consumer {
 
     /// Gives all partitions up and leaves the group, static members included. Waits until the group knows.
     pub fn unsubscribe(&self, timeout: Duration) -> Result<()> {
-        let (done, mut waiting) = completion();
-        {
-            let mut subscribed = self.inner.subscription.topics.lock();
-            if subscribed.is_empty() {
-                return Ok(());
-            }
-            subscribed.clear();
-            self.inner.client.command(Command::Group(GroupCommand::Unsubscribe(done)))?;
-        }
-        match self.wait_until_left(&mut waiting, timeout) {
-            Some(Some(())) => Ok(()),
-            Some(None) => Err(Error::new(ErrorKind::Closed, "")),
-            None => Err(Error::new(ErrorKind::TimedOut, "the consumer is still leaving its group")),
-        }
+        let Some(mut left) = self.begin_unsubscribing()? else { return Ok(()) };
+        unsubscribed(wait_for(self.serving_until_left(&mut left), timeout))
     }
 
     /// Returns the topics and patterns that the consumer subscribes to.
@@ -176,34 +164,100 @@ impl Consumer {
         self.inner.subscription.topics.lock().iter().map(ToString::to_string).collect()
     }
 
-    /// Leaves the group before the consumer closes. Returns what is left of the time.
-    pub(super) fn leave_group(&self, timeout: Duration) -> Duration {
+    /// Does what [`Consumer::unsubscribe`] does, without blocking. The consumer leaves its group also if the future is dropped.
+    pub async fn unsubscribe_async(&self, timeout: Duration) -> Result<()> {
+        let Some(mut left) = self.begin_unsubscribing()? else { return Ok(()) };
+        let serving = self.serving_until_left(&mut left);
+        unsubscribed(self.inner.client.within(timeout, serving).await)
+    }
+
+    /// Begins to leave the group. Returns `None` if there is none.
+    fn begin_unsubscribing(&self) -> Result<Option<Waiting<()>>> {
+        let (done, left) = completion();
+        let mut subscribed = self.inner.subscription.topics.lock();
+        if subscribed.is_empty() {
+            return Ok(None);
+        }
+        subscribed.clear();
+        self.inner.client.command(Command::Group(GroupCommand::Unsubscribe(done)))?;
+        Ok(Some(left))
+    }
+
+    /// Leaves the group before the consumer closes. Returns what is left of the time. Error: the group does not know yet that
+    /// the member has left.
+    pub(super) fn leave_group(&self, timeout: Duration) -> (Duration, Result<()>) {
         let began = Instant::now();
+        let Some((mut waiting, is_attentive)) = self.begin_leaving() else { return (timeout, Ok(())) };
+        // The rest of the time is for the commit and for leaving.
+        let mut left = None;
+        if is_attentive {
+            left = wait_for(self.serving_until_left(&mut waiting), timeout / 2);
+        }
+        if left.is_none() {
+            self.answer_by_library();
+            let rest = timeout.saturating_sub(began.elapsed());
+            left = wait_for(self.accepting_until_left(&mut waiting), rest);
+        }
+        self.end_leaving(began, timeout, left.is_some())
+    }
+
+    /// Does what [`Consumer::leave_group`] does, without blocking.
+    pub(super) async fn leave_group_async(&self, timeout: Duration) -> (Duration, Result<()>) {
+        let began = Instant::now();
+        let Some((mut waiting, is_attentive)) = self.begin_leaving() else { return (timeout, Ok(())) };
+        let (client, mut left) = (&self.inner.client, None);
+        if is_attentive {
+            left = client.within(timeout / 2, self.serving_until_left(&mut waiting)).await;
+        }
+        if left.is_none() {
+            self.answer_by_library();
+            let rest = timeout.saturating_sub(began.elapsed());
+            left = client.within(rest, self.accepting_until_left(&mut waiting)).await;
+        }
+        self.end_leaving(began, timeout, left.is_some())
+    }
+
+    /// Begins to leave the group. Returns the end of that, and whether the application answers the revocation; `None` without a
+    /// group.
+    fn begin_leaving(&self) -> Option<(Waiting<()>, bool)> {
         let is_attentive = self.inner.subscription.questions().has_attentive_application();
         if !is_attentive {
             self.announce_revocation();
             self.answer_by_library();
         }
-        let (done, mut waiting) = completion();
-        {
+        let (done, waiting) = completion();
+        let is_member = {
             let mut subscribed = self.inner.subscription.topics.lock();
-            if subscribed.is_empty() {
-                self.answer_by_library();
-                return timeout;
+            let is_member = !std::mem::take(&mut *subscribed).is_empty();
+            if is_member {
+                // Without effect if another thread has closed the consumer.
+                let _ = self.inner.client.command(Command::Group(GroupCommand::Close(done)));
             }
-            subscribed.clear();
-            // Without effect if another thread has closed the consumer.
-            let _ = self.inner.client.command(Command::Group(GroupCommand::Close(done)));
-        }
-        // The rest of the time is for the commit and for leaving.
-        if !is_attentive || self.wait_until_left(&mut waiting, timeout / 2).is_none() {
+            is_member
+        };
+        if !is_member {
             self.answer_by_library();
-            self.accept_until_left(waiting, timeout.saturating_sub(began.elapsed()));
         }
+        is_member.then_some((waiting, is_attentive))
+    }
+
+    fn end_leaving(&self, began: Instant, timeout: Duration, has_left: bool) -> (Duration, Result<()>) {
         self.answer_by_library();
         // The client itself ends within a moment, and must not be given up because the coordinator is silent.
-        timeout.saturating_sub(began.elapsed()).max(CLOSING_MOMENT)
+        let rest = timeout.saturating_sub(began.elapsed()).max(CLOSING_MOMENT);
+        let detail = "the coordinator has not confirmed that the consumer left its group; its session ends there later";
+        let result = if has_left { Ok(()) } else { Err(Error::new(ErrorKind::TimedOut, detail)) };
+        (rest, result)
     }
 }
 
 const CLOSING_MOMENT: Duration = Duration::from_secs(1);
+
+/// Returns the result of a wait for the end of a membership.
+fn unsubscribed(left: Option<Option<()>>) -> Result<()> {
+    match left {
+        Some(Some(())) => Ok(()),
+        Some(None) => Err(Error::new(ErrorKind::Closed, "")),
+        None => Err(Error::new(ErrorKind::TimedOut, "the consumer is still leaving its group")),
+    }
+}

@@ -2,15 +2,10 @@
 
 use std::{future::poll_fn, io::Write, sync::Arc, time::Duration};
 
+use crate::{background::spawn, start};
 use ottla_core::{
     cluster::command::Command, config::RawConfig, error::Result, event::EventQueue,
     produce::shared::ProducerShared, waiters::Waiter,
-};
-use ottla_net::is_io_thread;
-
-use crate::{
-    start,
-    wait::{check_may_wait, wait_for},
 };
 
 #[derive(Debug)]
@@ -32,27 +27,46 @@ impl Inner {
         self.client.end(timeout, last_push)
     }
 
-    /// Waits for the delivery of queued records, if this thread may block and the I/O threads are alive.
+    /// Delivers queued records in the background, until `drop.timeout.ms` has passed.
     fn flush_at_drop(&self) {
-        let may_wait = !std::thread::panicking()
-            && !is_io_thread()
-            && check_may_wait("drop").is_ok()
-            && self.client.is_of_this_process();
-        if may_wait && !self.drop_timeout.is_zero() && self.shared.queued_messages() > 0 {
-            let _flushing = Flushing::start(self);
-            let mut waiter = Waiter::default();
-            let flushed = poll_fn(|context| self.shared.poll_flushed(&mut waiter, context));
-            wait_for(flushed, self.drop_timeout);
+        let rest = Rest {
+            shared: Arc::clone(&self.shared),
+            client: Arc::clone(&self.client),
+            drop_timeout: self.drop_timeout,
+            is_unobserved: self.is_unobserved,
+        };
+        let may_flush = !std::thread::panicking() && self.client.is_of_this_process();
+        if !may_flush || self.drop_timeout.is_zero() || self.shared.queued_messages() == 0 {
+            return drop(rest);
         }
+        spawn(async move {
+            let flushing = Flushing::start(&rest.shared, &rest.client);
+            let mut waiter = Waiter::default();
+            let flushed = poll_fn(|context| rest.shared.poll_flushed(&mut waiter, context));
+            rest.client.within(rest.drop_timeout, flushed).await;
+            drop(flushing);
+        });
     }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if self.shared.is_closed() || self.client.is_closing() {
-            return;
+        if !self.shared.is_closed() && !self.client.is_closing() {
+            self.flush_at_drop();
         }
-        self.flush_at_drop();
+    }
+}
+
+/// What a producer that was dropped still has to deliver.
+struct Rest {
+    shared: Arc<ProducerShared>,
+    client: Arc<start::Client>,
+    drop_timeout: Duration,
+    is_unobserved: bool,
+}
+
+impl Drop for Rest {
+    fn drop(&mut self) {
         let left = self.shared.queued_messages();
         if left > 0 && self.is_unobserved {
             // Nothing else reports the loss. A closed stderr is no reason to panic in a drop.
@@ -70,10 +84,10 @@ impl Drop for Inner {
 pub(super) struct Flushing(Arc<ProducerShared>);
 
 impl Flushing {
-    pub(super) fn start(inner: &Inner) -> Self {
-        inner.shared.start_flush();
-        let _ = inner.client.command(Command::Flush);
-        Self(Arc::clone(&inner.shared))
+    pub(super) fn start(shared: &Arc<ProducerShared>, client: &start::Client) -> Self {
+        shared.start_flush();
+        let _ = client.command(Command::Flush);
+        Self(Arc::clone(shared))
     }
 }
 

@@ -77,10 +77,10 @@ use crate::{
 /// # Drop
 ///
 /// Call [`Producer::close`] at the end, with the time that delivery may take: it returns an error if records are left.
-/// Dropping the last clone, with its topics, flushes too: it blocks for at most `drop.timeout.ms` (5 s by default, 0
-/// disables it). Records that are left then are reported as not delivered ([`ErrorKind::Closed`]); a producer without
-/// [`ProducerBuilder::on_delivery`] writes their number to stderr. The drop does not block while its thread panics, in a
-/// callback, after `close`, after a fatal error, and in a forked child.
+/// Dropping the last clone, with its topics, flushes too, but does not wait: the delivery goes on in the background for at most
+/// `drop.timeout.ms` (5 s by default, 0 disables it), and ends with the process. Records that are left then are reported as
+/// not delivered ([`ErrorKind::Closed`]); a producer without [`ProducerBuilder::on_delivery`] writes their number to
+/// stderr. The drop does not flush while its thread panics, after `close`, after a fatal error, and in a forked child.
 #[derive(Clone)]
 pub struct Producer {
     inner: Arc<Inner>,
@@ -170,10 +170,7 @@ impl Producer {
         check_may_wait("flush")?;
         match wait_for(self.flush_async(), timeout) {
             Some(()) => Ok(()),
-            None => {
-                let detail = format!("flush: {} messages are still in the queue", self.in_queue());
-                Err(Error::new(ErrorKind::TimedOut, detail))
-            }
+            None => Err(self.not_flushed()),
         }
     }
 
@@ -182,7 +179,7 @@ impl Producer {
     /// Dropping the future restores the linger.
     pub fn flush_async(&self) -> impl Future<Output = ()> + Send + use<> {
         let inner = Arc::clone(&self.inner);
-        let flushing = Flushing::start(&inner);
+        let flushing = Flushing::start(&inner.shared, &inner.client);
         let mut waiter = Waiter::default();
         poll_fn(move |context| {
             let _flushing = &flushing;
@@ -245,6 +242,24 @@ impl Producer {
         let flushed = self.flush(timeout);
         let ended = self.inner.end(CLOSING, last_push(timeout.saturating_sub(began.elapsed())));
         flushed.and(ended)
+    }
+
+    /// Does what [`Producer::close`] does, without blocking. Records that are left after `timeout` are reported as not delivered,
+    /// also if the future is dropped before and the producer then.
+    pub async fn close_async(&self, timeout: Duration) -> Result<()> {
+        let began = Instant::now();
+        let flushed = match self.inner.client.within(timeout, self.flush_async()).await {
+            Some(()) => Ok(()),
+            None => Err(self.not_flushed()),
+        };
+        self.inner.shared.close(None);
+        self.inner.client.end_async(last_push(timeout.saturating_sub(began.elapsed()))).await;
+        flushed
+    }
+
+    fn not_flushed(&self) -> Error {
+        let detail = format!("flush: {} messages are still in the queue", self.in_queue());
+        Error::new(ErrorKind::TimedOut, detail)
     }
 
     /// Returns the number of records that have no report yet.

@@ -30,7 +30,7 @@ use std::{
 
 use ottla_core::{
     cluster::command::Command,
-    completion::completion,
+    completion::{Waiting, completion},
     error::{Error, ErrorKind, Result},
     event::EventQueue,
     lock::Mutex,
@@ -171,6 +171,26 @@ impl ShareConsumer {
         left
     }
 
+    /// Does what [`ShareConsumer::close`] does, without blocking.
+    pub async fn close_async(&self, timeout: Duration) -> Result<()> {
+        if self.is_closed() {
+            return Ok(());
+        }
+        let began = std::time::Instant::now();
+        self.inner.is_closing.store(true, Ordering::Release);
+        let left = self.leave_async(timeout).await;
+        self.inner.shared.close();
+        let rest = timeout.saturating_sub(began.elapsed());
+        self.inner.client.end_async(start::last_push(rest)).await;
+        left
+    }
+
+    /// Does what [`ShareConsumer::unsubscribe`] does, without blocking.
+    pub async fn unsubscribe_async(&self, timeout: Duration) -> Result<()> {
+        self.check_open()?;
+        self.leave_async(timeout).await
+    }
+
     /// Closes the consumer as [`ShareConsumer::close`] does, with this verdict on all records that the application has and has
     /// not acknowledged: [`AcknowledgeType::Accept`] if they are processed, [`AcknowledgeType::Release`] for other members.
     pub fn close_with(&self, verdict: AcknowledgeType, timeout: Duration) -> Result<()> {
@@ -212,17 +232,31 @@ impl ShareConsumer {
 
     fn leave(&self, timeout: Duration) -> Result<()> {
         check_may_wait("leaving the group")?;
+        match self.begin_to_leave(timeout)? {
+            Some(left) => left_in_time(wait_for(left, timeout.saturating_add(LEAVING_GRACE))),
+            None => Ok(()),
+        }
+    }
+
+    async fn leave_async(&self, timeout: Duration) -> Result<()> {
+        match self.begin_to_leave(timeout)? {
+            Some(left) => {
+                left_in_time(self.inner.client.within(timeout.saturating_add(LEAVING_GRACE), left).await)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Begins to leave the group. Returns `None` if there is none.
+    fn begin_to_leave(&self, timeout: Duration) -> Result<Option<Waiting<()>>> {
         self.inner.held.release_delayed();
         self.inner.held.commit(&self.inner.shared);
         if std::mem::take(&mut *self.inner.topics.lock()).is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let (done, left) = completion();
         self.inner.client.command(Command::Share(ShareCommand::Leave(timeout, done)))?;
-        match wait_for(left, timeout.saturating_add(Duration::from_millis(100))) {
-            Some(_) => Ok(()),
-            None => Err(Error::new(ErrorKind::TimedOut, "leaving the share group takes longer")),
-        }
+        Ok(Some(left))
     }
 
     fn check_open(&self) -> Result<()> {
@@ -234,6 +268,14 @@ impl ShareConsumer {
         }
         Ok(())
     }
+}
+
+/// The client itself applies the timeout; the wait for it takes this much longer.
+const LEAVING_GRACE: Duration = Duration::from_millis(100);
+
+fn left_in_time(left: Option<Option<()>>) -> Result<()> {
+    let late = || Error::new(ErrorKind::TimedOut, "leaving the share group takes longer");
+    left.map(drop).ok_or_else(late)
 }
 
 impl Drop for Inner {

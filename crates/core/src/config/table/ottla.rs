@@ -56,10 +56,10 @@ pub(super) const ROWS: &[Property] = &[
          takes no others with it; 0 turns this off.",
     ),
     Property::ottla("drop.timeout.ms").producer().integer(0, 900000, "5000").doc(
-        "How long dropping the last handle of a Rust producer waits for the delivery of its unsent messages; 0 does \
-         not wait. Remaining messages are reported as not delivered; if the producer has no delivery reports, their \
-         number is printed to stderr. The drop does not wait while its thread panics, in a callback, after \
-         `Producer::close`, and in the C library, where `rd_kafka_destroy()` discards messages.",
+        "How long the unsent messages of a Rust producer are delivered in the background after its last handle was \
+         dropped, which does not wait; 0 discards them. Remaining messages are reported as not delivered; if the \
+         producer has no delivery reports, their number is printed to stderr. They are discarded at once if the \
+         thread panics, and in the C library by `rd_kafka_destroy()`.",
     ),
     Property::ottla("config.strict").boolean("false").doc(
         "Turn every warning about the configuration into an error: deprecated names, consumer properties of a \
