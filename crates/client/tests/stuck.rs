@@ -81,7 +81,10 @@ fn config(cluster: &EmbeddedCluster) -> Config {
 
 fn stuck_producer(cluster: &EmbeddedCluster, transport: &Arc<StuckTransport>) -> Producer {
     let transport = Arc::clone(transport) as Arc<dyn Transport>;
-    let producer = Producer::builder(&config(cluster)).transport(transport).build().unwrap();
+    let mut config = config(cluster);
+    // Its record would be delivered in the background, by the thread that is blocked.
+    config.set("drop.timeout.ms", "0").unwrap();
+    let producer = Producer::builder(&config).transport(transport).build().unwrap();
     producer.send("stuck", Record::new().value("v")).unwrap();
     producer
 }
