@@ -145,10 +145,10 @@ const DEPRECATED: [&str; 4] =
     ["auto.commit.enable", "offset.store.method", "offset.store.path", "offset.store.sync.interval.ms"];
 
 /// Returns the configuration for the core, without the properties that only this crate applies: the core would warn
-/// that they have no effect.
+/// that they have no effect. A client's configuration has the client's property where a topic has one of the same name.
 pub(crate) fn below(raw: &RawConfig) -> RawConfig {
     let mut raw = raw.clone();
-    for name in OLD_CONSUMER {
+    for name in OLD_CONSUMER.into_iter().filter(|name| *name != "auto.commit.interval.ms") {
         let _ = raw.unset(name);
     }
     raw
@@ -433,3 +433,26 @@ export!(
         topic.map_or(ptr::null_mut(), |topic| topic.as_ptr())
     }
 );
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The properties of [`OLD_CONSUMER`] that a client has, too, and that do something there.
+    #[test]
+    fn client_keeps_its_property_when_a_topic_has_one_of_the_same_name() {
+        let is_of_client = |name: &&str| {
+            properties::find(Scope::Global, name).is_some_and(|property| property.scope == Scope::Global)
+        };
+        let shared: Vec<_> = OLD_CONSUMER.into_iter().filter(is_of_client).collect();
+        assert_eq!(shared, ["auto.commit.interval.ms", "offset.store.method"]);
+        let mut raw = RawConfig::new(Profile::Librdkafka);
+        raw.set("auto.commit.interval.ms", "70").unwrap();
+        raw.set("offset.store.method", "none").unwrap();
+        assert_eq!(below(&raw).get("auto.commit.interval.ms"), Ok("70"));
+        // It has no effect on a client, and is reported here.
+        assert!(
+            !below(&raw).is_modified("offset.store.method") && DEPRECATED.contains(&"offset.store.method")
+        );
+    }
+}

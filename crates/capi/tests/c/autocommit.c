@@ -96,6 +96,55 @@ static void who_destroys_a_client_before_the_time_has_committed_and_hears_nothin
         rd_kafka_destroy(other);
 }
 
+/* The counter of a member's automatic commits. */
+static void on_commit(rd_kafka_t *rk, rd_kafka_resp_err_t err, rd_kafka_topic_partition_list_t *list, void *opaque) {
+        (void)rk, (void)list;
+        *(int *)opaque += err == 0;
+}
+
+static rd_kafka_t *member(const char *servers, const char *interval, int *commits) {
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+        rd_kafka_t *rk;
+        char group[64];
+        sprintf(group, "autocommit-%s", interval);
+        set(conf, "bootstrap.servers", servers);
+        set(conf, "log_level", "2");
+        set(conf, "group.id", group);
+        set(conf, "auto.offset.reset", "earliest");
+        set(conf, "auto.commit.interval.ms", interval);
+        rd_kafka_conf_set_opaque(conf, commits);
+        rd_kafka_conf_set_offset_commit_cb(conf, on_commit);
+        rk = start(RD_KAFKA_CONSUMER, conf);
+        rd_kafka_poll_set_consumer(rk);
+        rd_kafka_topic_partition_list_add(list, "autocommit_member", RD_KAFKA_PARTITION_UA);
+        CHECK(rd_kafka_subscribe(rk, list) == 0);
+        rd_kafka_topic_partition_list_destroy(list);
+        return rk;
+}
+
+/* The one commits many times before the other one does, though both read at the same pace. */
+static void member_commits_at_its_own_interval(const char *servers) {
+        int often = 0, seldom = 0;
+        rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, servers, NULL, NULL);
+        rd_kafka_t *one = member(servers, "100", &often), *other = member(servers, "3000", &seldom);
+        UNTIL(seldom > 0, {
+                rd_kafka_message_t *message;
+                CHECK(!rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("autocommit_member"), RD_KAFKA_V_PARTITION(0),
+                                         RD_KAFKA_V_VALUE("x", 1), RD_KAFKA_V_END));
+                rd_kafka_poll(rk, 0);
+                if ((message = rd_kafka_consumer_poll(one, 20)))
+                        rd_kafka_message_destroy(message);
+                if ((message = rd_kafka_consumer_poll(other, 20)))
+                        rd_kafka_message_destroy(message);
+        });
+        CHECK(often >= 3);
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
+        rd_kafka_destroy(one);
+        rd_kafka_destroy(other);
+        rd_kafka_destroy(rk);
+}
+
 int main(void) {
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
         rd_kafka_mock_cluster_t *cluster;
@@ -108,6 +157,7 @@ int main(void) {
         cluster = rd_kafka_handle_mock_cluster(rk);
         servers = rd_kafka_mock_cluster_bootstraps(cluster);
         CHECK(rd_kafka_mock_topic_create(cluster, "autocommit", 1, 1) == 0);
+        CHECK(rd_kafka_mock_topic_create(cluster, "autocommit_member", 1, 1) == 0);
         for (i = 0; i < COUNT; i++)
                 CHECK(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("autocommit"), RD_KAFKA_V_PARTITION(0),
                                         RD_KAFKA_V_VALUE((void *)"v", 1), RD_KAFKA_V_END) == 0);
@@ -116,6 +166,7 @@ int main(void) {
         what_the_application_stores_is_committed_though_nobody_polls(servers);
         a_commit_that_fails_is_made_again_at_the_next_time(cluster, servers);
         who_destroys_a_client_before_the_time_has_committed_and_hears_nothing_later(servers);
+        member_commits_at_its_own_interval(servers);
         rd_kafka_destroy(rk);
         return bad != 0;
 }
