@@ -191,12 +191,12 @@ pub(crate) struct RefMut<'a, T: Handle> {
 }
 
 impl<'a, T: Handle> RefMut<'a, T> {
-    /// Returns the object, unless the handle is NULL, of another kind, or destroyed.
+    /// Returns the object, unless the handle is NULL, of another kind, or destroyed. It may belong to another object.
     #[inline]
     pub(crate) fn get(self) -> Option<&'a mut T> {
         // SAFETY: `from_c` got NULL or an object that only this call uses until it returns; the tag identifies a live
         // `T`.
-        unsafe { handle(self.pointer).is_some().then(|| &mut *self.pointer) }
+        unsafe { tag(self.pointer).filter(|tag| T::is_live(tag.kind())).map(|_| &mut *self.pointer) }
     }
 }
 
