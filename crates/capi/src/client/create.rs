@@ -106,6 +106,7 @@ impl Client {
                 partition_queues: Mutex::default(),
                 other_queues: Mutex::default(),
                 is_closing: AtomicBool::new(false),
+                is_given_up: AtomicBool::new(false),
                 membership,
                 has_fatal: AtomicBool::new(false),
                 learned_brokers: Mutex::new(BTreeSet::new()),

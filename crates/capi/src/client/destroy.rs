@@ -3,6 +3,9 @@
 //! # Pitfalls
 //!
 //! - A callback may destroy the client whose poll called it. Polls hold the client until they return (`robust.c`).
+//! - Interceptors, log callbacks and others are called until the end of `rd_kafka_destroy`, and ask the handle for its
+//!   name and the application's pointer. The handle is given up at the beginning, so that nobody destroys it twice, but
+//!   it answers until the last call has returned (`destroying.c`).
 
 use std::{
     ffi::c_int,
@@ -18,7 +21,7 @@ use ottla_net::process::PerProcess;
 
 use crate::{
     client::{contexts::Contexts, core::Core, handle::Client, log::is_own_thread},
-    ffi::{boundary::Tag, codes::code, error::set_last, export, time::deadline},
+    ffi::{codes::code, error::set_last, export, time::deadline},
 };
 
 /// The number of clients that this process started and has not destroyed.
@@ -174,11 +177,13 @@ export!(
             {
                 client.close_consumer();
             }
-            if !Tag::take(rk) {
+            let Some(client) = Client::of(rk) else { return };
+            if client.is_given_up.swap(true, Ordering::AcqRel) {
                 return;
             }
             let client = Arc::from_raw(rk);
             client.close();
+            client.tag.clear();
             drop(client);
         }
         LIVE.get().fetch_sub(1, Ordering::SeqCst);

@@ -68,6 +68,8 @@ pub struct Client {
     pub(super) partition_queues: Mutex<BTreeMap<(String, i32), Arc<Queue>>>,
     /// The queues that the application created.
     pub(super) other_queues: Mutex<Vec<Weak<Queue>>>,
+    /// True once the application has given the handle up, which answers until all threads of the client have ended.
+    pub(super) is_given_up: AtomicBool,
     pub(super) is_closing: AtomicBool,
     pub(super) membership: Membership,
     pub(super) has_fatal: AtomicBool,
