@@ -134,8 +134,8 @@ pub fn status_page() -> String {
 /// Returns a header: `rdkafka.h` or `rdkafka_mock.h`.
 pub fn header(name: &str) -> String {
     let (guard, head, types) = match name {
-        "rdkafka.h" => ("OTTLA_RDKAFKA_H", RDKAFKA_HEAD, include_str!("types.h")),
-        _ => ("OTTLA_RDKAFKA_MOCK_H", MOCK_HEAD, MOCK_TYPES),
+        "rdkafka.h" => ("_RDKAFKA_H_", RDKAFKA_HEAD, include_str!("types.h")),
+        _ => ("_RDKAFKA_MOCK_H_", MOCK_HEAD, MOCK_TYPES),
     };
     let mut text = format!(
         "/*\n * {name}: {head}\n *\n * Ottla, an Apache Kafka client. Licensed under MIT or Apache-2.0.\n * Generated from \
@@ -178,8 +178,12 @@ struct addrinfo;
 #if defined(__GNUC__)
 #define RD_DEPRECATED __attribute__((deprecated))
 #define RD_FORMAT(kind, text, first) __attribute__((format(kind, text, first)))
+#define RD_UNUSED __attribute__((unused))
+#define RD_INLINE __inline
 #else
 #define RD_DEPRECATED
 #define RD_FORMAT(kind, text, first)
+#define RD_UNUSED
+#define RD_INLINE inline
 #endif
 ";

@@ -240,6 +240,11 @@ enum ErrorCode {
         ERR_SHARE_SESSION_LIMIT_REACHED = 133
 };
 
+/* The earlier names of three codes. */
+#define ERR_GROUP_LOAD_IN_PROGRESS ERR_COORDINATOR_LOAD_IN_PROGRESS
+#define ERR_GROUP_COORDINATOR_NOT_AVAILABLE ERR_COORDINATOR_NOT_AVAILABLE
+#define ERR_NOT_COORDINATOR_FOR_GROUP ERR_NOT_COORDINATOR
+
 /** Returns the description of a code. */
 RD_EXPORT std::string err2str(RdKafka::ErrorCode err);
 
