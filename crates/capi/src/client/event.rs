@@ -110,6 +110,17 @@ impl Event {
         event
     }
 
+    /// Replaces the code that stands for any fatal error by the reason, which events have.
+    pub(super) fn explain_fatal(mut self, fatal: impl FnOnce() -> Option<(RespErr, String)>) -> Self {
+        if matches!(self.op, Some(Op::Message(_)))
+            && self.code == code::_FATAL
+            && let Some((code, text)) = fatal()
+        {
+            (self.code, self.text, self.is_fatal) = (code, c_text(&text), true);
+        }
+        self
+    }
+
     /// Returns an event that only has an error.
     pub(crate) fn of_error(code: RespErr, text: String) -> Self {
         Self {

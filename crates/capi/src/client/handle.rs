@@ -25,13 +25,13 @@ use crate::{
         core::{ClientKind, Core},
         interceptors::{Gates, Interceptors, kind},
         log::Log,
-        op::Op,
+        op::{ErrorMessage, Op},
         queue::Queue,
         topic::Topic,
         topic_conf::TopicConf,
         transport::{AppTransport, Opener},
     },
-    consume::{offset_file::OffsetFiles, offsets::Offsets},
+    consume::{message::error_message, offset_file::OffsetFiles, offsets::Offsets},
     ffi::{
         boundary::{Blamed, Handle, Tag, handle, is_inherited},
         codes::{RespErr, code},
@@ -40,7 +40,7 @@ use crate::{
         object::WeakObject,
         quarantine::{self, Counted, HandleBox, Quarantine},
         time::timeout,
-        types::rd_kafka_t,
+        types::{OFFSET_INVALID, rd_kafka_t},
     },
     group::state::Membership,
     mock::cluster::MockCluster,
@@ -115,6 +115,9 @@ impl Drop for Client {
         arena::trim();
     }
 }
+
+/// The partition of an error that belongs to no partition.
+const PARTITION_OF_CLIENT: i32 = 0;
 
 /// The maximum length of a topic's name in bytes. The limit of brokers is 249; they report longer names themselves.
 const LONGEST_TOPIC_NAME: usize = 512;
@@ -316,7 +319,8 @@ impl Client {
         true
     }
 
-    /// The client can't go on; false if that was known already.
+    /// The client can't go on; false if that was known already. The application of a consumer with a group gets the error
+    /// from its poll, others from their error callback or as an event.
     pub(crate) fn set_fatal(&self, code: RespErr, reason: &str) -> bool {
         if !self.note_fatal(code, reason) {
             return false;
@@ -326,7 +330,13 @@ impl Client {
         if self.reports_errors() {
             self.log(0, c"FATAL", &text);
         }
-        self.main.push(Op::Error { code: code::_FATAL, text, is_fatal: true });
+        match &self.consumer_queue {
+            Some(queue) => {
+                let message = error_message(code::_FATAL, &text, None, PARTITION_OF_CLIENT, OFFSET_INVALID);
+                queue.push(Op::Message(ErrorMessage(message)));
+            }
+            None => self.main.push(Op::Error { code: code::_FATAL, text, is_fatal: true }),
+        }
         true
     }
 

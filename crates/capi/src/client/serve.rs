@@ -20,7 +20,7 @@ use crate::{
         contexts::Contexts,
         core::Core,
         handle::Client,
-        op::{Op, wants},
+        op::{ErrorMessage, Op, wants},
         yielding::take_yield,
     },
     consume::message::rd_kafka_message_destroy,
@@ -84,9 +84,24 @@ impl Client {
                 }
             }
             Op::Call(call) => (call.0)(),
-            Op::Event(_) | Op::Message(_) => {}
+            // An error that a poll of the consumer would return.
+            Op::Message(message) => self.serve_error_message(&message),
+            Op::Event(_) => {}
         }
         None
+    }
+
+    /// Passes an error of a partition or a group to the error callback.
+    fn serve_error_message(&self, message: &ErrorMessage) {
+        // SAFETY: the entry owns the message, whose payload is the text of an error.
+        let message = unsafe { &*message.0 };
+        if let Some(callback) = self.conf.callbacks.error
+            && message.err.is_error()
+            && message.err != code::_PARTITION_EOF
+        {
+            // SAFETY: the application's function gets a text that lives until it returns.
+            unsafe { callback(self.as_c(), message.err, message.payload.cast(), self.conf.opaque.0) };
+        }
     }
 
     /// Serves the main queue. Messages, which arrive there if the consumer's queue is forwarded to it, go to the

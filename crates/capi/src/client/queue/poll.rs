@@ -201,7 +201,12 @@ impl Queue {
                     client.serve(op);
                     continue;
                 }
-                Next::Op(op) => return Some(Event::of(op)),
+                Next::Op(op) => {
+                    if let Op::Rebalance(rebalance) = &op {
+                        client.note_rebalance_event(rebalance);
+                    }
+                    return Some(Event::of(op).explain_fatal(|| client.fatal()));
+                }
                 Next::Event(event) => {
                     if let Some(op) = client.op_of(event) {
                         return Some(Event::of(op));
