@@ -267,9 +267,6 @@ pub use admin::{
 /// Shared bytes, for [`Record::shared_value`].
 pub use bytes::Bytes;
 pub use config::Config;
-#[cfg(feature = "capi")]
-#[doc(hidden)]
-pub use consumer::Seek;
 pub use consumer::{
     Consumer, ConsumerBuilder, GroupEvent, MessageStream, PartitionCommits, PartitionStream, Rebalance,
     RebalanceListener, Rebalances, TrackedMessage, TrackedMessages, TrackedStream,

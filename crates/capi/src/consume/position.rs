@@ -1,10 +1,11 @@
 //! Pausing and resuming partitions, and the position of each.
+//!
+//! # Pitfalls
+//!
+//! - A seek to a logical offset needs a leader to find the offset out. Waiting for it would block the application for as
+//!   long as there is no leader, with a timeout of -1 for ever (`seeking.c`).
 
-use std::{
-    ffi::c_int,
-    ptr,
-    time::{Duration, Instant},
-};
+use std::{ffi::c_int, ptr};
 
 use ottla::Consumer;
 
@@ -83,29 +84,18 @@ export!(
 
 export!(
     #[on(rkt, code::_FATAL)]
-    fn rd_kafka_seek(rkt: Ref<Topic>, partition: i32, offset: i64, timeout_ms: c_int) -> RespErr {
+    fn rd_kafka_seek(rkt: Ref<Topic>, partition: i32, offset: i64, _timeout_ms: c_int) -> RespErr {
         let Some(topic) = rkt.get() else { return code::_INVALID_ARG };
         let Some(consumer) = topic.client().consumer() else { return code::_STATE };
-        seek(topic.client(), consumer, topic.name(), partition, offset, timeout_ms)
+        seek(topic.client(), consumer, topic.name(), partition, offset)
     }
 );
 
-fn seek(
-    client: &Client,
-    consumer: &Consumer,
-    topic: &str,
-    partition: i32,
-    offset: i64,
-    timeout_ms: c_int,
-) -> RespErr {
+fn seek(client: &Client, consumer: &Consumer, topic: &str, partition: i32, offset: i64) -> RespErr {
     let Some(from) = offset_spec(offset) else { return code::_INVALID_ARG };
-    let timeout = client.query_timeout(timeout_ms);
-    let sought = if timeout.is_zero() {
-        consumer.seek_and_forget(topic, partition, from)
-    } else {
-        consumer.seek(topic, partition, from, timeout).map(drop)
-    };
-    match sought {
+    // From here on, nothing of the old position reaches the application: there is nothing to wait for. The offset of a
+    // logical position is found out later, because no leader may be known at the moment.
+    match consumer.seek_and_forget(topic, partition, from) {
         Ok(()) => {
             client.offsets().forget(topic, partition);
             client.offsets().forget_position(topic, partition);
@@ -115,39 +105,12 @@ fn seek(
     }
 }
 
-/// Seeks all elements at once, and sets the error of each.
-fn seek_all(client: &Client, consumer: &Consumer, list: &mut List, timeout_ms: c_int) {
-    let until = Instant::now().checked_add(client.query_timeout(timeout_ms));
-    let mut begun = Vec::with_capacity(list.elements().len());
-    for element in list.elements() {
-        begun.push(match offset_spec(element.offset) {
-            Some(from) => {
-                consumer.seek_begin(element.name(), element.partition, from).map_err(|error| code_of(&error))
-            }
-            None => Err(code::_INVALID_ARG),
-        });
-    }
-    for (element, begun) in list.elements_mut().iter_mut().zip(begun) {
-        let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
-        let sought = match begun {
-            Ok(_) if timeout_ms == 0 => Ok(()),
-            Ok(begun) => begun.wait(left).map(|_| ()).map_err(|error| code_of(&error)),
-            Err(code) => Err(code),
-        };
-        if sought.is_ok() {
-            client.offsets().forget(element.name(), element.partition);
-            client.offsets().forget_position(element.name(), element.partition);
-        }
-        element.err = sought.err().unwrap_or(code::NO_ERROR);
-    }
-}
-
 export!(
     #[on(rk, ptr::null_mut())]
     fn rd_kafka_seek_partitions(
         rk: Ref<Client>,
         partitions: PartMut<List>,
-        timeout_ms: c_int,
+        _timeout_ms: c_int,
     ) -> *mut ErrorObject {
         ErrorObject::from_result(match (consumer_of(rk), List::passed_mut(partitions)) {
             (Err(code::_UNKNOWN_GROUP), _) => {
@@ -157,7 +120,9 @@ export!(
             (_, None) => Err(ErrorObject::new(code::_INVALID_ARG, "no partitions were given")),
             (Ok((client, consumer)), Some(list)) => {
                 client.logging().note_partitions(c"SEEK", "Seeking", list.elements());
-                seek_all(client, consumer, list, timeout_ms);
+                for element in list.elements_mut() {
+                    element.err = seek(client, consumer, element.name(), element.partition, element.offset);
+                }
                 Ok(())
             }
         })

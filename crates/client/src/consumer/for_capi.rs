@@ -1,11 +1,10 @@
 //! Access for the C library, which uses the core itself.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use ottla_core::{
     cluster::command::Command,
-    completion::{Waiting, completion},
-    error::{Error, ErrorKind, Result},
+    error::Result,
     event::EventQueue,
     fetch::{FetchCommand, position::Offset, shared::ConsumerShared},
     group::{GroupCommand, SubscribedTopics, shared::GroupShared},
@@ -15,27 +14,6 @@ use ottla_net::ClientHandle;
 use crate::sasl::Sasl;
 
 use super::{Consumer, subscription::BlockedPoll};
-use crate::wait::wait_for;
-
-/// A seek in progress. See [`Consumer::seek_begin`].
-#[derive(Debug)]
-pub struct Seek {
-    waiting: Waiting<Result<i64>>,
-    topic: Arc<str>,
-    partition: i32,
-}
-
-impl Seek {
-    /// Blocks until the offset is known, and returns it.
-    pub fn wait(self, timeout: Duration) -> Result<i64> {
-        match wait_for(self.waiting, timeout) {
-            Some(Some(result)) => result,
-            Some(None) => Err(Error::new(ErrorKind::State, "the partition was assigned again meanwhile")),
-            None => Err(Error::new(ErrorKind::TimedOut, "the offset is not known yet; the seek continues")),
-        }
-        .map_err(|error| error.with_partition(&*self.topic, self.partition))
-    }
-}
 
 impl Consumer {
     /// Returns the credentials of SASL, if it is in use.
@@ -95,15 +73,6 @@ impl Consumer {
         }
         let topics = SubscribedTopics::parse(topics.iter().map(String::as_str))?;
         self.inner.client.command(Command::Group(GroupCommand::Subscribe(topics)))
-    }
-
-    /// Starts a seek without waiting for its end, which [`Seek::wait`] does.
-    #[doc(hidden)]
-    pub fn seek_begin(&self, topic: &str, partition: i32, to: Offset) -> Result<Seek> {
-        self.check_offset(topic, partition, to)?;
-        let (done, waiting) = completion();
-        self.command(self.inner.shared.seek(topic, partition, to, Some(done))?)?;
-        Ok(Seek { waiting, topic: topic.into(), partition })
     }
 
     /// Starts a seek, and forgets it.

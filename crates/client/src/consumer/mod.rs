@@ -54,8 +54,6 @@ use ottla_core::{
 };
 use ottla_protocol::{uuid::Uuid, vocabulary::TopicPartition};
 
-#[cfg(feature = "capi")]
-pub use self::for_capi::Seek;
 pub use self::{
     builder::ConsumerBuilder,
     commits::PartitionCommits,
