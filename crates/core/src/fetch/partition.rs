@@ -306,8 +306,21 @@ impl PartitionHandle {
         self.position.store(position, Ordering::Release);
     }
 
-    /// Stores the offset to start from. Called under the queue's lock.
+    /// Returns the offset that the assignment or the last seek started from, if it is known.
+    pub(crate) fn start(&self) -> Option<i64> {
+        Some(self.start.load(Ordering::Acquire)).filter(|start| *start >= 0)
+    }
+
+    /// Lets what was handed out since `start` count as consumed. Called under the queue's lock.
+    pub(crate) fn keep_start(&self, start: i64) {
+        self.start.store(start, Ordering::Release);
+    }
+
+    /// Stores the offset to start from, unless it is known. Called under the queue's lock.
     pub(crate) fn start_at(&self, offset: i64) {
+        if self.position() == Some(offset) && self.start().is_some() {
+            return;
+        }
         self.set_position(offset, -1);
         self.start.store(offset, Ordering::Release);
     }

@@ -270,6 +270,24 @@ impl FetchQueue {
         self.outdate_if(handle, position, |current| current == version).map(|(version, _)| version)
     }
 
+    /// Replaces this version of a partition, whose records from `position` on were handed out and have to come again.
+    /// What was handed out before them still counts as consumed. `None` if the application changed the version itself
+    /// meanwhile.
+    pub(crate) fn rewind(
+        &self,
+        handle: &PartitionHandle,
+        version: AssignmentVersion,
+        position: i64,
+    ) -> Option<AssignmentVersion> {
+        let start = handle.start().filter(|start| *start < position);
+        let (new, _) = self.outdate_if(handle, Some(position), |current| current == version)?;
+        let _state = self.state.lock();
+        if let Some(start) = start.filter(|_| handle.version() == new) {
+            handle.keep_start(start);
+        }
+        Some(new)
+    }
+
     fn outdate_if(
         &self,
         handle: &PartitionHandle,

@@ -11,7 +11,7 @@ use super::{
     FetchCommand, Start,
     assignment::AssignmentVersion,
     committed::GroupOffset,
-    deliver::{ConsumerEvent, Message, Records},
+    deliver::{ConsumerEvent, FetchedRecords, Message, Records},
     partition::{PartitionHandle, StoredOffset},
     position::Offset,
     queue::{FetchQueue, Item},
@@ -293,6 +293,14 @@ impl ConsumerShared {
         let from = Offset::At(offset);
         let version = self.queue.outdate_to(handle, version, from.known())?;
         Some(FetchCommand::Start(vec![Start { handle: Arc::clone(handle), version, from, done: None }]))
+    }
+
+    /// Moves a partition back to records that were handed out but did not reach the application, the first of which is at
+    /// `offset`. Nothing is left to do (`None`) if the application meanwhile started it from another position.
+    pub fn rewind(&self, records: &FetchedRecords, offset: i64) -> Option<FetchCommand> {
+        let handle = Arc::clone(&records.handle);
+        let version = self.queue.rewind(&handle, records.version, offset)?;
+        Some(FetchCommand::Start(vec![Start { handle, version, from: Offset::At(offset), done: None }]))
     }
 
     /// Delivers the partition only on this route from now on; 0 is the common route.

@@ -14,6 +14,7 @@ use crate::{
         op::{ErrorMessage, Op, wants},
         yielding::take_yield,
     },
+    consume::fetched::settle,
     ffi::{
         boundary::{Blamed, is_inherited},
         codes::code,
@@ -94,9 +95,33 @@ impl Queue {
         if ready == into.len() { ready } else { self.wait_for_messages(client, timeout, into, ready, all) }
     }
 
-    /// Fills `into` from `count` on, and does the work that this needs: reads from the consumer, serves entries, waits.
+    /// Fills `into` from `count` on, and does the work that this needs. A call that collects messages until all slots are
+    /// filled takes some time, so that the last step is to drop what is out of date by then.
     #[cold]
     fn wait_for_messages(
+        self: &Arc<Self>,
+        client: &Client,
+        timeout: &mut PollTimeout,
+        into: &mut [*mut rd_kafka_message_t],
+        count: usize,
+        all: bool,
+    ) -> usize {
+        if !all {
+            return self.collect_messages(client, timeout, into, count, all);
+        }
+        // A callback or another thread may destroy the client.
+        let held = client.weak().upgrade();
+        let collected = self.collect_messages(client, timeout, into, count, all);
+        let kept = match client.consumer() {
+            Some(consumer) => settle(client, consumer, &mut into[..collected]),
+            None => collected,
+        };
+        drop(held);
+        kept
+    }
+
+    /// Reads from the consumer, serves entries, and waits.
+    fn collect_messages(
         self: &Arc<Self>,
         client: &Client,
         timeout: &mut PollTimeout,
@@ -112,6 +137,7 @@ impl Queue {
         loop {
             let places = Places {
                 into: &mut into[count..],
+                is_batch: all,
                 as_events: false,
                 is_end,
                 is_without_consumer: consumer.is_none(),
@@ -184,7 +210,13 @@ impl Queue {
         let queue = self.end();
         loop {
             let mut one = [ptr::null_mut()];
-            let places = Places { into: &mut one, as_events: true, is_end: true, is_without_consumer: false };
+            let places = Places {
+                into: &mut one,
+                is_batch: false,
+                as_events: true,
+                is_end: true,
+                is_without_consumer: false,
+            };
             let seen = match queue.state.with(places, State::take).1 {
                 Next::Full => {
                     if client.interceptors().has(kind::CONSUME) {

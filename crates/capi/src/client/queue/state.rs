@@ -72,6 +72,8 @@ pub(super) enum Next {
 /// Slots for messages, and properties of the call that provides them.
 pub(super) struct Places<'a> {
     pub(super) into: &'a mut [*mut rd_kafka_message_t],
+    /// True if a call collects messages until all slots are filled: it advances positions at its end.
+    pub(super) is_batch: bool,
     /// True if messages that are queue entries are returned as entries.
     pub(super) as_events: bool,
     /// True if the queue is not forwarded.
@@ -183,7 +185,7 @@ impl State {
         if self.forward.is_some() || !self.ops.is_empty() {
             return 0;
         }
-        self.fetched.fill(places.0)
+        self.fetched.fill(places.0, true)
     }
 
     /// Fills the slots with messages; returns their number and the next step.
@@ -200,7 +202,7 @@ impl State {
                     1
                 }
                 Some(op) => return (count, Next::Op(op)),
-                None => match self.fetched.fill(&mut places.into[count..]) {
+                None => match self.fetched.fill(&mut places.into[count..], !places.is_batch) {
                     0 if places.is_without_consumer => return (count, Next::Wait(self.signals)),
                     0 => return (count, self.after_messages()),
                     filled => filled,

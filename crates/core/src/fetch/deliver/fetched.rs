@@ -55,6 +55,11 @@ impl FetchedRecords {
         self.handle.is_paused()
     }
 
+    /// Returns true if the partition's position is the one that its assignment, or its last seek, started from.
+    pub fn is_at_start(&self) -> bool {
+        self.handle.distance() == 0
+    }
+
     /// Sets the partition's position: `offset` is the next record to deliver, `leader_epoch` the epoch of the last one
     /// (-1 if unknown).
     #[inline]
