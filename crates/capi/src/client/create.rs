@@ -83,6 +83,7 @@ impl Client {
             let consumer_queue = offsets.has_group().then(|| Queue::with_route(0));
             if let Some(queue) = &consumer_queue {
                 queue.set_client(object.clone());
+                queue.set_for_messages();
             }
             let has_sasl_queue = conf.has_sasl_queue && sasl::uses_tokens(&raw);
             let log = Arc::new(Log::new(object.clone(), &name, &raw, conf.callbacks.log, queue));
@@ -105,8 +106,8 @@ impl Client {
                 topics: Mutex::default(),
                 partition_queues: Mutex::default(),
                 other_queues: Mutex::default(),
-                is_closing: AtomicBool::new(false),
                 is_given_up: AtomicBool::new(false),
+                is_closing: AtomicBool::new(false),
                 membership,
                 has_fatal: AtomicBool::new(false),
                 learned_brokers: Mutex::new(BTreeSet::new()),

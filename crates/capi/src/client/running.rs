@@ -378,7 +378,8 @@ impl Client {
         let mut future = pin!(future);
         let waker = self.main.waker();
         loop {
-            let seen = self.main.signals();
+            let queue = self.main.end();
+            let seen = queue.signals();
             if serves {
                 self.main.serve(self, 0);
             }
@@ -388,7 +389,7 @@ impl Client {
             if until.is_some_and(|until| Instant::now() >= until) {
                 return None;
             }
-            self.main.wait_signal(seen, until);
+            queue.wait_signal(seen, until);
         }
     }
 }

@@ -60,6 +60,7 @@ impl Client {
                 is_new = true;
                 let queue = Queue::new();
                 queue.set_client(self.object());
+                queue.set_for_messages();
                 queue
             });
             Arc::clone(queue)

@@ -68,6 +68,7 @@ pub(crate) fn change_assignment(
         }
     };
     consumer.group().set_lost(false);
+    client.membership().end_asking();
     given_up.iter().for_each(|key| client.offsets().forget(&key.topic, key.partition));
     commands.into_iter().for_each(|command: FetchCommand| {
         consumer.handle().command(Command::Fetch(command));

@@ -1,4 +1,12 @@
 //! Closing a consumer: it serves the last rebalances, commits and leaves the group.
+//!
+//! # Pitfalls
+//!
+//! - Another thread may poll the consumer meanwhile. Its poll waits at the queue of the close, and takes entries of it.
+//!   A wake-up that one of the waiters takes may not reach the close, so the close waits for a signal, which wakes all
+//!   (`closing.c`).
+//! - An application that hands rebalances to another thread, as event loops do, may close instead of responding. Waiting
+//!   for its response to new partitions would only end with the time limit (`closing.c`).
 
 use std::{
     ffi::c_int,
@@ -45,13 +53,15 @@ impl Client {
         let (flag, signalled) = (Arc::clone(&is_done), Arc::clone(&queue));
         self.begin_close_to(consumer, &queue, move || {
             flag.store(true, Ordering::Release);
-            signalled.return_poll();
+            signalled.signal();
         });
-        if self.membership().is_answering() {
-            let _ = change_assignment(self, consumer, Change::Nothing);
-        }
         self.serve_until_closed(consumer, &queue, &is_done);
+        // The outcomes of the last commits.
+        self.serve_rest(&queue);
         self.end_close(consumer);
+        self.serve_rest(&queue);
+        // Polls of other threads that wait here return.
+        queue.clear();
     }
 
     /// Serves the entries of the queue until the consumer has left the group, or the time limit has passed.
@@ -60,16 +70,18 @@ impl Client {
         let session = Duration::from_millis(session.unwrap_or(45_000));
         let mut until = Instant::now() + session + ANSWER_MARGIN;
         let mut is_forced = false;
-        while !is_done.load(Ordering::Acquire) {
-            if let Some(op) = queue.pop(Some(until)) {
-                // Messages and errors of partitions are no longer needed.
-                if !matches!(op, Op::Message(_)) {
-                    self.serve(op);
-                }
-            } else if Instant::now() >= until {
-                if is_forced {
-                    break;
-                }
+        loop {
+            let seen = queue.signals();
+            if is_done.load(Ordering::Acquire) {
+                return;
+            }
+            if let Some(op) = queue.pop_now() {
+                self.serve_closing(op);
+            } else if Instant::now() < until {
+                queue.wait_signal(seen, Some(until));
+            } else if is_forced {
+                return;
+            } else {
                 // The application did not respond: no further entries are delivered, and its partitions go to other
                 // members.
                 is_forced = true;
@@ -77,11 +89,19 @@ impl Client {
                 let _ = change_assignment(self, consumer, Change::Nothing);
             }
         }
-        // The outcomes of the last commits.
-        while let Some(op) = queue.pop(Some(Instant::now())) {
-            if !matches!(op, Op::Message(_)) {
-                self.serve(op);
-            }
+    }
+
+    /// Serves the remaining entries of the queue of a close.
+    fn serve_rest(&self, queue: &Queue) {
+        while let Some(op) = queue.pop_now() {
+            self.serve_closing(op);
+        }
+    }
+
+    /// Serves an entry while the consumer closes. Messages and errors of partitions are no longer needed.
+    fn serve_closing(&self, op: Op) {
+        if !matches!(op, Op::Message(_)) {
+            self.serve(op);
         }
     }
 
@@ -99,6 +119,7 @@ impl Client {
         self.membership().subscription.lock().clear();
         let (done, left) = completion();
         consumer.handle().command(Command::Group(GroupCommand::Close(done)));
+        self.answer_for_close(true);
         task::spawn(async move {
             // Without a result, the client has ended.
             left.await;
@@ -112,7 +133,13 @@ impl Client {
         if let Some(own) = self.consumer_queue() {
             own.forward(None);
         }
+        self.set_closed();
+    }
+
+    /// Notes that the consumer is closed. Polls of other threads return; they may be on the way between queues.
+    fn set_closed(&self) {
         self.membership().end_close();
+        self.consumer_queue().into_iter().chain([self.main()]).for_each(|queue| queue.end_waiting());
     }
 
     /// Closes a consumer whose partitions the application assigned: there is no group to leave.
@@ -120,7 +147,7 @@ impl Client {
         self.commit_before_leaving(consumer, COMMIT_TIMEOUT);
         self.offsets().forget_all();
         let _ = consumer.assign(&[] as &[(&str, i32, Offset)]);
-        self.membership().end_close();
+        self.set_closed();
     }
 
     /// Closes the consumer of a client that is being destroyed, unless it is closed already.

@@ -123,11 +123,28 @@ impl Client {
     /// rebalance events but calls a function that serves callbacks, the partitions are unassigned.
     pub(crate) fn serve_rebalance(&self, rebalance: &Rebalance) {
         if let Some(callback) = self.conf().callbacks.rebalance {
+            self.membership().begin_asking(rebalance);
             self.membership().set_answering(true);
             // SAFETY: the application's function gets a list that lives until it returns.
             unsafe { callback(self.as_c(), rebalance.code, rebalance.list.as_ptr(), self.conf().opaque.0) };
             self.membership().set_answering(false);
+            self.answer_for_close(false);
         } else if let Some(consumer) = self.consumer() {
+            let _ = change_assignment(self, consumer, Change::Nothing);
+        }
+    }
+
+    /// Notes that the application takes a rebalance as an event.
+    pub(crate) fn note_rebalance_event(&self, rebalance: &Rebalance) {
+        self.membership().begin_asking(rebalance);
+        self.answer_for_close(false);
+    }
+
+    /// Responds to a rebalance in the place of an application that closes its consumer instead.
+    pub(super) fn answer_for_close(&self, is_closing_thread: bool) {
+        if self.membership().counts_as_answered(is_closing_thread)
+            && let Some(consumer) = self.consumer()
+        {
             let _ = change_assignment(self, consumer, Change::Nothing);
         }
     }

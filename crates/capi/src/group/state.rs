@@ -7,7 +7,11 @@ use std::{
 
 use ottla::Consumer;
 
-use crate::ffi::{codes::RespErr, list::Listed, lock::Mutex};
+use crate::ffi::{
+    codes::{RespErr, code},
+    list::Listed,
+    lock::Mutex,
+};
 
 /// The state that the C interface adds to the core's state of a membership.
 #[derive(Debug, Default)]
@@ -22,6 +26,16 @@ pub(crate) struct Membership {
     phase: AtomicU8,
     /// The thread that calls the rebalance callback.
     answering: Mutex<Option<ThreadId>>,
+    /// The rebalance that the application got and has not responded to.
+    asked: Mutex<Option<Asked>>,
+}
+
+/// A rebalance that the application got.
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    /// The thread that got it.
+    thread: ThreadId,
+    is_assignment: bool,
 }
 
 /// A rebalance to which the application has to respond.
@@ -59,13 +73,33 @@ impl Membership {
         }
     }
 
-    /// Returns true if this thread is in the rebalance callback.
-    pub(super) fn is_answering(&self) -> bool {
-        *self.answering.lock() == Some(thread::current().id())
-    }
-
+    /// Notes that this thread is in the rebalance callback, or no longer is.
     pub(super) fn set_answering(&self, is_answering: bool) {
         *self.answering.lock() = is_answering.then(|| thread::current().id());
+    }
+
+    /// Notes that this thread got a rebalance, to which the application has to respond.
+    pub(super) fn begin_asking(&self, rebalance: &Rebalance) {
+        let is_assignment = rebalance.code == code::_ASSIGN_PARTITIONS;
+        *self.asked.lock() = Some(Asked { thread: thread::current().id(), is_assignment });
+    }
+
+    /// Notes that the application has responded.
+    pub(super) fn end_asking(&self) {
+        *self.asked.lock() = None;
+    }
+
+    /// Returns true if the consumer closes and no response of the application has to be awaited: new partitions are not
+    /// needed any more, and this thread, if it is the one that closes, does not respond. Revocations are awaited, because
+    /// the application may commit before it responds.
+    pub(super) fn counts_as_answered(&self, is_closing_thread: bool) -> bool {
+        let me = thread::current().id();
+        let answering = *self.answering.lock();
+        let asked = *self.asked.lock();
+        let is_mine = answering == Some(me) || asked.is_some_and(|asked| asked.thread == me);
+        self.phase() != Phase::Open
+            && (is_closing_thread && is_mine
+                || answering.is_none() && asked.is_some_and(|asked| asked.is_assignment))
     }
 
     /// Starts closing. Error: the current phase, unless the consumer was open.

@@ -16,7 +16,7 @@ use std::{
     ptr,
     sync::{
         Arc, OnceLock, Weak,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
     task::{Wake, Waker},
     time::Instant,
@@ -24,7 +24,7 @@ use std::{
 
 use ottla_core::{fetch::queue::FetchQueue, waiters::Waiter};
 
-use self::state::{Feeder, Forward, Notification, State, Waited};
+use self::state::{Feeder, Forward, Notification, Popped, Since, State, Waited};
 use crate::{
     client::op::Op,
     ffi::{
@@ -50,6 +50,9 @@ pub struct Queue {
     handles: AtomicUsize,
     /// The route of fetched records for this queue; 0 is the consumer's queue.
     route: u64,
+    /// True for the queue of a consumer or of a partition, and from the time when one is forwarded here: polls of it are
+    /// those that `max.poll.interval.ms` is about.
+    is_for_messages: AtomicBool,
     client: OnceLock<WeakObject<rd_kafka_t>>,
     state: SealedMutex<State>,
     changed: Condvar,
@@ -78,7 +81,7 @@ impl Drop for Queue {
     }
 }
 
-/// Wakes the threads that wait at a queue.
+/// Wakes the threads that wait at a queue, which is where they wait if it is forwarded.
 struct QueueWaker(Weak<Queue>);
 
 impl Wake for QueueWaker {
@@ -88,7 +91,7 @@ impl Wake for QueueWaker {
 
     fn wake_by_ref(self: &Arc<Self>) {
         if let Some(queue) = self.0.upgrade() {
-            queue.signal();
+            queue.end().signal();
         }
     }
 }
@@ -106,6 +109,7 @@ impl Queue {
             tag: Tag::of::<Self>(),
             handles: AtomicUsize::new(0),
             route,
+            is_for_messages: AtomicBool::new(false),
             client: OnceLock::new(),
             state: SealedMutex::default(),
             changed: Condvar::default(),
@@ -123,6 +127,15 @@ impl Queue {
         self.client.get()?.upgrade()
     }
 
+    /// Notes that this is the queue of a consumer or of a partition.
+    pub(crate) fn set_for_messages(&self) {
+        self.is_for_messages.store(true, Ordering::Release);
+    }
+
+    fn is_for_messages(&self) -> bool {
+        self.is_for_messages.load(Ordering::Acquire)
+    }
+
     pub(crate) const fn route(&self) -> u64 {
         self.route
     }
@@ -138,7 +151,7 @@ impl Queue {
     }
 
     /// Returns the queue in which entries end up: this one, or the last one of its forwards.
-    fn end(self: &Arc<Self>) -> Arc<Self> {
+    pub(crate) fn end(self: &Arc<Self>) -> Arc<Self> {
         let mut queue = Arc::clone(self);
         // Forwards may form a circle, so the number of steps is limited.
         for _ in 0..16 {
@@ -177,7 +190,7 @@ impl Queue {
         self.announce(self.state.with(false, State::signal));
     }
 
-    /// Makes the waiting poll, or else the next one, return without a result.
+    /// Makes all waiting polls, or else the next one, return without a result.
     pub(crate) fn return_poll(&self) {
         self.announce(self.state.with(true, State::signal));
     }
@@ -205,45 +218,59 @@ impl Queue {
         if let Some(op) = self.state.with((), State::pop_here) {
             return Some(op);
         }
-        let queue = self.end();
-        queue
-            .waiting(|| queue.state.wait(&queue.changed, until, (), |state, (), wait| state.pop(wait)))
-            .flatten()
+        let began = self.state.with((), State::since);
+        loop {
+            let queue = self.end();
+            let popped = queue.waiting(|since| queue.state.wait(&queue.changed, until, since, State::pop));
+            match popped {
+                Some(Popped::Op(op)) => return Some(op),
+                Some(Popped::Forwarded) if !self.state.with(began, State::is_returned) => {}
+                Some(Popped::Forwarded | Popped::Nothing) | None => return None,
+            }
+        }
+    }
+
+    /// Returns the next entry that is here now. It takes no request to return away from the polls.
+    pub(crate) fn pop_now(&self) -> Option<Op> {
+        self.state.with((), State::pop_now)
     }
 
     /// Waits for a signal after `seen`.
     fn wait(&self, seen: u64, until: Option<Instant>) -> Waited {
-        let waited = self.waiting(|| {
-            self.state.wait(&self.changed, until, seen, |state, seen, wait| state.waited(seen, wait))
+        let waited = self.waiting(|since| {
+            self.state.wait(&self.changed, until, (seen, since), |state, seen, wait| state.waited(seen, wait))
         });
         waited.unwrap_or(Waited::TimedOut)
     }
 
-    /// Registers this thread as waiting for the duration of a call.
-    fn waiting<T>(&self, wait: impl FnOnce() -> T) -> T {
-        self.state.with((), State::begin_waiting);
-        let waited = wait();
+    /// Registers this thread as a waiting poll for the duration of a call.
+    fn waiting<T>(&self, wait: impl FnOnce(Since) -> T) -> T {
+        let since = self.state.with((), State::begin_waiting);
+        let waited = wait(since);
         self.state.with((), State::stop_waiting);
         waited
     }
 
-    /// Ends the wait of a thread whose queue the application has given up.
-    fn end_waiting(&self) {
+    /// Makes the polls that have begun to wait here, or for entries of this queue elsewhere, return without a result.
+    pub(crate) fn end_waiting(&self) {
         self.state.with((), |state, ()| state.end_waiting());
         self.changed.notify_all();
     }
 
-    /// Waits until the number of signals is not `seen`; returns the new number.
-    pub(crate) fn wait_signal(self: &Arc<Self>, seen: u64, until: Option<Instant>) -> u64 {
-        let queue = self.end();
-        let signals = queue.waiting(|| {
-            queue.state.wait(&queue.changed, until, seen, |state, seen, wait| state.signals_after(seen, wait))
-        });
-        signals.unwrap_or(seen)
+    /// Makes the polls that wait here look again where the entries go.
+    fn note_forward(&self) {
+        self.state.with((), State::note_forward);
+        self.changed.notify_all();
     }
 
-    pub(crate) fn signals(self: &Arc<Self>) -> u64 {
-        self.end().state.with((), State::signals)
+    /// Waits until the number of signals of this queue, which is not forwarded, is not `seen`.
+    pub(crate) fn wait_signal(&self, seen: u64, until: Option<Instant>) {
+        self.state.wait(&self.changed, until, seen, |state, seen, wait| state.signals_after(seen, wait));
+    }
+
+    /// Returns the number of signals of this queue, which is not forwarded.
+    pub(crate) fn signals(&self) -> u64 {
+        self.state.with((), State::signals)
     }
 
     /// Returns the number of entries.
@@ -273,13 +300,19 @@ impl Queue {
         let (moved, old) = self.state.with(Forward(to.clone()), State::set_forward);
         if let Some(old) = old {
             old.state.with(Feeder::Removed(Arc::as_ptr(self)), State::set_feeder);
+            old.end().note_forward();
         }
         if let Some(to) = to {
             to.state.with(Feeder::Added(Arc::downgrade(self)), State::set_feeder);
             for op in moved {
                 to.push(op);
             }
-            to.end().signal();
+            self.note_forward();
+            let end = to.end();
+            if self.is_for_messages() {
+                [to, Arc::clone(&end)].iter().for_each(|queue| queue.set_for_messages());
+            }
+            end.signal();
         }
     }
 }

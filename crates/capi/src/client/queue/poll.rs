@@ -1,6 +1,6 @@
 //! Polls: pass the entries of a queue to the application, by its callbacks, as messages or as events.
 
-use std::{cell::OnceCell, ffi::c_int, ptr, sync::Arc, time::Instant};
+use std::{ffi::c_int, ptr, sync::Arc, time::Instant};
 
 use super::{
     Queue,
@@ -132,9 +132,12 @@ impl Queue {
         let consumer = client.consumer();
         // A callback or another thread may destroy the client.
         let mut held = None;
-        let end = OnceCell::new();
-        let (mut queue, mut is_end) = (self, false);
+        let began = self.state.with((), State::since);
+        // The queue where entries end up, once this one is known to be forwarded.
+        let mut end: Option<Arc<Self>> = None;
         loop {
+            let is_end = end.is_some();
+            let queue = end.as_ref().unwrap_or(self);
             let places = Places {
                 into: &mut into[count..],
                 is_batch: all,
@@ -150,7 +153,7 @@ impl Queue {
             let seen = match next {
                 Next::Full | Next::Nothing => return count,
                 Next::Forwarded => {
-                    (queue, is_end) = (end.get_or_init(|| self.end()), true);
+                    end = Some(self.end());
                     continue;
                 }
                 // The callback may revoke partitions, so messages that were taken before are returned first.
@@ -182,16 +185,21 @@ impl Queue {
                 },
                 Next::Wait(seen) => seen,
             };
-            if count > 0 && !all || queue.wait_as_poll(client, seen, timeout.until()) != Waited::Signalled {
+            if count > 0 && !all
+                || self.state.with(began, State::is_returned)
+                || queue.wait_as_poll(client, seen, timeout.until()) != Waited::Signalled
+            {
                 return count;
             }
+            // The queue may be forwarded elsewhere by now.
+            end = None;
         }
     }
 
-    /// Waits for a signal. The application counts as polling for `max.poll.interval.ms` meanwhile, except at the main
-    /// queue.
+    /// Waits for a signal. The application counts as polling for `max.poll.interval.ms` meanwhile if messages arrive
+    /// here.
     fn wait_as_poll(self: &Arc<Self>, client: &Client, seen: u64, until: Option<Instant>) -> Waited {
-        let _polling = (!Arc::ptr_eq(self, client.main())).then(|| client.begin_poll());
+        let _polling = self.is_for_messages().then(|| client.begin_poll());
         self.wait(seen, until)
     }
 
@@ -207,7 +215,8 @@ impl Queue {
             }
             return None;
         };
-        let queue = self.end();
+        let began = self.state.with((), State::since);
+        let mut queue = self.end();
         loop {
             let mut one = [ptr::null_mut()];
             let places = Places {
@@ -252,9 +261,12 @@ impl Queue {
                 Next::Read(seen) | Next::Wait(seen) => seen,
                 Next::Nothing | Next::Forwarded => return None,
             };
-            if queue.wait_as_poll(client, seen, until) != Waited::Signalled {
+            if self.state.with(began, State::is_returned)
+                || queue.wait_as_poll(client, seen, until) != Waited::Signalled
+            {
                 return None;
             }
+            queue = self.end();
         }
     }
 }

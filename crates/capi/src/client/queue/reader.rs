@@ -35,7 +35,7 @@ impl Queue {
     /// Reads for the queue, whose reader this thread is. Returns false if there is nothing; the queue will be
     /// signalled.
     pub(super) fn read(self: &Arc<Self>, client: &Client, consumer: &Consumer) -> bool {
-        if !Arc::ptr_eq(self, client.main()) {
+        if self.is_for_messages() {
             consumer.note_group_poll();
         }
         // If this thread panics, another one has to check.

@@ -33,10 +33,15 @@ pub(super) struct State {
     /// their order.
     reader: Option<ThreadId>,
     notification: Notification,
+    /// True if a return was requested while no poll waited: the next one returns without a result.
     is_yielded: bool,
+    /// How often the waiting polls were requested to return: every one of them does, and no later one.
+    returns: u64,
+    /// How often this queue, or one that is forwarded here, was forwarded elsewhere.
+    forwards: u64,
     /// True once the client ends; no thread waits here afterwards.
     is_over: bool,
-    /// Threads that wait here.
+    /// Polls that wait here.
     waiting: usize,
     /// The number of signals, for threads that wait for any of them.
     signals: u64,
@@ -102,9 +107,27 @@ pub(super) enum Feeder {
     Removed(*const Queue),
 }
 
+/// The state of a queue when a poll began, or began to wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Since {
+    returns: u64,
+    forwards: u64,
+}
+
+/// The end of a wait for an entry.
+#[derive(Debug)]
+pub(super) enum Popped {
+    Op(Op),
+    /// The time has passed, or the poll has to return without a result.
+    Nothing,
+    /// Entries may go to another queue now.
+    Forwarded,
+}
+
 /// How a wait for a signal ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waited {
+    /// There is a new entry or another reason to look again, also at where the queue is forwarded to.
     Signalled,
     TimedOut,
     /// The poll has to return without a result.
@@ -118,6 +141,8 @@ impl Inert for Ready<'_> {}
 impl Inert for Read {}
 impl Inert for Forward {}
 impl Inert for Feeder {}
+impl Inert for Since {}
+impl Inert for (u64, Since) {}
 
 impl State {
     /// Appends an entry. The application is notified of the first one.
@@ -143,34 +168,46 @@ impl State {
         self.ops.push_front(op);
     }
 
-    /// Counts a signal without an entry. With `is_return`, a poll has to return.
+    /// Counts a signal without an entry. With `is_return`, the waiting polls have to return, or else the next one.
     pub(super) fn signal(&mut self, is_return: bool) -> Notification {
-        self.is_yielded |= is_return;
+        if is_return && !self.end_waiting() {
+            self.is_yielded = true;
+        }
         self.signals += 1;
         self.notification.clone()
     }
 
-    /// Ends the wait of a thread, if one waits.
-    pub(super) fn end_waiting(&mut self) {
-        if self.waiting > 0 {
-            self.is_yielded = true;
-            self.signals += 1;
-        }
+    /// Ends the wait of every poll that waits here. Returns false if none waits.
+    pub(super) fn end_waiting(&mut self) -> bool {
+        self.returns += 1;
+        self.signals += 1;
+        self.waiting > 0
     }
 
-    /// Returns true if a poll has to return without a result: another thread requested it, or no further entries can
-    /// arrive.
-    fn takes_return(&mut self) -> bool {
-        std::mem::take(&mut self.is_yielded) || self.is_over
+    /// Makes the polls that wait here look again where the entries go.
+    pub(super) fn note_forward(&mut self, _: ()) {
+        self.forwards += 1;
+        self.signals += 1;
+    }
+
+    /// Returns true if a poll that has waited since then has to return without a result: another thread requested it,
+    /// or no further entries can arrive.
+    fn takes_return(&mut self, since: Since) -> bool {
+        self.returns != since.returns || std::mem::take(&mut self.is_yielded) || self.is_over
     }
 
     /// Returns the next entry, or how the wait for it ended.
-    pub(super) fn pop(&mut self, wait: Wait) -> Option<Option<Op>> {
+    pub(super) fn pop(&mut self, since: Since, wait: Wait) -> Option<Popped> {
         match self.ops.pop_front() {
-            Some(op) => Some(Some(op)),
-            None if self.takes_return() || wait == Wait::Over => Some(None),
-            None => None,
+            Some(op) => Some(Popped::Op(op)),
+            None if self.takes_return(since) || wait == Wait::Over => Some(Popped::Nothing),
+            None => (self.forwards != since.forwards).then_some(Popped::Forwarded),
         }
+    }
+
+    /// Returns the next entry, if there is one. A request to return stays for the polls.
+    pub(super) fn pop_now(&mut self, _: ()) -> Option<Op> {
+        self.ops.pop_front()
     }
 
     /// Returns the next message, if it needs no further work. Most polls end here.
@@ -254,8 +291,19 @@ impl State {
         self.fetched.has_events()
     }
 
-    pub(super) fn begin_waiting(&mut self, _: ()) {
+    /// Returns what happened before a poll.
+    pub(super) fn since(&mut self, _: ()) -> Since {
+        Since { returns: self.returns, forwards: self.forwards }
+    }
+
+    /// Returns true if the polls that had begun by then were requested to return.
+    pub(super) fn is_returned(&mut self, since: Since) -> bool {
+        self.returns != since.returns
+    }
+
+    pub(super) fn begin_waiting(&mut self, _: ()) -> Since {
         self.waiting += 1;
+        self.since(())
     }
 
     pub(super) fn stop_waiting(&mut self, _: ()) {
@@ -263,8 +311,8 @@ impl State {
     }
 
     /// Returns how the wait for more signals than `seen` ended; `None` while it continues.
-    pub(super) fn waited(&mut self, seen: u64, wait: Wait) -> Option<Waited> {
-        if self.takes_return() {
+    pub(super) fn waited(&mut self, (seen, since): (u64, Since), wait: Wait) -> Option<Waited> {
+        if self.takes_return(since) {
             Some(Waited::Returned)
         } else if self.signals != seen {
             Some(Waited::Signalled)
