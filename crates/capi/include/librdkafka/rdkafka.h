@@ -4,8 +4,8 @@
  * Ottla, an Apache Kafka client. Licensed under MIT or Apache-2.0.
  * Generated from crates/capi/abi; change it there.
  */
-#ifndef OTTLA_RDKAFKA_H
-#define OTTLA_RDKAFKA_H
+#ifndef _RDKAFKA_H_
+#define _RDKAFKA_H_
 
 #include <stdio.h>
 #include <inttypes.h>
@@ -22,9 +22,13 @@ struct addrinfo;
 #if defined(__GNUC__)
 #define RD_DEPRECATED __attribute__((deprecated))
 #define RD_FORMAT(kind, text, first) __attribute__((format(kind, text, first)))
+#define RD_UNUSED __attribute__((unused))
+#define RD_INLINE __inline
 #else
 #define RD_DEPRECATED
 #define RD_FORMAT(kind, text, first)
+#define RD_UNUSED
+#define RD_INLINE inline
 #endif
 
 #ifdef __cplusplus

@@ -4,8 +4,8 @@
  * Ottla, an Apache Kafka client. Licensed under MIT or Apache-2.0.
  * Generated from crates/capi/abi; change it there.
  */
-#ifndef OTTLA_RDKAFKA_MOCK_H
-#define OTTLA_RDKAFKA_MOCK_H
+#ifndef _RDKAFKA_MOCK_H_
+#define _RDKAFKA_MOCK_H_
 
 #include "rdkafka.h"
 
