@@ -27,6 +27,11 @@
 //!
 //! Delivery is at least once: the outcome of an acknowledgement may be lost with a connection, and records whose lock runs
 //! out go to another member. The order of a partition holds within one delivery only.
+//!
+//! # Pitfalls
+//!
+//! - A topic may be created after the subscription: the coordinator assigns it by an ID that metadata lack until the next
+//!   periodic refresh (`assigned_topic_that_metadata_lack_is_asked_about_at_once`).
 
 pub mod acknowledgement;
 pub mod acquired;
@@ -104,6 +109,8 @@ pub struct ShareGroup {
     /// The nodes that got a partition, and may have a session.
     nodes: BTreeSet<NodeId>,
     leaving: Option<Leaving>,
+    /// The assigned topics whose names metadata lacked last; newer metadata was requested for them.
+    unnamed: BTreeSet<Uuid>,
     /// The next check of the application's polls; `None` while the member is none.
     check_polls_at: Option<Instant>,
     needs: VecDeque<Need>,
@@ -143,6 +150,7 @@ impl ShareGroup {
             placed: BTreeMap::new(),
             nodes: BTreeSet::new(),
             leaving: None,
+            unnamed: BTreeSet::new(),
             check_polls_at: None,
             needs: VecDeque::new(),
         }
@@ -300,10 +308,25 @@ impl ShareGroup {
         }
     }
 
+    /// Returns the assigned topics whose names are unknown.
+    fn unnamed(&self, metadata: &Metadata) -> BTreeSet<Uuid> {
+        let known: BTreeSet<Uuid> = metadata.topics.values().map(|topic| topic.id).collect();
+        self.member.assignment().keys().filter(|id| !known.contains(id)).copied().collect()
+    }
+
+    /// Requests metadata as soon as the coordinator assigns a topic that was created after the last response. The responses
+    /// that still lack it are followed by others, with a back-off.
+    fn query_names(&mut self, metadata: &Metadata) {
+        let unnamed = self.unnamed(metadata);
+        if !unnamed.is_subset(&self.unnamed) {
+            self.needs.push_back(Need::Metadata(Urgency::Now));
+        }
+        self.unnamed = unnamed;
+    }
+
     /// Returns true if an assigned topic or a leader is unknown.
     fn misses_metadata(&self, metadata: &Metadata) -> bool {
-        let known: BTreeSet<Uuid> = metadata.topics.values().map(|topic| topic.id).collect();
-        self.member.assignment().keys().any(|id| !known.contains(id))
+        !self.unnamed(metadata).is_empty()
             || self.placed.keys().any(|key| metadata.leader(&key.topic, key.partition).is_none())
     }
 
@@ -362,6 +385,7 @@ impl Part for ShareGroup {
     fn advance(&mut self, now: Instant, metadata: &Metadata) {
         self.advance_leaving(now);
         self.carry_out_steps(now);
+        self.query_names(metadata);
         self.place(metadata);
     }
 

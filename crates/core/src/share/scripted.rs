@@ -5,6 +5,7 @@ mod damage;
 mod demand;
 mod locks;
 mod membership;
+mod placement;
 
 use std::{
     io::IoSlice,
