@@ -57,8 +57,8 @@ impl TopicRecreatePolicy {
     /// Reads `topic.recreate.policy`.
     pub fn new(config: &EffectiveConfig<'_>) -> Self {
         match config.text("topic.recreate.policy") {
-            "reset" => Self::Reset,
-            _ => Self::Error,
+            "error" => Self::Error,
+            _ => Self::Reset,
         }
     }
 }

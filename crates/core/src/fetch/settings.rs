@@ -61,7 +61,7 @@ impl Default for ConsumerSettings {
             auto_offset_reset: OffsetReset::End,
             group_id: None,
             auto_offset_store: true,
-            topic_recreate: TopicRecreatePolicy::Error,
+            topic_recreate: TopicRecreatePolicy::Reset,
             partition_eof: false,
             check_crcs: true,
             isolation_level: IsolationLevel::ReadCommitted,

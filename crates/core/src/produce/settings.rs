@@ -90,7 +90,7 @@ impl Default for ProducerSettings {
             transactional_id: None,
             transaction_timeout: Duration::from_secs(60),
             gapless: false,
-            topic_recreate: TopicRecreatePolicy::Error,
+            topic_recreate: TopicRecreatePolicy::Reset,
             max_block: None,
             metadata_max_idle: None,
             keep_opaques: true,

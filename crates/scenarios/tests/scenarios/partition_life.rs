@@ -11,8 +11,8 @@ use ottla_protocol::api::ApiKey;
 use ottla_scenarios::{Backend, TIMEOUT, eventually};
 
 ottla_scenarios::run_on_all!(
-    recreated_topic_is_an_error_and_old_offsets_are_not_used,
-    recreated_topic_is_read_from_its_beginning_if_configured,
+    recreated_topic_is_an_error_if_configured,
+    recreated_topic_is_read_from_its_beginning,
     producer_continues_with_a_recreated_topic,
     records_for_the_old_topic_fail_when_it_is_recreated,
     seek_does_not_wait_for_the_fetch_in_flight,
@@ -34,10 +34,11 @@ ottla_scenarios::run_on_embedded!(
     producer_asks_about_an_idle_topic_again_with_the_next_message,
 );
 
-fn recreated_topic_is_an_error_and_old_offsets_are_not_used(backend: &Backend) {
+fn recreated_topic_is_an_error_if_configured(backend: &Backend) {
     let topic = backend.topic(1);
     write(backend, &topic, 0..20);
-    let consumer = consumer(backend, &[("topic.metadata.refresh.interval.ms", "500")]);
+    let properties = [("topic.recreate.policy", "error"), ("topic.metadata.refresh.interval.ms", "500")];
+    let consumer = consumer(backend, &properties);
     consumer.assign(&[(&topic, 0, Offset::Beginning)]).unwrap();
     assert_eq!(read(&consumer, 20), (0..20).collect::<Vec<_>>());
     recreate(backend, &topic);
@@ -59,14 +60,10 @@ fn recreated_topic_is_an_error_and_old_offsets_are_not_used(backend: &Backend) {
     assert_eq!(read(&consumer, 50), (100..150).collect::<Vec<_>>());
 }
 
-fn recreated_topic_is_read_from_its_beginning_if_configured(backend: &Backend) {
+fn recreated_topic_is_read_from_its_beginning(backend: &Backend) {
     let topic = backend.topic(1);
     write(backend, &topic, 0..20);
-    let properties = [
-        ("topic.recreate.policy", "reset"),
-        ("auto.offset.reset", "earliest"),
-        ("topic.metadata.refresh.interval.ms", "500"),
-    ];
+    let properties = [("auto.offset.reset", "earliest"), ("topic.metadata.refresh.interval.ms", "500")];
     let consumer = consumer(backend, &properties);
     consumer.assign(&[(&topic, 0, Offset::Beginning)]).unwrap();
     assert_eq!(read(&consumer, 20), (0..20).collect::<Vec<_>>());
@@ -87,7 +84,7 @@ fn recreated_topic_is_read_from_its_beginning_if_configured(backend: &Backend) {
 
 fn producer_continues_with_a_recreated_topic(backend: &Backend) {
     let topic = backend.topic(1);
-    let properties = [("topic.metadata.refresh.interval.ms", "300"), ("topic.recreate.policy", "reset")];
+    let properties = [("topic.metadata.refresh.interval.ms", "300")];
     let (producer, reports) = backend.producer_with_reports(&properties);
     for n in 0..20 {
         producer.send(&topic, Record::new().value(&n.to_string()).opaque(n)).unwrap();
@@ -107,7 +104,11 @@ fn producer_continues_with_a_recreated_topic(backend: &Backend) {
 
 fn records_for_the_old_topic_fail_when_it_is_recreated(backend: &Backend) {
     let topic = backend.topic(1);
-    let properties = [("topic.metadata.refresh.interval.ms", "300"), ("broker.linger.ms", "100000")];
+    let properties = [
+        ("topic.recreate.policy", "error"),
+        ("topic.metadata.refresh.interval.ms", "300"),
+        ("broker.linger.ms", "100000"),
+    ];
     let (producer, reports) = backend.producer_with_reports(&properties);
     let send = |numbers: std::ops::Range<u64>| {
         for n in numbers {
@@ -144,8 +145,8 @@ fn records_for_the_old_topic_fail_when_it_is_recreated(backend: &Backend) {
 fn recreated_topic_is_detected_with_fetch_by_name(backend: &Backend) {
     // As in Kafka 2.8 to 3.0: Metadata has topic IDs, Fetch has names.
     backend.control(|control| control.set_api_versions(None, ApiKey::Fetch, 4, 12));
-    recreated_topic_is_read_from_its_beginning_if_configured(backend);
-    recreated_topic_is_an_error_and_old_offsets_are_not_used(backend);
+    recreated_topic_is_read_from_its_beginning(backend);
+    recreated_topic_is_an_error_if_configured(backend);
 }
 
 fn recreated_topic_is_detected_without_topic_ids(backend: &Backend) {

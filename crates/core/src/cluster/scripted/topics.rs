@@ -1,6 +1,7 @@
 //! Topics that are created, recreated, deleted or refused.
 
 use super::*;
+use crate::config::TopicRecreatePolicy;
 
 #[test]
 fn recreated_topic_with_fewer_partitions_drops_the_missing_ones() {
@@ -34,6 +35,26 @@ fn recreated_topic_with_fewer_partitions_drops_the_missing_ones() {
     assert_eq!(script.placed(), [0, 1, 2, 3]);
     send(&script, &to_the_last).unwrap();
     assert_eq!(queued(3), 1);
+}
+
+#[test]
+fn records_that_wait_go_to_the_recreated_topic_unless_configured() {
+    for policy in [TopicRecreatePolicy::Reset, TopicRecreatePolicy::Error] {
+        let producing = ProducerSettings { topic_recreate: policy, ..producer_settings() };
+        let mut script = Script::fresh_with(producing, ClusterSettings::default(), topic_of(1, 1));
+        script.use_topic("t");
+        let before = script.shared.queued_messages();
+        script.response = topic_of(2, 1);
+        script.refresh();
+        assert_eq!((before, script.placed()), (1, vec![0]));
+        let kinds: Vec<_> = script.reports.0.lock().iter().map(Error::kind).collect();
+        match policy {
+            TopicRecreatePolicy::Reset => assert_eq!((kinds, script.shared.queued_messages()), (vec![], 1)),
+            TopicRecreatePolicy::Error => assert_eq!(kinds, [ErrorKind::TopicRecreated]),
+        }
+    }
+    let default = ProducerSettings::default().topic_recreate;
+    assert_eq!(default, TopicRecreatePolicy::Reset, "as in other clients");
 }
 
 #[test]

@@ -34,11 +34,11 @@ pub(super) const ROWS: &[Property] = &[
         "Use the new leaders that Produce and Fetch responses name (KIP-951), without waiting for the next metadata.",
     ),
     Property::ottla("topic.recreate.policy")
-        .one_of(&["error", "reset"], "error")
+        .one_of(&["error", "reset"], "reset")
         .doc(
-            "The action when a topic was deleted and recreated with the same name: `error` stops its partitions with \
-             an error until they are assigned again or the application seeks; `reset` continues at the offset given \
-             by `auto.offset.reset`. Both report an event, discard fetched records of the old topic, and use none of \
+            "The action when a topic was deleted and recreated with the same name: `reset` continues at the offset \
+             given by `auto.offset.reset`; `error` stops its partitions with an error until they are assigned again \
+             or the application seeks. Both report an event, discard fetched records of the old topic, and use none of \
              its offsets. A producer's messages that were accepted for the old topic fail with `error`, and go to the \
              new one with `reset`; sequence numbers restart.",
         ),

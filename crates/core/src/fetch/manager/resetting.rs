@@ -45,7 +45,11 @@ impl FetchManager {
                     self.resolve(now, &key, Offset::Beginning)
                 }
                 (TopicRecreatePolicy::Reset, OffsetReset::End) => self.resolve(now, &key, Offset::End),
-                _ => {
+                (TopicRecreatePolicy::Reset, OffsetReset::Error) => {
+                    let detail = "the topic was deleted and recreated; its offsets mean nothing any more";
+                    self.give_up(&key, Error::new(ErrorKind::OffsetReset, detail));
+                }
+                (TopicRecreatePolicy::Error, _) => {
                     let detail = "its offsets mean nothing any more; assign or seek to go on, or set \
                                   topic.recreate.policy=reset and auto.offset.reset";
                     self.give_up(&key, Error::new(ErrorKind::TopicRecreated, detail));
@@ -161,11 +165,13 @@ mod tests {
     #[test]
     fn recreated_topic_is_not_read_from_the_old_offset() {
         let recreated = RecreatedTopic { name: Arc::from("t"), old_id: Uuid([1; 16]), new_id: Uuid([2; 16]) };
-        for (policy, wants, reported) in [
-            (TopicRecreatePolicy::Error, vec!["release 1"], vec![ErrorKind::TopicRecreated]),
-            (TopicRecreatePolicy::Reset, vec!["release 1", "ListOffsets Node(1)"], vec![]),
+        let (error, reset) = (TopicRecreatePolicy::Error, TopicRecreatePolicy::Reset);
+        for (policy, to, wants, reported) in [
+            (error, OffsetReset::Beginning, vec!["release 1"], vec![ErrorKind::TopicRecreated]),
+            (reset, OffsetReset::Beginning, vec!["release 1", "ListOffsets Node(1)"], vec![]),
+            (reset, OffsetReset::Error, vec!["release 1"], vec![ErrorKind::OffsetReset]),
         ] {
-            let mut script = Script::new(OffsetReset::Beginning);
+            let mut script = Script::new(to);
             let settings = ConsumerSettings { topic_recreate: policy, ..script.shared.settings.clone() };
             script.shared = Arc::new(ConsumerShared::new(settings));
             script.manager = FetchManager::new(Arc::clone(&script.shared));
