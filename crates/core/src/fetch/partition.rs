@@ -76,6 +76,8 @@ pub struct PartitionHandle {
     version: AtomicU64,
     /// [`PAUSED`] and [`HELD`].
     pauses: AtomicU8,
+    /// The application resumed the partition, so that its end is reported again.
+    is_resumed: AtomicBool,
     /// The offset that the application stored since the assignment began; it is committed instead of the position.
     stored: Mutex<Option<StoredOffset>>,
     position: AtomicI64,
@@ -138,6 +140,7 @@ impl PartitionHandle {
             key,
             version: AtomicU64::new(0),
             pauses: AtomicU8::new(0),
+            is_resumed: AtomicBool::new(false),
             stored: Mutex::new(None),
             position: AtomicI64::new(-1),
             start: AtomicI64::new(-1),
@@ -271,6 +274,21 @@ impl PartitionHandle {
     /// Pauses or resumes the partition. Called under the queue's lock.
     pub(crate) fn set_paused(&self, paused: bool) {
         self.set_pause(PAUSED, paused);
+    }
+
+    /// Returns true while the application has paused the partition.
+    pub(super) fn is_paused_by_application(&self) -> bool {
+        self.pauses.load(Ordering::Acquire) & PAUSED != 0
+    }
+
+    /// Has the end of the partition reported again. Called under the queue's lock.
+    pub(super) fn note_resumed(&self) {
+        self.is_resumed.store(true, Ordering::Release);
+    }
+
+    /// Returns true once after the application resumed the partition.
+    pub(super) fn take_resumed(&self) -> bool {
+        self.is_resumed.load(Ordering::Relaxed) && self.is_resumed.swap(false, Ordering::AcqRel)
     }
 
     /// Holds the partition during a rebalance, or releases it, whether or not the application paused it. Called under the

@@ -345,20 +345,29 @@ impl FetchQueue {
         handles.iter().for_each(|handle| handle.wake_fetcher());
     }
 
-    /// Resumes these partitions. Batches that were set aside are delivered first.
+    /// Resumes these partitions. Batches that were set aside are delivered first. The end of a partition is reported again, as
+    /// in librdkafka, unless it is among what was set aside.
     pub(crate) fn resume(&self, handles: &[Arc<PartitionHandle>]) {
-        self.hand_out_again(handles, |handle| handle.set_paused(false));
+        self.hand_out_again(handles, |state, handle| {
+            if !handle.is_paused_by_application() {
+                return;
+            }
+            handle.set_paused(false);
+            if !state.aside.iter().chain(&state.items).any(|item| item.is_end_of(handle)) {
+                handle.note_resumed();
+            }
+        });
     }
 
     /// Releases partitions that were held during a rebalance. Those that the application paused stay paused.
     pub(crate) fn release_held(&self, handles: &[Arc<PartitionHandle>]) {
-        self.hand_out_again(handles, |handle| handle.set_held(false));
+        self.hand_out_again(handles, |_, handle| handle.set_held(false));
     }
 
-    fn hand_out_again(&self, handles: &[Arc<PartitionHandle>], resume: impl Fn(&PartitionHandle)) {
+    fn hand_out_again(&self, handles: &[Arc<PartitionHandle>], resume: impl Fn(&State, &PartitionHandle)) {
         let wakers = {
             let mut state = self.state.lock();
-            handles.iter().for_each(|handle| resume(handle));
+            handles.iter().for_each(|handle| resume(&state, handle));
             let (back, aside): (VecDeque<_>, VecDeque<_>) =
                 std::mem::take(&mut state.aside).into_iter().partition(|item| !item.is_paused());
             state.aside = aside;
@@ -463,6 +472,14 @@ impl Item {
             Self::Note { handle, .. } => handle.route(),
             Self::Event(_) => 0,
         }
+    }
+
+    /// Returns true if it is the end of this partition in its present assignment.
+    fn is_end_of(&self, of: &PartitionHandle) -> bool {
+        let Self::Note { handle, version, event: ConsumerEvent::EndOfPartition { .. } } = self else {
+            return false;
+        };
+        std::ptr::eq(&**handle, of) && *version == of.version()
     }
 
     fn is_paused(&self) -> bool {

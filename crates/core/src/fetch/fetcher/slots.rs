@@ -130,6 +130,13 @@ impl Fetcher {
                     };
                     slot.known = Some((generation, asked));
                     slot.partition.by_id = by_id;
+                    if slot.partition.handle.take_resumed() {
+                        slot.partition.reported_end = None;
+                        // The broker reports an end once in a session, and the partition may never have left it.
+                        if slot.end == Some(asked.offset) {
+                            self.kept_at_end.push(slot.partition.handle.key().clone());
+                        }
+                    }
                     if known != Some(asked) {
                         let key = slot.partition.handle.key();
                         asked_for.push((key, slots.id, asked));

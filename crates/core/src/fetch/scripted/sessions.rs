@@ -84,6 +84,49 @@ fn end_is_reported_after_a_seek_over_records() {
     assert_eq!(ends(&script), 1);
 }
 
+#[test]
+fn end_is_reported_again_after_pause_and_resume() {
+    for is_asked_meanwhile in [false, true] {
+        let settings = ConsumerSettings { partition_eof: true, ..ConsumerSettings::default() };
+        let mut script = Script::new(18, settings);
+        let handle = [script.adopt(0, 5)];
+        script.adopt(1, 5);
+        script.fetch().unwrap();
+        script.respond(&response(99, vec![data(0, 5, Vec::new()), data(1, 5, Vec::new())]));
+        assert_eq!(ends(&script), 2);
+        script.shared.queue.pause(&handle);
+        let mut found = Vec::new();
+        if is_asked_meanwhile {
+            script.fetch().unwrap();
+            script.respond(&response(99, vec![]));
+            found = vec![data(0, 5, Vec::new())];
+        }
+        script.shared.queue.resume(&handle);
+        script.fetch().unwrap();
+        script.respond(&response(99, found));
+        assert_eq!(ends(&script), 1, "of the partition that was paused");
+        script.shared.queue.resume(&handle);
+        script.fetch().unwrap();
+        script.respond(&response(99, vec![]));
+        assert_eq!(ends(&script), 0, "it was not paused");
+    }
+}
+
+#[test]
+fn end_that_waited_for_resume_is_reported_once() {
+    let mut script = Script::new(18, ConsumerSettings { partition_eof: true, ..ConsumerSettings::default() });
+    let handle = [script.adopt(0, 5)];
+    script.fetch().unwrap();
+    script.shared.queue.pause(&handle);
+    script.respond(&response(99, vec![data(0, 5, Vec::new())]));
+    assert_eq!(ends(&script), 0);
+    script.shared.queue.resume(&handle);
+    assert_eq!(ends(&script), 1);
+    script.fetch().unwrap();
+    script.respond(&response(99, vec![]));
+    assert_eq!(ends(&script), 0);
+}
+
 /// Returns how many fetches are sent within a second to a broker that responds with `respond` after 100 microseconds.
 fn fetches_within_a_second(
     script: &mut Script,
