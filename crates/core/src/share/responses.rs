@@ -272,7 +272,7 @@ impl ShareFetcher {
         }
         if code == ErrorCode::UNSUPPORTED_VERSION {
             self.shared.fail(super::fetcher::unsupported().with_api(api).with_peer(peer));
-        } else if !is_session && !code.is_retriable() {
+        } else if !is_session && !heals(code) {
             self.report_refusal(now, error);
         }
     }
@@ -304,11 +304,17 @@ impl ShareFetcher {
                 let hint = LeaderHint::new(&key.topic, key.partition, leader, nodes);
                 self.outputs.extend(hint.map(|hint| BrokerNews::LeaderHint(hint).into()));
             }
-        } else if !code.is_retriable() {
+        } else if !heals(code) {
             let error = Error::broker(code, message.as_deref()).with_api("ShareFetch").with_peer(peer);
             self.report_refusal(now, error.with_partition(&*key.topic, key.partition));
         }
     }
+}
+
+/// Returns true if fetching again helps, or joining the group again, which the heartbeats do: the application need not know.
+fn heals(code: ErrorCode) -> bool {
+    let is_membership = matches!(code, ErrorCode::UNKNOWN_MEMBER_ID | ErrorCode::FENCED_MEMBER_EPOCH);
+    code.is_retriable() || code == ErrorCode::UNKNOWN_SERVER_ERROR || is_membership
 }
 
 /// Returns how long locks last that were acquired or renewed now.

@@ -451,13 +451,8 @@ impl ClassicMember {
             self.steps.push_back(Step::Left);
         }
         if self.heartbeat.session_ends.is_some_and(|at| at <= now) {
-            let detail = format!(
-                "the group's coordinator acknowledged no heartbeat for session.timeout.ms ({} ms); the member's \
-                 partitions are lost, and it joins the group again",
-                self.settings.session_timeout.as_millis()
-            );
-            self.report(Error::new(ErrorKind::TimedOut, detail));
-            self.lose(now, "the session timed out");
+            // The application learns it from the rebalance, as in other clients: it is no error of its own.
+            self.lose(now, "the coordinator acknowledged no heartbeat for session.timeout.ms");
         }
     }
 

@@ -138,3 +138,26 @@ fn denied_topic_is_an_event() {
     let Some(ShareEvent::Error(error)) = script.shared.take_event() else { panic!("an event") };
     assert_eq!(error.kind(), ErrorKind::Broker(error_code));
 }
+
+#[test]
+fn error_that_another_fetch_cures_is_no_event() {
+    for error_code in [
+        ErrorCode::UNKNOWN_SERVER_ERROR,
+        ErrorCode::UNKNOWN_MEMBER_ID,
+        ErrorCode::KAFKA_STORAGE_ERROR,
+        ErrorCode::UNKNOWN_LEADER_EPOCH,
+    ] {
+        for is_of_partition in [true, false] {
+            let mut script = Script::new(settings());
+            script.adopt(0);
+            script.poll();
+            let _ = script.fetch();
+            if is_of_partition {
+                script.respond_with(vec![Partition { error_code, ..Partition::default() }]);
+            } else {
+                script.respond(&ShareFetchResponse { error_code, ..ShareFetchResponse::default() });
+            }
+            assert!(script.shared.take_event().is_none(), "{error_code}");
+        }
+    }
+}
