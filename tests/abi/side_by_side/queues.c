@@ -88,10 +88,11 @@ CASE(other_fields_of_an_event) {
         rd_kafka_queue_t *queue = rd_kafka_queue_get_main(rk);
         rd_kafka_event_t *event;
         const char *facility = "untouched", *text = "untouched";
-        int level = 55;
+        int level = 55, logged;
         purged_message(rk, "one");
         event = next_event(queue);
-        say("log %d facility %s text %s level %d", rd_kafka_event_log(event, &facility, &text, &level), facility, text, level);
+        logged = rd_kafka_event_log(event, &facility, &text, &level);
+        say("log %d facility %s text %s level %d", logged, facility, text, level);
         say("partition %s", rd_kafka_event_topic_partition(event) ? "present" : "NULL");
         say("partitions %s", rd_kafka_event_topic_partition_list(event) ? "present" : "NULL");
         say("fatal %d", rd_kafka_event_error_is_fatal(event));
@@ -247,7 +248,7 @@ CASE(logs_as_events) {
         rd_kafka_queue_t *queue;
         rd_kafka_event_t *event;
         const char *facility, *text;
-        int level;
+        int level, logged;
         rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_LOG);
         rd_kafka_conf_set_error_cb(conf, NULL);
         rk = start(RD_KAFKA_PRODUCER, conf);
@@ -255,7 +256,8 @@ CASE(logs_as_events) {
         say("set_log_queue %s", err(rd_kafka_set_log_queue(rk, queue)));
         event = next_event(queue);
         say("event %s", rd_kafka_event_name(event));
-        say("log %d facility %s text %s level %s", rd_kafka_event_log(event, &facility, &text, &level), present(facility), present(text), level >= 0 && level <= 7 ? "0 to 7" : "other");
+        logged = rd_kafka_event_log(event, &facility, &text, &level);
+        say("log %d facility %s text %s level %s", logged, present(facility), present(text), level >= 0 && level <= 7 ? "0 to 7" : "other");
         rd_kafka_event_destroy(event);
         say("set_log_queue NULL %s", err(rd_kafka_set_log_queue(rk, NULL)));
         rd_kafka_queue_destroy(queue);
