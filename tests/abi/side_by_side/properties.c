@@ -107,6 +107,15 @@ static const char *now(void *conf) {
         return text;
 }
 
+/* The value of a new configuration, as now() prints it. */
+static char initial_value[8192];
+
+/* Prints the current value, unless it is the one that the case has printed as the default. */
+static const char *changed(void *conf) {
+        const char *text = now(conf);
+        return strcmp(text, initial_value) ? text : "as the default";
+}
+
 static rd_kafka_conf_res_t set_it(void *conf, const char *value, char *errstr, size_t size) {
         return global ? rd_kafka_conf_set(conf, property->name, value, errstr, size)
                       : rd_kafka_topic_conf_set(conf, property->name, value, errstr, size);
@@ -116,7 +125,7 @@ static void try_value(const char *value) {
         void *conf = new_conf();
         char errstr[512] = "";
         rd_kafka_conf_res_t result = set_it(conf, value, errstr, sizeof(errstr));
-        say("%s: %s, text %s; %s", quoted(value), conf_res(result), present(errstr), now(conf));
+        say("%s: %s, text %s; %s", quoted(value), conf_res(result), present(errstr), changed(conf));
         destroy_conf(conf);
 }
 
@@ -134,7 +143,7 @@ static void try_after(const char *first, const char *second) {
         set_it(conf, first, errstr, sizeof(errstr));
         errstr[0] = '\0';
         result = set_it(conf, second, errstr, sizeof(errstr));
-        say("%s after %s: %s, text %s; %s", quoted(second), quoted(first), conf_res(result), present(errstr), now(conf));
+        say("%s after %s: %s, text %s; %s", quoted(second), quoted(first), conf_res(result), present(errstr), changed(conf));
         destroy_conf(conf);
 }
 
@@ -274,7 +283,8 @@ static void run(void) {
                     !strcmp(properties[i].name, strchr(case_name, '.') + 1))
                         property = &properties[i];
         conf = new_conf();
-        say("default: %s", now(conf));
+        snprintf(initial_value, sizeof(initial_value), "%s", now(conf));
+        say("default: %s", initial_value);
         destroy_conf(conf);
         try_value(property->initial);
         try_value("");

@@ -1,283 +1,306 @@
-//! The rows of `docs/differences.md`: intended differences from the original.
+//! The intended differences from the original: rows of `docs/differences.md`, and the hunks that each allows.
 //!
-//! A row has patterns of cases, of lines of the original and of Ottla's lines in their place, and the reason. `*` in a
-//! pattern stands for anything; an empty cell means that the other library prints nothing there.
+//! ```text
+//! docs/differences.md                              a row: name, reason
+//! tests/abi/side_by_side/differences/NAME.txt      the hunks of the row, by case
+//! tests/abi/side_by_side/differences/to_be_fixed.txt   hunks without a decision, which `--write` adds
+//! ```
 //!
-//! The second table of the page, below [`TO_BE_FIXED`], is generated: differences without a decision.
+//! A hunk of a case is allowed as a whole, by one entry or by several, one after the other: differences of two rows in
+//! neighbouring lines make one hunk. Each case uses the entries that name it exactly as often as they say.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
-    sync::atomic::{AtomicU64, Ordering},
+    path::PathBuf,
 };
 
-use super::transcript::{Comparison, Hunk};
+use super::{
+    entry::{self, Entry},
+    transcript::{Comparison, Hunk},
+};
 use crate::{Result, shell::root};
 
 const PAGE: &str = "docs/differences.md";
-/// The heading of the table that `--write` writes.
-const TO_BE_FIXED: &str = "## To be fixed";
-/// A difference that occurs in this many cases of a program becomes one row.
-const COMMON: usize = 3;
+const FOLDER: &str = "tests/abi/side_by_side/differences";
+/// The file without a row: differences without a decision.
+pub const TO_BE_FIXED: &str = "to_be_fixed";
 
-/// A case, a line of the original, and Ottla's in its place.
-pub type Difference = (String, String, String);
-
-struct Row {
-    cases: Vec<Pattern>,
-    original: Vec<Pattern>,
-    ottla: Vec<Pattern>,
-    /// The line of the page.
-    line: String,
-}
-
-/// A pattern in a cell of a row.
-struct Pattern {
-    text: String,
-    /// The number of lines or cases that needed it.
-    uses: AtomicU64,
-}
-
-impl Pattern {
-    fn matches(&self, text: &str) -> bool {
-        matches(&self.text, text)
-    }
-
-    fn count_use(&self) {
-        self.uses.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn is_used(&self) -> bool {
-        self.uses.load(Ordering::Relaxed) > 0
-    }
-}
-
-impl Row {
-    fn patterns(&self) -> impl Iterator<Item = &Pattern> {
-        self.cases.iter().chain(&self.original).chain(&self.ottla)
-    }
-
-    fn is_used(&self) -> bool {
-        self.cases.iter().any(Pattern::is_used)
-    }
-}
-
-/// The rows of the page.
+/// All rows, with their entries.
+#[derive(Debug, Default)]
 pub struct Differences {
-    rows: Vec<Row>,
+    rows: BTreeMap<String, Vec<Entry>>,
+}
+
+/// An entry of a row.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    row: &'a str,
+    at: usize,
+    hunk: &'a Hunk,
+    /// How often the case may use it.
+    left: usize,
+}
+
+/// The result of a case.
+#[derive(Debug, Default, PartialEq)]
+pub struct Judgement {
+    /// The hunks that no row allows.
+    pub new: Comparison,
+    /// How often the case used the entries that name it, by row and place in the row.
+    pub uses: BTreeMap<(String, usize), usize>,
+    /// The rows that allow more than the case needs, each with a hunk.
+    pub unneeded: Vec<(String, Hunk)>,
+}
+
+impl Judgement {
+    /// Formats what is wrong; empty if the case differs as the rows say.
+    pub fn text(&self) -> String {
+        let mut text = self.new.text();
+        for (row, hunk) in &self.unneeded {
+            text += &format!("  {FOLDER}/{row}.txt allows this, which does not happen so often:\n");
+            hunk.text().lines().for_each(|line| text += &format!("  {line}\n"));
+        }
+        text
+    }
 }
 
 impl Differences {
+    /// Reads the page and its files.
+    ///
+    /// # Errors
+    ///
+    /// A row without a reason or without a file, and a file without a row.
     pub fn read() -> Result<Self> {
-        Self::of(&fs::read_to_string(root().join(PAGE)).map_err(|error| format!("{PAGE}: {error}"))?)
-    }
-
-    fn of(page: &str) -> Result<Self> {
-        let mut rows = Vec::new();
-        // A row of the table starts with a pattern in backquotes.
-        for line in page.lines().filter(|line| line.starts_with("| `")) {
-            let cells = cells(line);
-            let [cases, original, ottla, reason] = cells.as_slice() else {
-                return Err(format!("{PAGE}: a row has {} cells instead of 4: {line}", cells.len()).into());
-            };
-            if reason.is_empty() || reason == "REASON" {
-                return Err(format!("{PAGE}: a row has no reason: {line}").into());
+        let page = fs::read_to_string(root().join(PAGE)).map_err(|error| format!("{PAGE}: {error}"))?;
+        let reasons = reasons(&page)?;
+        let mut rows = BTreeMap::new();
+        for file in fs::read_dir(root().join(FOLDER)).into_iter().flatten() {
+            let path = file?.path();
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            if !reasons.contains(&name) && name != TO_BE_FIXED {
+                return Err(format!("{PAGE} has no row for {FOLDER}/{name}.txt").into());
             }
-            rows.push(Row {
-                cases: patterns(cases),
-                original: patterns(original),
-                ottla: patterns(ottla),
-                line: line.to_owned(),
-            });
+            let entries = entry::parse(&fs::read_to_string(&path)?)
+                .map_err(|error| format!("{FOLDER}/{name}.txt: {error}"))?;
+            rows.insert(name, entries);
+        }
+        if let Some(name) = reasons.iter().find(|name| rows.get(*name).is_none_or(Vec::is_empty)) {
+            return Err(format!("{PAGE}: no difference needs the row {name}").into());
         }
         Ok(Self { rows })
     }
 
-    /// Returns the part of a comparison that no row allows.
-    pub fn unexplained(&self, case: &str, comparison: &Comparison) -> Comparison {
-        let mut left = Vec::new();
+    /// Compares the hunks of a case with the rows.
+    pub fn judge(&self, case: &str, comparison: &Comparison) -> Judgement {
+        let mut places = self.places(case);
+        let mut judgement = Judgement::default();
         for hunk in &comparison.hunks {
-            let lines = |lines: &[String], cell: fn(&Row) -> &[Pattern]| -> Vec<String> {
-                lines.iter().filter(|line| !self.allows(case, line, cell)).cloned().collect()
-            };
-            let original = lines(&hunk.original, |row| &row.original);
-            let ottla = lines(&hunk.ottla, |row| &row.ottla);
-            if !original.is_empty() || !ottla.is_empty() {
-                left.push(Hunk { original, ottla, after: hunk.after.clone() });
+            if !cover(&hunk.original, &hunk.ottla, &mut places) {
+                judgement.new.hunks.push(hunk.clone());
             }
         }
-        Comparison { hunks: left }
-    }
-
-    fn allows(&self, case: &str, line: &str, cell: fn(&Row) -> &[Pattern]) -> bool {
-        let mut allowed = false;
-        for row in &self.rows {
-            let cases: Vec<&Pattern> = row.cases.iter().filter(|pattern| pattern.matches(case)).collect();
-            for pattern in
-                cell(row).iter().filter(|pattern| !cases.is_empty() && pattern.matches(line.trim()))
-            {
-                pattern.count_use();
-                cases.iter().for_each(|case| case.count_use());
-                allowed = true;
+        for (place, all) in places.iter().zip(self.places(case)) {
+            judgement.uses.insert((place.row.to_owned(), place.at), all.left - place.left);
+            if place.left > 0 {
+                judgement.unneeded.push((place.row.to_owned(), place.hunk.clone()));
             }
         }
-        allowed
+        judgement
     }
 
-    /// Returns the unused patterns of the rows whose cases have run.
-    pub fn unused(&self, cases: &[&str], complete: bool) -> Vec<String> {
-        // A pattern of several cases may be needed by one that did not run.
-        let has_run =
-            |row: &&Row| complete || row.cases.iter().all(|case| cases.contains(&case.text.as_str()));
-        let mut unused = Vec::new();
-        for row in self.rows.iter().filter(has_run) {
-            let patterns = row.patterns().filter(|pattern| !pattern.is_used());
-            unused.extend(patterns.map(|pattern| format!("`{}` in: {}", pattern.text, row.line)));
+    /// Returns the entries that name a case, the longest first, so that a whole hunk is preferred to its parts.
+    fn places(&self, case: &str) -> Vec<Place<'_>> {
+        let mut places = Vec::new();
+        for (row, entries) in &self.rows {
+            for (at, entry) in entries.iter().enumerate() {
+                if let Some(&left) = entry.cases.get(case) {
+                    places.push(Place { row, at, hunk: &entry.hunk, left });
+                }
+            }
         }
-        unused
+        places.sort_by_key(|place| std::cmp::Reverse(place.hunk.original.len() + place.hunk.ottla.len()));
+        places
     }
 
-    /// Returns the number of rows that allowed a line.
-    pub fn used(&self) -> usize {
-        self.rows.iter().filter(|row| row.is_used()).count()
+    /// Returns the cases that rows name although their programs do not have them.
+    pub fn unknown_cases(&self, known: &[&str]) -> Vec<String> {
+        let program = |case: &str| case.split('.').next().unwrap_or_default().to_owned();
+        // A program that could not be compiled has no cases that are known.
+        let uncompiled: BTreeSet<String> =
+            known.iter().filter_map(|case| Some(case.strip_suffix(".*")?.to_owned())).collect();
+        let mut unknown = Vec::new();
+        for (row, entries) in &self.rows {
+            let cases: BTreeSet<&String> = entries.iter().flat_map(|entry| entry.cases.keys()).collect();
+            for case in cases.into_iter().filter(|case| !known.contains(&case.as_str())) {
+                if !uncompiled.contains(&program(case)) {
+                    unknown.push(format!("{FOLDER}/{row}.txt names {case}, which is not a case"));
+                }
+            }
+        }
+        unknown
+    }
+
+    /// Takes over what cases did: removes and counts entries, and adds new hunks to those that are to be fixed.
+    pub fn update(&mut self, judged: &[(&str, &Judgement)]) {
+        let mut new: Vec<Entry> = self.rows.remove(TO_BE_FIXED).unwrap_or_default();
+        for (case, judgement) in judged {
+            for ((row, at), &uses) in &judgement.uses {
+                let entries = if row == TO_BE_FIXED { Some(&mut new) } else { self.rows.get_mut(row) };
+                let Some(entry) = entries.and_then(|entries| entries.get_mut(*at)) else { continue };
+                entry.cases.insert((*case).to_owned(), uses);
+            }
+        }
+        for (case, judgement) in judged {
+            for hunk in &judgement.new.hunks {
+                let hunk = Hunk { after: None, ..hunk.clone() };
+                let at = new.iter().position(|entry| entry.hunk == hunk).unwrap_or_else(|| {
+                    new.push(Entry { cases: BTreeMap::new(), hunk });
+                    new.len() - 1
+                });
+                *new[at].cases.entry((*case).to_owned()).or_default() += 1;
+            }
+        }
+        self.rows.insert(TO_BE_FIXED.to_owned(), new);
+        for entries in self.rows.values_mut() {
+            entries.iter_mut().for_each(|entry| entry.cases.retain(|_, times| *times > 0));
+            entries.retain(|entry| !entry.cases.is_empty());
+        }
+    }
+
+    /// Writes the files; one without an entry is removed.
+    pub fn write(&self) -> Result<()> {
+        let folder = root().join(FOLDER);
+        fs::create_dir_all(&folder)?;
+        for (name, entries) in &self.rows {
+            let path: PathBuf = folder.join(format!("{name}.txt"));
+            if !entries.is_empty() {
+                fs::write(path, entry::format(entries))?;
+            } else if path.exists() {
+                fs::remove_file(path)?;
+            }
+        }
+        Ok(())
     }
 }
 
-/// Writes the table of differences to be fixed: removes unused rows and adds rows for new differences.
-pub fn write(differences: &Differences, complete: bool, new: &[Difference]) -> Result<()> {
-    let path = root().join(PAGE);
-    let page = fs::read_to_string(&path)?;
-    let (decided, open) =
-        page.split_once(TO_BE_FIXED).ok_or(format!("{PAGE} has no heading `{TO_BE_FIXED}`"))?;
-    let gone: Vec<&str> = differences
-        .rows
-        .iter()
-        .filter(|row| complete && !row.is_used())
-        .map(|row| row.line.as_str())
-        .collect();
-    let (head, rows): (Vec<&str>, Vec<&str>) = open.lines().partition(|line| !line.starts_with("| `"));
-    let mut rows: BTreeSet<String> =
-        rows.into_iter().filter(|line| !gone.contains(line)).map(str::to_owned).collect();
-    rows.extend(grouped(new));
-    let rows: Vec<String> = rows.into_iter().collect();
-    let head = head.join("\n");
-    fs::write(path, format!("{decided}{TO_BE_FIXED}{}\n{}\n", head.trim_end(), rows.join("\n")))?;
-    Ok(())
-}
-
-/// Returns rows for differences; a difference of many cases of a program is one row of the program.
-fn grouped(new: &[Difference]) -> Vec<String> {
-    let mut cases: BTreeMap<(&str, &str, &str), BTreeSet<&str>> = BTreeMap::new();
-    for (case, original, ottla) in new {
-        let program = case.split('.').next().unwrap_or_default();
-        cases.entry((program, original, ottla)).or_default().insert(case);
+/// True if entries, one after the other, are the lines of a hunk; counts their uses.
+fn cover(original: &[String], ottla: &[String], places: &mut [Place<'_>]) -> bool {
+    if original.is_empty() && ottla.is_empty() {
+        return true;
     }
-    let cell =
-        |line: &str| if line.is_empty() { String::new() } else { format!("`{}`", line.replace('|', "\\|")) };
-    let mut rows = Vec::new();
-    for ((program, original, ottla), cases) in cases {
-        let names = if cases.len() < COMMON {
-            cases.into_iter().map(str::to_owned).collect()
-        } else {
-            vec![format!("{program}.*")]
+    for at in 0..places.len() {
+        let hunk = places[at].hunk;
+        let (Some(original), Some(ottla)) =
+            (original.strip_prefix(&hunk.original[..]), ottla.strip_prefix(&hunk.ottla[..]))
+        else {
+            continue;
         };
-        rows.extend(
-            names
-                .into_iter()
-                .map(|name| format!("| `{name}` | {} | {} | to be fixed |", cell(original), cell(ottla))),
-        );
+        if places[at].left == 0 {
+            continue;
+        }
+        places[at].left -= 1;
+        if cover(original, ottla, places) {
+            return true;
+        }
+        places[at].left += 1;
     }
-    rows
+    false
 }
 
-/// Returns the cells of a table row; `\|` stands for a bar in a cell.
-fn cells(line: &str) -> Vec<String> {
-    let line = line.trim().trim_start_matches('|').replace("\\|", "\u{1}");
-    let line = line.strip_suffix('|').unwrap_or(&line).to_owned();
-    line.split('|').map(|cell| cell.trim().replace('\u{1}', "|")).collect()
-}
-
-/// Returns the patterns of a cell, each of which is in backquotes.
-fn patterns(cell: &str) -> Vec<Pattern> {
-    let quoted = cell.split('`').skip(1).step_by(2);
-    quoted.map(|text| Pattern { text: text.to_owned(), uses: AtomicU64::new(0) }).collect()
-}
-
-/// True if a text matches the pattern; `*` stands for any characters.
-pub fn matches(pattern: &str, text: &str) -> bool {
-    let mut parts = pattern.split('*');
-    let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = text.strip_prefix(first) else { return false };
-    let parts: Vec<&str> = parts.collect();
-    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
-    for part in middle {
-        let Some(at) = rest.find(part) else { return false };
-        rest = &rest[at + part.len()..];
+/// Returns the names of the rows of the page. A row starts with a link to its file.
+fn reasons(page: &str) -> Result<BTreeSet<String>> {
+    let mut names = BTreeSet::new();
+    for line in page.lines() {
+        let Some((name, rest)) = line.strip_prefix("| [").and_then(|line| line.split_once("](")) else {
+            continue;
+        };
+        let reason = rest.split_once('|').map_or("", |(_, reason)| reason).trim_matches(['|', ' ']);
+        if reason.is_empty() || !rest.starts_with(&format!("../{FOLDER}/{name}.txt) |")) {
+            return Err(
+                format!("{PAGE}: a row is `| [NAME](../{FOLDER}/NAME.txt) | REASON |`: {line}").into()
+            );
+        }
+        if !names.insert(name.to_owned()) {
+            return Err(format!("{PAGE} has two rows {name}").into());
+        }
     }
-    rest.ends_with(last)
+    Ok(names)
 }
 
 #[cfg(test)]
 mod tests {
     use super::{super::transcript::Transcript, *};
 
-    const PAGE: &str = "\
-| case | librdkafka | Ottla | reason |
-|---|---|---|---|
-| `conf.*` | `a \\| b` | `c*` | it is better |
-| `conf.x` | `never` |  | gone |
-";
+    fn differences(rows: &[(&str, &str)]) -> Differences {
+        let rows = rows.iter().map(|(name, text)| ((*name).to_owned(), entry::parse(text).unwrap()));
+        Differences { rows: rows.collect() }
+    }
 
     fn compared(original: &str, ottla: &str) -> Comparison {
         Comparison::of(&Transcript::of(original, None), &Transcript::of(ottla, None))
     }
 
     #[test]
-    fn rows_allow_the_lines_they_name() {
-        let differences = Differences::of(PAGE).unwrap();
-        assert_eq!(differences.unexplained("conf.x", &compared("a | b\n", "  cde\n")), Comparison::default());
-        assert_eq!(differences.used(), 1);
-        assert!(!differences.unexplained("conf.x", &compared("a | b\n", "d\n")).hunks.is_empty());
-        assert!(!differences.unexplained("other.x", &compared("a | b\n", "c\n")).hunks.is_empty());
+    fn page_and_files_belong_together() {
+        assert!(!Differences::read().unwrap().rows.is_empty());
     }
 
     #[test]
-    fn rows_without_a_difference_are_found() {
-        let differences = Differences::of(PAGE).unwrap();
-        assert_eq!(differences.unused(&["conf.x"], false).len(), 2);
-        assert_eq!(differences.unused(&[], true).len(), 5);
-    }
-
-    #[test]
-    fn each_pattern_of_a_row_has_to_be_needed() {
-        let differences = Differences::of("| `a.x` `a.y` | `one` `two` | `1` | so it is |").unwrap();
-        for (case, line) in [("a.x", "one\n"), ("a.y", "one\n")] {
-            assert_eq!(differences.unexplained(case, &compared(line, "1\n")), Comparison::default());
+    fn row_allows_its_hunk_as_a_whole() {
+        let differences = differences(&[("row", "p.a\n- 1\n- 2\n+ 3\n")]);
+        assert_eq!(differences.judge("p.a", &compared("1\n2\n", "3\n")).text(), "");
+        for (case, original, ottla) in
+            [("p.a", "1\n", "3\n"), ("p.a", "1\n2\n", ""), ("p.b", "1\n2\n", "3\n")]
+        {
+            assert!(!differences.judge(case, &compared(original, ottla)).new.hunks.is_empty(), "{case}");
         }
-        assert_eq!(differences.used(), 1);
-        let unused = differences.unused(&["a.x", "a.y"], false);
-        assert!(matches!(&unused[..], [text] if text.starts_with("`two` in")), "{unused:?}");
     }
 
     #[test]
-    fn rows_without_a_reason_are_refused() {
-        assert!(Differences::of("| `a` | `b` | `c` |  |").is_err());
-        assert!(Differences::of("| `a` | `b` | `c` |").is_err());
+    fn differences_of_two_rows_may_be_neighbours() {
+        let differences = differences(&[("a", "p.a\n- 1\n+ x\n"), ("b", "p.a\n- 2\n+ y\n")]);
+        assert_eq!(differences.judge("p.a", &compared("1\n2\n", "x\ny\n")).text(), "");
+        // Each once, and in this order.
+        assert_ne!(differences.judge("p.a", &compared("2\n1\n", "x\ny\n")).text(), "");
+        assert_ne!(differences.judge("p.a", &compared("1\n2\n1\n", "x\ny\nx\n")).text(), "");
     }
 
     #[test]
-    fn differences_of_many_cases_are_one_row() {
-        let new: Vec<Difference> =
-            ["p.a", "p.b", "p.c"].map(|case| (case.to_owned(), "1 | 2".to_owned(), String::new())).into();
-        assert_eq!(grouped(&new), ["| `p.*` | `1 \\| 2` |  | to be fixed |"]);
-        assert_eq!(grouped(&new[..1]), ["| `p.a` | `1 \\| 2` |  | to be fixed |"]);
+    fn entry_that_is_used_less_often_than_it_says_fails() {
+        let differences = differences(&[("row", "p.a\np.b 2 times\n- 1\n+ 2\n")]);
+        assert_eq!(differences.judge("p.a", &compared("1\n", "2\n")).text(), "");
+        assert_eq!(differences.judge("p.b", &compared("1\nx\n1\n", "2\nx\n2\n")).text(), "");
+        let once = differences.judge("p.b", &compared("1\n", "2\n"));
+        assert_eq!(once.unneeded.len(), 1);
+        assert_eq!(once.uses, [(("row".to_owned(), 0), 1)].into());
+        assert!(once.text().contains("row.txt allows"));
     }
 
     #[test]
-    fn patterns_match_whole_texts() {
-        assert!(
-            matches("a*c", "abc") && matches("*", "") && matches("abc", "abc") && matches("a*b*c", "a-b-b-c")
-        );
-        assert!(!matches("a*c", "abcd") && !matches("abc", "abcd") && !matches("a*b", "a"));
+    fn names_of_cases_are_exact() {
+        let differences = differences(&[("row", "p.a\nq.b\n- 1\n")]);
+        assert_eq!(differences.unknown_cases(&["p.a", "q.*"]), Vec::<String>::new());
+        assert_eq!(differences.unknown_cases(&["p.b", "q.b"]).len(), 1);
+    }
+
+    #[test]
+    fn update_counts_removes_and_adds_hunks() {
+        let mut differences = differences(&[("row", "p.a 2 times\n- 1\n\np.a\np.b\n- 2\n")]);
+        let judgement = differences.judge("p.a", &compared("1\nx\n3\ny\n3\n", "x\ny\n"));
+        differences.update(&[("p.a", &judgement)]);
+        assert_eq!(entry::format(&differences.rows["row"]), "p.a\n- 1\n\np.b\n- 2\n");
+        assert_eq!(entry::format(&differences.rows[TO_BE_FIXED]), "p.a 2 times\n- 3\n");
+    }
+
+    #[test]
+    fn row_without_its_file_or_a_reason_is_refused() {
+        let link = format!("../{FOLDER}/a.txt");
+        assert!(reasons(&format!("| [a]({link}) | so it is |")).unwrap().contains("a"));
+        for row in
+            [format!("| [a]({link}) |  |"), "| [a](a.txt) | so it is |".to_owned(), format!("| [a]({link})")]
+        {
+            assert!(reasons(&row).is_err(), "{row}");
+        }
     }
 }

@@ -2,35 +2,42 @@
 //! their transcripts.
 //!
 //! ```text
-//! tests/abi/side_by_side/*.{c,cpp} ──compile once──► programs ──run each case twice──► two transcripts ──► comparison
-//!                                                         Ottla | original                             │
-//!                                   docs/differences.md ── rows that allow a difference ───────────────┘
+//! tests/abi/side_by_side/*.{c,cpp} ──compile once──► programs ──run each case twice──► two transcripts ──► hunks
+//!                                                         Ottla | original                                   │
+//!                docs/differences.md, tests/abi/side_by_side/differences ── rows that allow a hunk ──────────┘
 //! ```
 //!
-//! [`original`] fetches librdkafka, [`programs`] compiles and runs, [`transcript`] compares, [`differences`] reads the rows.
-//! A difference without a row fails, and so does a row without a difference.
+//! [`options`] of the command line; [`original`] fetches librdkafka, [`programs`] compiles and runs, [`transcript`] compares,
+//! [`differences`] reads the rows and judges a case by them, [`entry`] is the format of their files, [`report`] counts. A
+//! difference without a row fails, and so does a row that allows more than its cases need.
 
 mod differences;
+mod entry;
+mod options;
 mod original;
 mod programs;
+mod report;
 mod transcript;
 
 use std::{
     env,
-    path::PathBuf,
     process::ExitCode,
     sync::{
-        Mutex,
+        Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     thread,
     time::{Duration, Instant},
 };
 
+use clap::Parser as _;
+
 use self::{
-    differences::{Difference, Differences},
+    differences::{Differences, Judgement},
+    options::Options,
     original::Original,
-    programs::{Case, Kind, Programs},
+    programs::{Case, Kind, Library, Programs},
+    report::{CaseResult, Outcome, Report},
     transcript::{Comparison, Transcript},
 };
 use crate::{
@@ -38,216 +45,123 @@ use crate::{
     test::{Session, target_folder},
 };
 
-pub const HELP: &str = "\
-cargo xtask abi --side-by-side [OPTIONS]
-
-Runs every case of tests/abi/side_by_side with Ottla's C library and with the original librdkafka 2.16.0, and compares the
-transcripts. docs/differences.md has a row with the reason for each permitted difference.
-
-  --only PATTERN       cases whose name matches; `*` stands for any text, and a word without `*` matches anywhere
-  --list               print the names of the cases, and run nothing
-  --plain              only cases that need no broker: what CI runs
-  --show               print the transcripts of the cases, equal or not
-  --write              write differences without a row into the table `To be fixed` of docs/differences.md, and remove its
-                       unused rows
-  --repeat NUMBER      run each case this often; a transcript that differs from the first one of its library is a failure
-  --jobs NUMBER        cases at a time (default 8: most of them wait)
-  --original LIBRARY   the original library, instead of fetching it with pip
-  --profile NAME       the profile that Ottla is built with: dev (the default) or release
-
-Cases with brokers start embedded ones; OTTLA_BOOTSTRAP names others.
-";
-
-/// The options of the command line.
-struct Options {
-    only: Option<String>,
-    plain: bool,
-    list: bool,
-    show: bool,
-    write: bool,
-    repeat: usize,
-    jobs: usize,
-    original: Option<PathBuf>,
-    profile: String,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            only: None,
-            plain: false,
-            list: false,
-            show: false,
-            write: false,
-            repeat: 1,
-            jobs: 8,
-            original: None,
-            profile: "dev".into(),
-        }
-    }
-}
-
-impl Options {
-    fn of(args: &[String]) -> Result<Self> {
-        let mut options = Self::default();
-        let mut args = args.iter();
-        while let Some(arg) = args.next() {
-            let mut value = || args.next().ok_or(format!("{arg} needs a value"));
-            match arg.as_str() {
-                "--only" => options.only = Some(value()?.clone()),
-                "--plain" => options.plain = true,
-                "--list" => options.list = true,
-                "--show" => options.show = true,
-                "--write" => options.write = true,
-                "--repeat" => options.repeat = value()?.parse()?,
-                "--jobs" => options.jobs = value()?.parse()?,
-                "--original" => options.original = Some(value()?.into()),
-                "--profile" => options.profile.clone_from(value()?),
-                other => return Err(format!("`{other}`?\n\n{HELP}").into()),
-            }
-        }
-        Ok(options)
-    }
-
-    fn chooses(&self, case: &Case) -> bool {
-        let named = self.only.as_ref().is_none_or(|pattern| {
-            if pattern.contains('*') {
-                differences::matches(pattern, &case.name)
-            } else {
-                case.name.contains(pattern.as_str())
-            }
-        });
-        named && !(self.plain && case.kind == Kind::Broker)
-    }
-}
+/// The time limit of a case.
+const DEADLINE: Duration = Duration::from_secs(150);
 
 pub fn main(args: &[String]) -> Result<ExitCode> {
-    if args.iter().any(|arg| arg == "--help" || arg == "-h") {
-        print!("{HELP}");
-        return Ok(ExitCode::SUCCESS);
-    }
-    let options = Options::of(args)?;
-    let original = Original::fetch(options.original.clone())?;
-    let outcome = compare(&options, &original)?;
-    Ok(if outcome.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
-}
-
-/// The part that CI runs: all cases that need no broker.
-pub fn step(session: &Session) -> Result<()> {
-    let original = match Original::fetch(None) {
-        Ok(original) => original,
+    let words = ["side-by-side"].into_iter().chain(args.iter().map(String::as_str));
+    let options = match Options::try_parse_from(words) {
+        Ok(options) => options,
         Err(error) => {
-            session
-                .not_checked(&format!("our C library beside the original, which can't be fetched: {error}"));
-            return Ok(());
+            error.print()?;
+            return Ok(if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS });
         }
     };
-    let outcome = compare(&Options { plain: true, ..Options::default() }, &original)?;
-    for case in &outcome.same {
-        session.pass(&format!("{case} is the same with both libraries"));
+    let programs = programs(&options)?;
+    if options.list {
+        let cases = programs.cases()?;
+        let chosen: Vec<&Case> = cases.iter().filter(|case| options.chooses(case)).collect();
+        chosen.iter().for_each(|case| println!("{}", case.name));
+        println!("{} cases", chosen.len());
+        return Ok(ExitCode::SUCCESS);
     }
-    for case in &outcome.failed {
-        session.fail(&format!("{case} differs: cargo xtask abi --side-by-side --only '{case}'"));
+    if options.write && env::var_os("OTTLA_BOOTSTRAP").is_some() {
+        return Err("--write needs the embedded brokers: unset OTTLA_BOOTSTRAP".into());
     }
+    let report = compare(&options, &programs)?;
+    Ok(if report.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The part that CI runs: all cases that need no broker, each of which is a test.
+pub fn step(session: &Session) -> Result<()> {
+    let options = Options::parse_from(["side-by-side", "--plain"]);
+    let report = compare(&options, &programs(&options)?)?;
+    for CaseResult { name, outcome, .. } in &report.cases {
+        match outcome {
+            Outcome::AsAllowed => session.pass(&format!("{name} is the same with both libraries")),
+            Outcome::Failed(_) => {
+                session.fail(&format!("{name} differs: cargo xtask abi --side-by-side --only '{name}'"));
+            }
+            Outcome::NotChecked(reason) => {
+                session.not_checked(&format!("{name} with both libraries: {reason}"));
+            }
+        }
+    }
+    report.stale.iter().for_each(|stale| session.fail(stale));
     Ok(())
 }
 
-/// The names of cases and rows, by result.
-#[derive(Default)]
-struct Outcome {
-    same: Vec<String>,
-    failed: Vec<String>,
-    /// Differences without a row.
-    new: Vec<Difference>,
-}
-
-/// The reasons of failed cases.
-struct Failed {
-    text: String,
-    differences: Vec<(String, String)>,
-}
-
-impl From<String> for Failed {
-    fn from(text: String) -> Self {
-        Self { text, differences: Vec::new() }
-    }
-}
-
-fn compare(options: &Options, original: &Original) -> Result<Outcome> {
-    let began = Instant::now();
+/// Builds Ottla and the programs.
+fn programs(options: &Options) -> Result<Programs> {
+    let original = Original::fetch(options.original.clone());
     let prefix = abi::installed(&options.profile)?;
     let ottla = library::ottla(&options.profile)?;
     let folder = target_folder()?.join("side-by-side");
-    let programs = Programs::compile(&folder, &prefix, original, &ottla)?;
-    let cases: Vec<Case> = programs.cases()?.into_iter().filter(|case| options.chooses(case)).collect();
-    if options.list {
-        cases.iter().for_each(|case| println!("{}", case.name));
-        println!("{} cases", cases.len());
-        return Ok(Outcome::default());
-    }
+    Programs::compile(&folder, &prefix, &original, &ottla)
+}
+
+/// Runs the chosen cases, and prints what differs.
+fn compare(options: &Options, programs: &Programs) -> Result<Report> {
+    let began = Instant::now();
+    let all = programs.cases()?;
+    let mut cases: Vec<&Case> = all.iter().filter(|case| options.chooses(case)).collect();
     if cases.is_empty() {
         return Err("no case matches: --list prints all of them".into());
     }
-    let differences = Differences::read()?;
-    let outcome = Mutex::new(Outcome::default());
-    let next = AtomicUsize::new(0);
+    cases.sort_by(|a, b| a.name.cmp(&b.name));
+    let mut differences = Differences::read()?;
+    let (results, next) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
     thread::scope(|scope| {
         for _ in 0..options.jobs.max(1) {
             scope.spawn(|| {
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let result = run(options, &programs, &differences, case);
-                    let mut outcome = outcome.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                    match result {
-                        Ok(()) => outcome.same.push(case.name.clone()),
-                        Err(failed) => {
-                            println!("FAILED {}\n{}", case.name, failed.text);
-                            outcome.failed.push(case.name.clone());
-                            let named = |(original, ottla)| (case.name.clone(), original, ottla);
-                            outcome.new.extend(failed.differences.into_iter().map(named));
-                        }
+                    let result = run(options, programs, &differences, case);
+                    if let Outcome::Failed(text) = &result.outcome {
+                        println!("FAILED {}\n{text}", case.name);
                     }
+                    results.lock().unwrap_or_else(PoisonError::into_inner).push(result);
                 }
             });
         }
     });
-    let mut outcome = outcome.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    // A row may be needed by cases that did not run.
-    let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
-    let complete = options.only.is_none() && !options.plain;
+    let mut results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    results.sort_by(|a: &CaseResult, b| a.name.cmp(&b.name));
     if options.write {
-        differences::write(&differences, complete, &outcome.new)?;
+        let judged: Vec<(&str, &Judgement)> =
+            results.iter().map(|case| (case.name.as_str(), &case.judgement)).collect();
+        differences.update(&judged);
+        differences.write()?;
     }
-    // Differences in timing may need the quick embedded brokers.
-    let unused = if env::var_os("OTTLA_BOOTSTRAP").is_none() {
-        differences.unused(&names, complete)
-    } else {
-        Vec::new()
-    };
-    for row in unused {
-        println!("FAILED docs/differences.md: no difference needs this row any more: {row}");
-        outcome.failed.push(row);
-    }
-    outcome.same.sort();
-    outcome.failed.sort();
-    println!(
-        "{} transcripts: {} as allowed, {} failed; {} rows of docs/differences.md were needed; {} s",
-        cases.len(),
-        outcome.same.len(),
-        outcome.failed.len(),
-        differences.used(),
-        began.elapsed().as_secs()
-    );
-    Ok(outcome)
+    let names: Vec<&str> = all.iter().map(|case| case.name.as_str()).collect();
+    let stale = differences.unknown_cases(&names);
+    stale.iter().for_each(|stale| println!("FAILED {stale}"));
+    let report = Report { cases: results, stale };
+    println!("{}; {} s", report.summary(), began.elapsed().as_secs());
+    Ok(report)
 }
 
-/// Runs a case with both libraries. Error: the text to print about it.
-fn run(
-    options: &Options,
-    programs: &Programs,
-    differences: &Differences,
-    case: &Case,
-) -> std::result::Result<(), Failed> {
-    let transcripts = |library| -> std::result::Result<Transcript, String> {
+/// Runs a case with both libraries.
+fn run(options: &Options, programs: &Programs, differences: &Differences, case: &Case) -> CaseResult {
+    let result = |outcome, judgement| CaseResult { name: case.name.clone(), outcome, judgement };
+    if let Some(missing) = &case.missing {
+        return result(Outcome::NotChecked(missing.clone()), Judgement::default());
+    }
+    let comparison = match compared(options, programs, case) {
+        Ok(comparison) => comparison,
+        Err(text) => return result(Outcome::Failed(text), Judgement::default()),
+    };
+    let mut judgement = differences.judge(&case.name, &comparison);
+    // Differences in timing may need the quick embedded brokers.
+    if case.kind == Kind::Broker && env::var_os("OTTLA_BOOTSTRAP").is_some() {
+        judgement.unneeded.clear();
+    }
+    let text = judgement.text();
+    result(if text.is_empty() { Outcome::AsAllowed } else { Outcome::Failed(text) }, judgement)
+}
+
+/// Compares the transcripts of a case. Error: the text to print about it.
+fn compared(options: &Options, programs: &Programs, case: &Case) -> std::result::Result<Comparison, String> {
+    let transcript = |library| -> std::result::Result<Transcript, String> {
         let first = programs.run(case, library).map_err(|error| error.to_string())?;
         for _ in 1..options.repeat {
             let again = programs.run(case, library).map_err(|error| error.to_string())?;
@@ -260,21 +174,17 @@ fn run(
         }
         Ok(first)
     };
-    let original = transcripts(programs::Library::Original)?;
-    let ottla = transcripts(programs::Library::Ottla)?;
+    let original = transcript(Library::Original)?;
+    let ottla = transcript(Library::Ottla)?;
     if options.show {
         println!("==== {}\n{}", case.name, ottla.lines.join("\n"));
     }
+    if !original.is_complete() && !ottla.is_complete() {
+        let last = ottla.lines.last().map_or("nothing", String::as_str);
+        return Err(format!("  the case ends early with both libraries; Ottla's last line: {last}\n"));
+    }
     if original.crash.is_some() && case.kind == Kind::Crash && ottla.crash.is_none() {
-        return Ok(());
+        return Ok(Comparison::default());
     }
-    let comparison = Comparison::of(&original, &ottla);
-    let unexplained = differences.unexplained(&case.name, &comparison);
-    if unexplained.hunks.is_empty() {
-        return Ok(());
-    }
-    Err(Failed { text: unexplained.text(), differences: unexplained.pairs() })
+    Ok(Comparison::of(&original, &ottla))
 }
-
-/// The time limit of a case.
-const DEADLINE: Duration = Duration::from_secs(150);

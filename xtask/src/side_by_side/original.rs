@@ -19,25 +19,20 @@ const PACKAGE: &str = "confluent-kafka==2.16.1";
 /// Debian's package that holds librdkafka++.
 const CXX_PACKAGE: &str = "librdkafka++1";
 
-/// The paths of the original libraries.
+/// The paths of the original libraries, or the reasons why they are missing.
 pub struct Original {
     /// librdkafka.
-    pub c: PathBuf,
-    /// librdkafka++; `None` if it can't be fetched.
-    pub cxx: Option<PathBuf>,
+    pub c: std::result::Result<PathBuf, String>,
+    /// librdkafka++.
+    pub cxx: std::result::Result<PathBuf, String>,
 }
 
 impl Original {
     /// Fetches the libraries that are not in the cache; `c` replaces librdkafka.
-    pub fn fetch(c: Option<PathBuf>) -> Result<Self> {
-        let c = match c {
-            Some(c) => c,
-            None => fetch()?,
-        };
-        let cxx = fetch_cxx().inspect_err(|error| {
-            println!("    NOT CHECKED: programs in C++, without {CXX_PACKAGE}: {error}")
-        });
-        Ok(Self { c, cxx: cxx.ok() })
+    pub fn fetch(c: Option<PathBuf>) -> Self {
+        let c = c.map_or_else(fetch, Ok).map_err(|error| format!("librdkafka can't be fetched: {error}"));
+        let cxx = fetch_cxx().map_err(|error| format!("{CXX_PACKAGE} can't be fetched: {error}"));
+        Self { c, cxx }
     }
 }
 

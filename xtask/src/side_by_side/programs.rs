@@ -35,6 +35,8 @@ pub struct Case {
     /// `PROGRAM.CASE`
     pub name: String,
     pub kind: Kind,
+    /// The reason why it cannot run.
+    pub missing: Option<String>,
 }
 
 /// Which library a program runs with.
@@ -44,54 +46,63 @@ pub enum Library {
     Ottla,
 }
 
+/// A source of [`SOURCES`].
+struct Program {
+    name: String,
+    /// The reason why it cannot run with both libraries.
+    missing: Option<String>,
+    is_compiled: bool,
+}
+
 /// The compiled programs, and the folders of the libraries.
 pub struct Programs {
     folder: PathBuf,
-    programs: Vec<String>,
+    programs: Vec<Program>,
     ottla: PathBuf,
     properties: PathBuf,
 }
 
 impl Programs {
     /// Compiles all programs into a folder, and links both libraries there under the names that programs load. Programs in
-    /// C++ are left out without an original for them.
+    /// C++ are not compiled without our librdkafka++, which is installed if there is a C++ compiler.
     pub fn compile(folder: &Path, prefix: &Path, original: &Original, ottla: &Path) -> Result<Self> {
         let lib = prefix.join("lib");
+        let ours = |file: &str| Some(lib.join(file)).filter(|library| library.exists());
         for (name, file, library) in [
-            ("original", "librdkafka.so.1", Some(original.c.clone())),
-            ("original", "librdkafka++.so.1", original.cxx.clone()),
-            ("ottla", "librdkafka.so.1", Some(lib.join("librdkafka.so.1"))),
-            ("ottla", "librdkafka++.so.1", Some(lib.join("librdkafka++.so.1"))),
+            ("original", "librdkafka.so.1", original.c.clone().ok()),
+            ("original", "librdkafka++.so.1", original.cxx.clone().ok()),
+            ("ottla", "librdkafka.so.1", ours("librdkafka.so.1")),
+            ("ottla", "librdkafka++.so.1", ours("librdkafka++.so.1")),
         ] {
-            fs::create_dir_all(folder.join(name))?;
-            let link = folder.join(name).join(file);
-            let _ = fs::remove_file(&link);
-            if let Some(library) = library {
-                let library =
-                    fs::canonicalize(&library).map_err(|error| format!("{}: {error}", library.display()))?;
-                symlink(library, link)?;
-            }
+            link(&folder.join(name), file, library.as_deref())?;
         }
         compile_plugin(folder, prefix)?;
         let mut sources: Vec<PathBuf> =
             fs::read_dir(root().join(SOURCES))?.flatten().map(|entry| entry.path()).collect();
-        sources.retain(|path| match path.extension().and_then(|extension| extension.to_str()) {
-            Some("c") => true,
-            Some("cpp") => original.cxx.is_some(),
-            _ => false,
-        });
+        sources.retain(|path| is_cxx(path) || path.extension().is_some_and(|extension| extension == "c"));
         sources.sort();
         let mut programs = Vec::new();
         for source in sources {
             let name = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            compile(&source, &folder.join(&name), prefix)?;
-            programs.push(name);
+            let mut missing = original.c.clone().err();
+            let is_compiled = !is_cxx(&source) || ours("librdkafka++.so.1").is_some();
+            if is_compiled {
+                compile(&source, &folder.join(&name), prefix)?;
+            } else {
+                missing = Some("there is no C++ compiler".into());
+            }
+            if is_cxx(&source) {
+                missing = missing.or_else(|| original.cxx.clone().err());
+            }
+            programs.push(Program { name, missing, is_compiled });
         }
         let properties = folder.join("properties.txt");
         let compiled =
             Self { folder: folder.to_path_buf(), programs, ottla: ottla.to_path_buf(), properties };
-        let mut show = compiled.command(PROPERTIES, Library::Original);
-        fs::write(&compiled.properties, shell::read(show.arg("--show"))?)?;
+        // Without the original our own table still counts the cases.
+        let library = if original.c.is_ok() { Library::Original } else { Library::Ottla };
+        let table = shell::read(compiled.command(PROPERTIES, library).arg("--show"))?;
+        fs::write(&compiled.properties, table)?;
         Ok(compiled)
     }
 
@@ -110,11 +121,16 @@ impl Programs {
         command
     }
 
-    /// Returns the cases that the programs list.
+    /// Returns the cases that the programs list; a program that can't be compiled is one case.
     pub fn cases(&self) -> Result<Vec<Case>> {
         let mut cases = Vec::new();
-        for program in &self.programs {
-            let list = shell::read(self.command(program, Library::Original).arg("--list"))?;
+        for Program { name: program, missing, is_compiled } in &self.programs {
+            if !is_compiled {
+                let (name, missing) = (format!("{program}.*"), missing.clone());
+                cases.push(Case { name, kind: Kind::Plain, missing });
+                continue;
+            }
+            let list = shell::read(self.command(program, Library::Ottla).arg("--list"))?;
             for line in list.lines() {
                 let (name, kind) =
                     line.split_once(' ').ok_or(format!("{program} --list printed `{line}`"))?;
@@ -124,7 +140,7 @@ impl Programs {
                     "crash" => Kind::Crash,
                     other => return Err(format!("{program} --list: there is no kind `{other}`").into()),
                 };
-                cases.push(Case { name: format!("{program}.{name}"), kind });
+                cases.push(Case { name: format!("{program}.{name}"), kind, missing: missing.clone() });
             }
         }
         Ok(cases)
@@ -159,6 +175,22 @@ impl Programs {
     }
 }
 
+/// Links a library under the name that programs load; removes the link of an earlier run without one.
+fn link(folder: &Path, file: &str, library: Option<&Path>) -> Result<()> {
+    fs::create_dir_all(folder)?;
+    let link = folder.join(file);
+    let _ = fs::remove_file(&link);
+    if let Some(library) = library {
+        let library = fs::canonicalize(library).map_err(|error| format!("{}: {error}", library.display()))?;
+        symlink(library, link)?;
+    }
+    Ok(())
+}
+
+fn is_cxx(source: &Path) -> bool {
+    source.extension().is_some_and(|extension| extension == "cpp")
+}
+
 /// Compiles the plug-in. It takes its functions from the library that the program loaded.
 fn compile_plugin(folder: &Path, prefix: &Path) -> Result<()> {
     let source = root().join(SOURCES).join(PLUGIN_SOURCE);
@@ -173,7 +205,7 @@ fn compile_plugin(folder: &Path, prefix: &Path) -> Result<()> {
 }
 
 fn compile(source: &Path, program: &Path, prefix: &Path) -> Result<()> {
-    let is_cxx = source.extension().is_some_and(|extension| extension == "cpp");
+    let is_cxx = is_cxx(source);
     let (variable, default, standard) =
         if is_cxx { ("CXX", "c++", "-std=gnu++11") } else { ("CC", "cc", "-std=gnu99") };
     let mut command = Command::new(env::var(variable).unwrap_or_else(|_| default.into()));

@@ -2,6 +2,39 @@
 
 use std::fmt::Write as _;
 
+use similar::{Algorithm, DiffTag, capture_diff_slices};
+
+/// A part of a line that depends on the build and not on the behaviour.
+struct Volatile {
+    /// The text before the part.
+    after: &'static str,
+    /// The characters of the part.
+    is_part: fn(char) -> bool,
+    /// What a transcript has in its place.
+    name: &'static str,
+}
+
+/// Every volatile part that the programs can't leave out themselves.
+const VOLATILE: [Volatile; 1] =
+    [Volatile { after: "-ottla-", is_part: |it| it.is_ascii_digit() || it == '.', name: "VERSION" }];
+
+impl Volatile {
+    fn replace(&self, line: &str) -> String {
+        let mut parts = line.split(self.after);
+        let mut replaced = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let rest = part.trim_start_matches(self.is_part);
+            replaced.push_str(self.after);
+            replaced.push_str(if rest.len() < part.len() { self.name } else { "" });
+            replaced.push_str(rest);
+        }
+        replaced
+    }
+}
+
+/// The last line of a case that ran until its end.
+const END: &str = "end";
+
 /// The lines of a case, and the signal that ended it.
 #[derive(Debug, PartialEq)]
 pub struct Transcript {
@@ -11,11 +44,19 @@ pub struct Transcript {
 
 impl Transcript {
     pub fn of(text: &str, crash: Option<i32>) -> Self {
-        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let stable = |line: &str| {
+            VOLATILE.iter().fold(line.trim_end().to_owned(), |line, volatile| volatile.replace(&line))
+        };
+        let mut lines: Vec<String> = text.lines().map(stable).collect();
         if let Some(signal) = crash {
             lines.push(format!("ended by signal {signal}"));
         }
         Self { lines, crash }
+    }
+
+    /// True if the case ran until its end.
+    pub fn is_complete(&self) -> bool {
+        self.lines.last().is_some_and(|line| line == END)
     }
 
     /// Returns the labels of misuse that ends with a signal.
@@ -41,12 +82,25 @@ impl Transcript {
 }
 
 /// Lines that only the original prints, and the lines that Ottla prints in their place.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Hunk {
     pub original: Vec<String>,
     pub ottla: Vec<String>,
     /// The preceding line, as context.
     pub after: Option<String>,
+}
+
+impl Hunk {
+    /// Formats the lines: `-` is a line of the original, `+` one of Ottla.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for (sign, lines) in [('-', &self.original), ('+', &self.ottla)] {
+            for line in lines {
+                let _ = writeln!(text, "{}", format!("{sign} {line}").trim_end());
+            }
+        }
+        text
+    }
 }
 
 /// All places where two transcripts differ.
@@ -63,68 +117,39 @@ impl Comparison {
         Self { hunks: hunks(&original.without(&crashes), &ottla.without(&crashes)) }
     }
 
-    /// Formats the differences: `-` is a line of the original, `+` one of Ottla.
+    /// Formats the differences, each below the line that precedes it.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for hunk in &self.hunks {
             if let Some(after) = &hunk.after {
                 let _ = writeln!(text, "    {after}");
             }
-            for (sign, lines) in [('-', &hunk.original), ('+', &hunk.ottla)] {
-                for line in lines {
-                    let _ = writeln!(text, "  {sign} {line}");
-                }
+            for line in hunk.text().lines() {
+                let _ = writeln!(text, "  {line}");
             }
         }
         text
     }
-
-    /// Returns pairs of differing lines, as in the table of differences; one of a pair may be empty.
-    pub fn pairs(&self) -> Vec<(String, String)> {
-        let line = |lines: &[String], at: usize| lines.get(at).map_or("", |line| line.trim()).to_owned();
-        let pairs = |hunk: &Hunk| -> Vec<(String, String)> {
-            let count = hunk.original.len().max(hunk.ottla.len());
-            (0..count).map(|at| (line(&hunk.original, at), line(&hunk.ottla, at))).collect()
-        };
-        self.hunks.iter().flat_map(pairs).collect()
-    }
 }
 
-/// Returns the differing ranges of two lists of lines: the lines outside of a longest common subsequence.
-fn hunks(left: &[String], right: &[String]) -> Vec<Hunk> {
-    let width = right.len() + 1;
-    let mut common = vec![0_u32; (left.len() + 1) * width];
-    for a in (0..left.len()).rev() {
-        for b in (0..right.len()).rev() {
-            common[a * width + b] = if left[a] == right[b] {
-                common[(a + 1) * width + b + 1] + 1
-            } else {
-                common[(a + 1) * width + b].max(common[a * width + b + 1])
-            };
-        }
-    }
-    let (mut a, mut b) = (0, 0);
+/// Returns the places where two lists of lines differ.
+fn hunks(original: &[String], ottla: &[String]) -> Vec<Hunk> {
     let mut found: Vec<Hunk> = Vec::new();
-    let mut open = false;
-    while a < left.len() || b < right.len() {
-        if a < left.len() && b < right.len() && left[a] == right[b] {
-            (a, b, open) = (a + 1, b + 1, false);
+    let mut is_open = false;
+    for operation in capture_diff_slices(Algorithm::Myers, original, ottla) {
+        let (tag, of_original, of_ottla) = operation.as_tag_tuple();
+        if tag == DiffTag::Equal {
+            is_open = false;
             continue;
         }
-        if !open {
-            let after = a.checked_sub(1).map(|before| left[before].clone());
-            found.push(Hunk { original: Vec::new(), ottla: Vec::new(), after });
-            open = true;
+        if !is_open {
+            let after = of_original.start.checked_sub(1).map(|before| original[before].clone());
+            found.push(Hunk { after, ..Hunk::default() });
+            is_open = true;
         }
-        let Some(hunk) = found.last_mut() else { break };
-        let take_left =
-            b == right.len() || (a < left.len() && common[(a + 1) * width + b] >= common[a * width + b + 1]);
-        if take_left {
-            hunk.original.push(left[a].clone());
-            a += 1;
-        } else {
-            hunk.ottla.push(right[b].clone());
-            b += 1;
+        if let Some(hunk) = found.last_mut() {
+            hunk.original.extend_from_slice(&original[of_original]);
+            hunk.ottla.extend_from_slice(&ottla[of_ottla]);
         }
     }
     found
@@ -158,5 +183,25 @@ mod tests {
     fn misuse_that_crashes_ottla_alone_is_a_difference() {
         let original = "misuse f begins\nNULL\nmisuse f ends\n";
         assert!(compared(original, "misuse f begins\nmisuse f CRASHES\n").contains("+ misuse f CRASHES"));
+    }
+
+    #[test]
+    fn lines_removed_and_added_in_one_place_are_one_hunk() {
+        let (original, ottla) = (Transcript::of("a\n1\n2\nb\n", None), Transcript::of("a\nx\nb\n", None));
+        let hunks = Comparison::of(&original, &ottla).hunks;
+        assert!(matches!(&hunks[..], [hunk] if hunk.text() == "- 1\n- 2\n+ x\n"), "{hunks:?}");
+    }
+
+    #[test]
+    fn volatile_part_becomes_its_name() {
+        let transcript = Transcript::of("version 2.16.0-ottla-0.1.0 \"-ottla-x\"\n", None);
+        assert_eq!(transcript.lines, ["version 2.16.0-ottla-VERSION \"-ottla-x\""]);
+    }
+
+    #[test]
+    fn transcript_without_its_last_line_is_incomplete() {
+        assert!(Transcript::of("a\nend\n", None).is_complete());
+        assert!(!Transcript::of("a\nend\n", Some(14)).is_complete());
+        assert!(!Transcript::of("NO BROKER: x\n", None).is_complete());
     }
 }
