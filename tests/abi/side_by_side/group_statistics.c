@@ -148,6 +148,12 @@ static void refresh(struct member *member) {
         UNTIL(member->statistics_seen >= from + 2, turn(member));
 }
 
+/* The reason of the last rebalance. The first join of librdkafka has none, or that of new metadata: whichever comes first. */
+static const char *reason(const char *group) {
+        const char *given = text(group, "rebalance_reason");
+        return !*given || !strcmp(given, "Metadata for subscribed topic(s) has changed") ? "none or new metadata" : given;
+}
+
 /* Prints the group in statistics that began after this call. */
 static void say_group(const char *what, struct member *member) {
         const char *group;
@@ -161,7 +167,7 @@ static void say_group(const char *what, struct member *member) {
         say("  rebalance_cnt %ld rebalance_age %s stateage %s assignment_size %ld", number(group, "rebalance_cnt"),
             number(group, "rebalance_age") > 0 ? "positive" : "0", number(group, "stateage") > 0 ? "positive" : "0",
             number(group, "assignment_size"));
-        say("  rebalance_reason \"%s\"", text(group, "rebalance_reason"));
+        say("  rebalance_reason \"%s\"", reason(group));
 }
 
 static const char *partition_of(const struct member *member, const char *topic, int partition) {
