@@ -3,7 +3,7 @@
 
 use std::{
     env,
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, ExitCode},
     time::Duration,
 };
@@ -17,7 +17,8 @@ use crate::{
 
 /// Runs the models of the places where threads meet under loom, in every order.
 ///
-/// `cargo xtask mutants --only loom` runs each model on code with a mistake that it must notice.
+/// `cargo xtask mutants --only loom` runs each model on code with a mistake that it must notice. `cargo xtask test` runs the
+/// models in the same programs, without a mistake.
 #[derive(clap::Args, Debug)]
 pub struct Options {
     /// Orders with at most this number of preemptions (`cargo xtask test` tries 2), or `all`, which may take hours.
@@ -66,7 +67,7 @@ pub fn threads(options: &Options) -> Result<ExitCode> {
 }
 
 /// Returns the command that runs the models whose names contain this text.
-pub fn models(test: &str) -> Result<Command> {
+fn models(test: &str) -> Result<Command> {
     let mut command = cargo();
     command.args([
         "test",
@@ -80,18 +81,6 @@ pub fn models(test: &str) -> Result<Command> {
     ]);
     command.arg(test);
     with_loom(&mut command)?;
-    Ok(command)
-}
-
-/// Returns the command that runs one model of a copy of the tree.
-pub fn models_of(folder: &Path, package: &str, model: &str) -> Result<Command> {
-    let mut command = cargo();
-    command.current_dir(folder).args(["test", "--package", package, "--lib", "--", model]);
-    with_loom(&mut command)?;
-    if folder != root() {
-        // Cargo takes the programs of a copy of the repository for those of the repository.
-        command.env("CARGO_TARGET_DIR", target("mutants/loom")?);
-    }
     Ok(command)
 }
 

@@ -1,48 +1,79 @@
 //! `cargo xtask mutants`: deliberate mistakes, each of which a checker of the simulator or a loom model must notice.
 //!
-//! Each mistake is a patch file under `crates/sim/mutants` ([`patch`]). It is applied to a copy of the repository, built,
-//! and the check that its header names is run ([`tree`]).
+//! Each mistake is a patch file under `crates/sim/mutants` ([`patch`]). All of them are put into one copy of the
+//! repository ([`copy`]), each behind a switch in the functions that it changes ([`functions`], [`switches`]). The
+//! simulator and the models are built there once ([`programs`]); then the check that a patch names is run with the
+//! mistake's number in the environment ([`attempt`]).
 //!
 //! # Pitfalls
 //!
 //! - A loom model with one thread or one step too many can be blind: the extra step repairs what the mistake broke. Each
 //!   model has a mistake that it must notice (`every_model_has_a_mistake`).
+//! - A sample at fixed distances never reaches the last mistakes if the distance is rounded down. Each turn begins one
+//!   mistake later, and the distances vary (`every_mistake_has_its_turn`).
 
+mod attempt;
+mod copy;
+mod functions;
 #[cfg(test)]
 mod page;
 mod patch;
-mod tree;
+mod programs;
+mod switches;
 
 use std::{
-    fs,
+    collections::BTreeMap,
+    fs, iter,
     path::{Path, PathBuf},
-    process::ExitCode,
+    process::{Command, ExitCode},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
+use clap::Parser;
+
 use self::{
+    attempt::Verdict,
+    copy::Switches,
     patch::{FilePatch, Mutant, Runner},
-    tree::{Tree, Verdict},
+    programs::{Needed, Programs},
 };
-use crate::{Result, shell::root};
+use crate::{
+    Result,
+    shell::{self, root},
+    test::usage,
+};
 
-const HELP: &str = "\
-cargo xtask mutants [--only NAME,...] [--sample N] [--ci]
-cargo xtask mutants --list
-cargo xtask mutants --check-apply
-cargo xtask mutants --follow
+/// Puts deliberate mistakes into a copy of the repository, each behind a switch, builds it once, and runs for each mistake
+/// the check that has to notice it: seeds of the simulator, or a loom model. Fails if a mistake survives, or if its patch
+/// does not apply, has no switch or does not compile any more. The patches are in crates/sim/mutants.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask mutants")]
+struct Options {
+    /// The mistakes with these names, or with these texts in their names
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    only: Option<Vec<String>>,
+    /// N mistakes, spread evenly over all, others each time
+    #[arg(long, value_name = "N")]
+    sample: Option<usize>,
+    /// The same sample as another run, which printed its turn
+    #[arg(long, value_name = "NUMBER", requires = "sample")]
+    turn: Option<u64>,
+    /// The sample that CI tries with this commit
+    #[arg(long, conflicts_with_all = ["sample", "only"])]
+    ci: bool,
+    /// Print the mistakes and the checks that must notice them
+    #[arg(long)]
+    list: bool,
+    /// Only check that each patch applies and has a switch, and that its check exists
+    #[arg(long)]
+    check_apply: bool,
+    /// Change the paths of patches whose lines were moved to another file
+    #[arg(long)]
+    follow: bool,
+}
 
-Applies deliberate mistakes, one at a time, to a copy of the repository in target/mutants, builds it, and runs the check
-that has to notice the mistake: seeds of the simulator, or a loom model. Fails if a mistake survives, or if its patch does
-not apply or compile any more. The patches are in crates/sim/mutants.
-
-  --only NAME,...  the mistakes with these names, or with these texts in their names
-  --sample N       N mistakes, spread evenly over all, others each time
-  --ci             the mistakes that CI tries
-  --list           print the mistakes and the checks that must notice them
-  --check-apply    only check that each patch applies, and that its check exists
-  --follow         change the paths of patches whose lines were moved to another file
-";
+/// The number of mistakes that CI tries.
+const IN_CI: usize = 30;
 
 /// The folder of the patches.
 const FOLDER: &str = "crates/sim/mutants";
@@ -56,28 +87,32 @@ const MODELS: [(&str, &str); 4] = [
 ];
 
 pub fn main(args: &[String]) -> Result<ExitCode> {
-    let mut mutants = read_all()?;
-    let mut args = args.iter();
-    while let Some(arg) = args.next() {
-        match arg.as_str() {
-            "--only" => {
-                let names = args.next().ok_or("--only needs names of mistakes")?;
-                mutants = named(mutants, names)?;
-            }
-            "--sample" => {
-                let count = args.next().ok_or("--sample needs a number")?.parse()?;
-                mutants = sample(mutants, count, SystemTime::now().duration_since(UNIX_EPOCH)?);
-            }
-            "--ci" => mutants.retain(|mutant| mutant.in_ci),
-            "--list" => return list(&mutants),
-            "--check-apply" => return check_all(&mutants),
-            "--follow" => return follow(&mutants),
-            "--help" | "-h" => {
-                print!("{HELP}");
-                return Ok(ExitCode::SUCCESS);
-            }
-            other => return Err(format!("there is no option `{other}`\n\n{HELP}").into()),
+    let name = "cargo xtask mutants".to_owned();
+    let options = match Options::try_parse_from(iter::once(&name).chain(args)) {
+        Ok(options) => options,
+        Err(error) => {
+            error.print()?;
+            return Ok(if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS });
         }
+    };
+    let mut mutants = read_all()?;
+    if let Some(names) = &options.only {
+        mutants = named(mutants, names)?;
+    }
+    if let Some(count) = options.sample {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH)?;
+        mutants = sample(mutants, count, options.turn.unwrap_or(since.as_secs()));
+    } else if options.ci {
+        mutants = sample(mutants, IN_CI, turn_of_commit()?);
+    }
+    if options.list {
+        return list(&mutants);
+    }
+    if options.check_apply {
+        return check_all(&mutants);
+    }
+    if options.follow {
+        return follow(&mutants);
     }
     let failures = try_all(&mutants)?;
     Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -92,7 +127,8 @@ fn read_all() -> Result<Vec<Mutant>> {
             let name = path.strip_prefix(&top)?.with_extension("").display().to_string();
             let text = fs::read_to_string(&path)?;
             let mutant = Mutant::parse(&name, &text);
-            mutants.push(mutant.map_err(|error| format!("{FOLDER}/{name}.patch: {error}"))?);
+            let mutant = mutant.map_err(|error| format!("{FOLDER}/{name}.patch: {error}"))?;
+            mutants.push(Mutant { number: u32::try_from(mutants.len() + 1)?, ..mutant });
         }
     }
     Ok(mutants)
@@ -105,45 +141,48 @@ fn sorted(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Keeps the mistakes that these comma-separated texts name.
-fn named(mutants: Vec<Mutant>, names: &str) -> Result<Vec<Mutant>> {
-    let names: Vec<&str> = names.split(',').collect();
-    let fits = |mutant: &Mutant, name: &str| mutant.name.contains(name);
+/// Keeps the mistakes that these texts name.
+fn named(mutants: Vec<Mutant>, names: &[String]) -> Result<Vec<Mutant>> {
+    let fits = |mutant: &Mutant, name: &String| mutant.name.contains(name);
     if let Some(unknown) = names.iter().find(|name| !mutants.iter().any(|mutant| fits(mutant, name))) {
         return Err(format!("no mistake is named `{unknown}`; see cargo xtask mutants --list").into());
     }
     Ok(mutants.into_iter().filter(|mutant| names.iter().any(|name| fits(mutant, name))).collect())
 }
 
-/// Keeps `count` mistakes at equal distances. The time decides which is the first.
-fn sample(mutants: Vec<Mutant>, count: usize, time: Duration) -> Vec<Mutant> {
-    let distance = (mutants.len() / count.max(1)).max(1);
-    let first = time.as_secs() as usize % distance;
-    mutants.into_iter().skip(first).step_by(distance).take(count).collect()
+/// Keeps `count` mistakes at equal distances, and prints how to try the same ones again. The turn decides which is the
+/// first.
+fn sample(mutants: Vec<Mutant>, count: usize, turn: u64) -> Vec<Mutant> {
+    println!("{count} of {} mistakes: cargo xtask mutants --sample {count} --turn {turn}", mutants.len());
+    let chosen = sampled(mutants.len(), count, turn);
+    let mutants = mutants.into_iter().enumerate();
+    mutants.filter(|(place, _)| chosen.contains(place)).map(|(_, mutant)| mutant).collect()
+}
+
+/// Returns the places of a sample of `count` of `all`.
+fn sampled(all: usize, count: usize, turn: u64) -> Vec<usize> {
+    let count = count.min(all);
+    let first = (turn % all.max(1) as u64) as usize;
+    (0..count).map(|place| (first + place * all / count) % all).collect()
+}
+
+/// Returns the turn of the sample that CI tries: the beginning of the commit's hash, or outside of git the day.
+fn turn_of_commit() -> Result<u64> {
+    let hash = shell::read(Command::new("git").args(["rev-parse", "HEAD"]).current_dir(root()));
+    if let Some(turn) = hash.ok().and_then(|hash| u64::from_str_radix(hash.get(..8)?, 16).ok()) {
+        return Ok(turn);
+    }
+    Ok(SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs() / (24 * 3600))
 }
 
 fn list(mutants: &[Mutant]) -> Result<ExitCode> {
     for mutant in mutants {
+        let check = &mutant.noticed_by;
         let check = match &mutant.run {
-            Runner::Simulator { first, last } => {
-                format!("checker {}, seeds {first} to {last}", mutant.noticed_by)
+            Runner::Simulator { worlds, first, last } => {
+                format!("checker {check}{}, seeds {first} to {last}", worlds.what)
             }
-            Runner::Sasl { first, last } => {
-                format!("checker {} with SASL, seeds {first} to {last}", mutant.noticed_by)
-            }
-            Runner::Telemetry { first, last } => {
-                format!("checker {} with client metrics, seeds {first} to {last}", mutant.noticed_by)
-            }
-            Runner::Groups { first, last } => {
-                format!("checker {} of groups, seeds {first} to {last}", mutant.noticed_by)
-            }
-            Runner::Transactions { first, last } => {
-                format!("checker {} of transactions, seeds {first} to {last}", mutant.noticed_by)
-            }
-            Runner::Shares { first, last } => {
-                format!("checker {} of share groups, seeds {first} to {last}", mutant.noticed_by)
-            }
-            Runner::Loom { package } => format!("model {} of {package}", mutant.noticed_by),
+            Runner::Loom { package } => format!("model {check} of {package}"),
         };
         println!("{}: {}\n    {check}", mutant.name, mutant.mistake);
     }
@@ -151,34 +190,48 @@ fn list(mutants: &[Mutant]) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Tries the mistakes, and returns the names of those that were not noticed.
+/// Tries the mistakes, and returns those that were not noticed.
 fn try_all(mutants: &[Mutant]) -> Result<Vec<String>> {
-    let (mut tree, mut failures, start) = (Tree::new()?, Vec::new(), Instant::now());
-    for mutant in mutants {
-        let began = Instant::now();
-        let verdict = tree.attempt(mutant).unwrap_or_else(|error| Verdict::Failed(error.to_string()));
-        let seconds = began.elapsed().as_secs();
-        match verdict {
-            Verdict::Noticed(message) => println!("noticed   {} ({seconds} s): {message}", mutant.name),
-            Verdict::Survived(message) => {
-                println!("SURVIVED  {} ({seconds} s): {message}", mutant.name);
+    let began = Instant::now();
+    let programs = Programs::build(&read_all()?, Needed::of(mutants))?;
+    let (built, mut cpu, mut failures) = (began.elapsed(), Duration::ZERO, Vec::new());
+    attempt::side_by_side(mutants, &programs, |mutant, attempt| {
+        let (word, message) = match &attempt.verdict {
+            Verdict::Noticed(message) => ("noticed  ", message),
+            Verdict::Survived(message) => ("SURVIVED ", message),
+            Verdict::Failed(message) => ("FAILED   ", message),
+        };
+        let (wall, seconds) = (attempt.wall.as_secs_f64(), attempt.cpu.as_secs_f64());
+        println!("{word} {} ({wall:.1} s, {seconds:.1} s of CPU): {message}", mutant.name);
+        cpu += attempt.cpu;
+        match attempt.verdict {
+            Verdict::Noticed(_) => {}
+            Verdict::Survived(_) => {
                 failures.push(format!("{}: {} noticed nothing", mutant.name, mutant.noticed_by));
             }
-            Verdict::Failed(message) => {
-                println!("FAILED    {} ({seconds} s): {message}", mutant.name);
-                failures.push(format!("{}: {message}", mutant.name));
-            }
+            Verdict::Failed(message) => failures.push(format!("{}: {message}", mutant.name)),
         }
-    }
+    });
+    // The programs ran in other threads.
+    usage::add(cpu);
     let noticed = mutants.len() - failures.len();
-    println!("{noticed} of {} mistakes noticed in {} s", mutants.len(), start.elapsed().as_secs());
+    let (built, wall, cpu) = (built.as_secs(), began.elapsed().as_secs(), cpu.as_secs());
+    println!(
+        "{noticed} of {} mistakes noticed in {wall} s, {built} of them for the build; {cpu} s of CPU without it",
+        mutants.len()
+    );
     Ok(failures)
 }
 
-/// Tries the mistakes that CI tries. Returns their number, and what was not noticed.
+/// Builds the loom models in the copy that has all mistakes, and returns the commands that run them without one, a
+/// command per crate.
+pub fn models_in_ci() -> Result<Vec<Command>> {
+    Programs::build(&read_all()?, Needed::MODELS)?.without_mistakes()
+}
+
+/// Tries the mistakes whose turn it is. Returns their number, and what was not noticed.
 pub fn try_in_ci() -> Result<(usize, Vec<String>)> {
-    let mut mutants = read_all()?;
-    mutants.retain(|mutant| mutant.in_ci);
+    let mutants = sample(read_all()?, IN_CI, turn_of_commit()?);
     Ok((mutants.len(), try_all(&mutants)?))
 }
 
@@ -189,22 +242,22 @@ fn check_all(mutants: &[Mutant]) -> Result<ExitCode> {
     Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Returns a line for each patch that does not apply or names a check that does not exist.
+/// Returns a line for each patch that does not apply, has no switch, or names a check that does not exist.
 fn findings(mutants: &[Mutant]) -> Result<Vec<String>> {
     let (simulator, models) = (sources("crates/sim/src")?, models()?);
+    let refused = Switches::read(mutants, &root(), &BTreeMap::new())?.refused;
     let mut findings = Vec::new();
     for mutant in mutants {
+        let before = findings.len();
         for file in &mutant.files {
             findings.extend(finding(file)?.map(|finding| format!("{}: {finding}", mutant.name)));
         }
+        if let Some(reason) = refused.get(&mutant.number).filter(|_| findings.len() == before) {
+            findings.push(format!("{}: {reason}", mutant.name));
+        }
         let check = &mutant.noticed_by;
         let exists = match &mutant.run {
-            Runner::Simulator { .. }
-            | Runner::Sasl { .. }
-            | Runner::Telemetry { .. }
-            | Runner::Groups { .. }
-            | Runner::Transactions { .. }
-            | Runner::Shares { .. } => {
+            Runner::Simulator { .. } => {
                 simulator.iter().any(|(_, text)| text.contains(&format!("\"{check}\"")))
             }
             Runner::Loom { package } => models.iter().any(|(of, model)| of == package && model == check),
@@ -314,25 +367,42 @@ mod tests {
     }
 
     #[test]
-    fn ci_tries_the_simulator_and_a_model() {
+    fn sample_of_ci_has_the_simulator_and_models() {
         let mutants = read_all().unwrap();
-        let tried = || mutants.iter().filter(|mutant| mutant.in_ci);
-        assert!(tried().any(|mutant| matches!(mutant.run, Runner::Simulator { .. })));
-        assert!(tried().any(|mutant| matches!(mutant.run, Runner::Loom { .. })));
-    }
-
-    #[test]
-    fn sample_has_the_number_that_was_asked_for() {
-        let all = read_all().unwrap().len();
-        for seconds in 0..50 {
-            let chosen = sample(read_all().unwrap(), 7, Duration::from_secs(seconds));
-            assert_eq!(chosen.len(), 7, "of {all}");
+        for turn in 0..mutants.len() as u64 {
+            let chosen = sampled(mutants.len(), IN_CI, turn);
+            let models =
+                chosen.iter().filter(|place| matches!(mutants[**place].run, Runner::Loom { .. })).count();
+            assert!((1..IN_CI).contains(&models), "{models} in turn {turn}");
         }
     }
 
     #[test]
+    fn every_mistake_has_its_turn() {
+        for (all, count) in [(208, 30), (208, 7), (59, 30), (5, 5), (5, 9)] {
+            let mut times = vec![0; all];
+            for turn in 0..all as u64 {
+                let chosen = sampled(all, count, turn);
+                assert_eq!(chosen.len(), count.min(all));
+                chosen.into_iter().for_each(|place| times[place] += 1);
+            }
+            assert!(times.iter().all(|times| *times == count.min(all)), "{count} of {all}: {times:?}");
+        }
+        assert!(sampled(0, 30, 1).is_empty());
+    }
+
+    #[test]
     fn unknown_names_are_refused() {
-        assert_eq!(named(read_all().unwrap(), "drop_retry").unwrap().len(), 1);
-        assert!(named(read_all().unwrap(), "drop_retry,no_such_mistake").is_err());
+        let names = |text: &str| text.split(',').map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(named(read_all().unwrap(), &names("drop_retry")).unwrap().len(), 1);
+        assert!(named(read_all().unwrap(), &names("drop_retry,no_such_mistake")).is_err());
+    }
+
+    #[test]
+    fn turn_belongs_to_a_sample() {
+        let parse = |text: &str| Options::try_parse_from(text.split(' '));
+        assert!(parse("mutants --sample 30 --turn 7").is_ok());
+        assert!(parse("mutants --turn 7").is_err());
+        assert!(parse("mutants --ci --sample 30").is_err());
     }
 }

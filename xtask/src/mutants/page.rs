@@ -6,23 +6,8 @@ use super::patch::{Mutant, Runner};
 fn section(mutant: &Mutant) -> (&'static str, String) {
     let check = &mutant.noticed_by;
     match &mutant.run {
-        Runner::Simulator { first, last } => {
-            ("Producers and consumers in the simulator", format!("{check}, seeds {first} to {last}"))
-        }
-        Runner::Groups { first, last } => {
-            ("Consumer groups in the simulator", format!("{check}, seeds {first} to {last}"))
-        }
-        Runner::Sasl { first, last } => {
-            ("Authentication in the simulator", format!("{check}, seeds {first} to {last}"))
-        }
-        Runner::Telemetry { first, last } => {
-            ("Client metrics in the simulator", format!("{check}, seeds {first} to {last}"))
-        }
-        Runner::Transactions { first, last } => {
-            ("Transactions in the simulator", format!("{check}, seeds {first} to {last}"))
-        }
-        Runner::Shares { first, last } => {
-            ("Share groups in the simulator", format!("{check}, seeds {first} to {last}"))
+        Runner::Simulator { worlds, first, last } => {
+            (worlds.heading, format!("{check}, seeds {first} to {last}"))
         }
         Runner::Loom { package } => {
             ("Data that threads share, in loom models", format!("`{check}` of {package}"))

@@ -8,6 +8,8 @@ use crate::Result;
 /// A deliberate mistake.
 #[derive(Debug)]
 pub struct Mutant {
+    /// The number of its switch; 0 if it has none.
+    pub number: u32,
     /// The patch file below `crates/sim/mutants`, without the extension: `sim/drop_retry`.
     pub name: String,
     /// The mistake, as a sentence.
@@ -16,8 +18,6 @@ pub struct Mutant {
     pub noticed_by: String,
     /// How that check is run.
     pub run: Runner,
-    /// True if CI builds and runs it.
-    pub in_ci: bool,
     /// The changes.
     pub files: Vec<FilePatch>,
 }
@@ -26,20 +26,63 @@ pub struct Mutant {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Runner {
     /// The simulator with these seeds, until the checker notices something.
-    Simulator { first: u64, last: u64 },
-    /// The simulator's worlds in which clients authenticate, with these seeds.
-    Sasl { first: u64, last: u64 },
-    /// The simulator with clients that push metrics.
-    Telemetry { first: u64, last: u64 },
-    /// The simulator's worlds of consumer groups with these seeds.
-    Groups { first: u64, last: u64 },
-    /// The simulator's worlds of transactions with these seeds.
-    Transactions { first: u64, last: u64 },
-    /// The simulator's worlds of share groups with these seeds.
-    Shares { first: u64, last: u64 },
+    Simulator { worlds: &'static Worlds, first: u64, last: u64 },
     /// A loom model of this package.
     Loom { package: String },
 }
+
+/// A kind of worlds of the simulator.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Worlds {
+    /// The name in the header.
+    pub name: &'static str,
+    /// The option of the simulator that looks for a mistake in them.
+    pub option: &'static str,
+    /// The words behind the name of the checker.
+    pub what: &'static str,
+    /// The heading in docs/mistakes.md.
+    pub heading: &'static str,
+}
+
+/// The kinds of worlds.
+pub const WORLDS: [Worlds; 6] = [
+    Worlds {
+        name: "simulator",
+        option: "--hunt",
+        what: "",
+        heading: "Producers and consumers in the simulator",
+    },
+    Worlds {
+        name: "groups",
+        option: "--hunt-groups",
+        what: " of groups",
+        heading: "Consumer groups in the simulator",
+    },
+    Worlds {
+        name: "sasl",
+        option: "--hunt-sasl",
+        what: " with SASL",
+        heading: "Authentication in the simulator",
+    },
+    Worlds {
+        name: "telemetry",
+        option: "--hunt-telemetry",
+        what: " with client metrics",
+        heading: "Client metrics in the simulator",
+    },
+    Worlds {
+        name: "transactions",
+        option: "--hunt-transactions",
+        what: " of transactions",
+        heading: "Transactions in the simulator",
+    },
+    Worlds {
+        name: "shares",
+        option: "--hunt-shares",
+        what: " of share groups",
+        heading: "Share groups in the simulator",
+    },
+];
 
 /// The changes of one file.
 #[derive(Debug)]
@@ -76,11 +119,11 @@ impl Mutant {
         }
         let missing = |key: &str| format!("the header has no `{key}:`");
         Ok(Self {
+            number: 0,
             name: name.to_owned(),
             mistake: fields.mistake.ok_or_else(|| missing("mistake"))?,
             noticed_by: fields.noticed_by.ok_or_else(|| missing("noticed by"))?,
             run: fields.run.ok_or_else(|| missing("run"))?,
-            in_ci: fields.in_ci,
             files,
         })
     }
@@ -91,7 +134,6 @@ struct Header {
     mistake: Option<String>,
     noticed_by: Option<String>,
     run: Option<Runner>,
-    in_ci: bool,
 }
 
 impl Header {
@@ -100,7 +142,6 @@ impl Header {
             "mistake" => self.mistake = Some(value.to_owned()),
             "noticed by" => self.noticed_by = Some(value.to_owned()),
             "run" => self.run = Some(Runner::parse(value)?),
-            "in ci" if value == "yes" => self.in_ci = true,
             _ => return Err(format!("`{key}: {value}` is no line of a header").into()),
         }
         Ok(())
@@ -108,32 +149,22 @@ impl Header {
 }
 
 impl Runner {
-    /// Parses `simulator 1..=100`, `groups 1..=100`, `sasl 1..=100`, `transactions 1..=100`, `shares 1..=100` or
-    /// `loom ottla-core`.
+    /// Parses `simulator 1..=100`, another name of [`WORLDS`] with seeds, or `loom ottla-core`.
     fn parse(text: &str) -> Result<Self> {
-        match text.split_once(' ') {
-            Some((worlds @ ("simulator" | "groups" | "sasl" | "telemetry" | "transactions" | "shares"), seeds)) => {
-                let (first, last) =
-                    seeds.split_once("..=").ok_or(format!("`{seeds}` is no range of seeds"))?;
-                let (first, last) = (first.parse()?, last.parse()?);
-                if first > last {
-                    return Err(format!("`{seeds}` has no seed").into());
-                }
-                Ok(match worlds {
-                    "groups" => Self::Groups { first, last },
-                    "sasl" => Self::Sasl { first, last },
-                    "telemetry" => Self::Telemetry { first, last },
-                    "transactions" => Self::Transactions { first, last },
-                    "shares" => Self::Shares { first, last },
-                    _ => Self::Simulator { first, last },
-                })
-            }
-            Some(("loom", package)) => Ok(Self::Loom { package: package.to_owned() }),
-            _ => Err(format!(
-                "`run: {text}` must be one of `simulator FIRST..=LAST`, `groups FIRST..=LAST`, `sasl FIRST..=LAST`, `telemetry FIRST..=LAST`, `transactions FIRST..=LAST`, `shares FIRST..=LAST` or `loom PACKAGE`"
-            )
-            .into()),
+        let (name, rest) = text.split_once(' ').unwrap_or((text, ""));
+        if name == "loom" && !rest.is_empty() {
+            return Ok(Self::Loom { package: rest.to_owned() });
         }
+        let Some(worlds) = WORLDS.iter().find(|worlds| worlds.name == name) else {
+            let names = WORLDS.map(|worlds| worlds.name).join("`, `");
+            return Err(format!("`run: {text}` must be `loom PACKAGE`, or FIRST..=LAST of `{names}`").into());
+        };
+        let (first, last) = rest.split_once("..=").ok_or(format!("`{rest}` is no range of seeds"))?;
+        let (first, last) = (first.parse()?, last.parse()?);
+        if first > last {
+            return Err(format!("`{rest}` has no seed").into());
+        }
+        Ok(Self::Simulator { worlds, first, last })
     }
 }
 
@@ -276,7 +307,7 @@ mod tests {
     fn patch_changes_each_place_once() {
         let patch = "--- a/x.rs\n+++ b/x.rs\n@@\n     b\n+    new\n@@\n-    c\n+    changed\n";
         let mutant = parse(patch).expect("a patch");
-        assert_eq!(mutant.run, Runner::Simulator { first: 1, last: 20 });
+        assert_eq!(mutant.run, Runner::Simulator { worlds: &WORLDS[0], first: 1, last: 20 });
         let file = "a\n        b\n{\n    c\n}\n";
         assert_eq!(
             mutant.files[0].apply(file).expect("it applies"),
@@ -314,6 +345,7 @@ mod tests {
         assert!(Mutant::parse("x", "").is_err());
         assert!(Mutant::parse("x", "mistake: A.\nrun: loom x\n\n--- a/x\n+++ b/x\n@@\n-a\n").is_err());
         assert!(Mutant::parse("x", &HEADER.replace("1..=20", "20..=1")).is_err());
+        assert!(Mutant::parse("x", &HEADER.replace("simulator", "simulators")).is_err());
         for body in [
             "",
             "stray\n",

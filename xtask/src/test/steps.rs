@@ -10,7 +10,7 @@ use super::{
 use crate::{
     Result, abi, codegen, install, instructions, kafka, mutants, readme, recorded,
     shell::{cargo, patient_cargo, root},
-    threads, tidy,
+    tidy,
 };
 
 /// A row of [`STEPS`].
@@ -189,8 +189,10 @@ fn release(session: &Session) -> Result<()> {
 }
 
 fn models(session: &Session) -> Result<()> {
-    let _slot = session.compiling();
-    session.tests("models", &mut threads::models("models::")?)
+    let slot = session.compiling();
+    let mut programs = mutants::models_in_ci()?;
+    drop(slot);
+    programs.iter_mut().try_for_each(|program| session.tests("models", program))
 }
 
 fn mistakes(session: &Session) -> Result<()> {
