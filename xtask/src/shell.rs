@@ -2,7 +2,7 @@
 //! process.
 
 use std::{
-    env, fs,
+    env,
     io::{BufRead, BufReader, Write},
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, Stdio},
