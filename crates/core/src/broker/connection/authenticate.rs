@@ -88,7 +88,7 @@ impl Authentication {
     }
 
     /// Returns true if a further request would stand between the messages of the authentication.
-    pub(super) const fn is_blocking(&self) -> bool {
+    pub(super) fn is_blocking(&self) -> bool {
         matches!(self, Self::Running(exchange) if !exchange.is_last_sent())
     }
 
