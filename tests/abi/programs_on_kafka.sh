@@ -48,11 +48,13 @@ fi
 
 # interceptors.c loads it from the folder of the program.
 cc "${flags[@]}" -shared -fPIC -o "$work/plugin.so" crates/capi/tests/plugin.c -lrdkafka
-for name in consume describe events interceptors life misuse offsets produce robust; do
+on_kafka() {
+  local name=$1 since=$SECONDS
   # Left by an earlier run on the same brokers.
-  "$OTTLA" topics -b "$OTTLA_BOOTSTRAP" delete "$name" > "$work/topics" 2>&1 || true
+  "$OTTLA" topics -b "$OTTLA_BOOTSTRAP" delete "$name" > "$work/$name.topics" 2>&1 || true
   cc "${flags[@]}" -o "$work/$name" "crates/capi/tests/c/$name.c" -lrdkafka -lpthread
   LD_LIBRARY_PATH=$ours timeout 120 "$work/$name" "$OTTLA_BOOTSTRAP" > "$work/$name.out" 2>&1 ||
     fail "$name on Apache Kafka: $(head -20 "$work/$name.out")"
-  echo "$name passes ($SECONDS s)"
-done
+  echo "$name passes ($((SECONDS - since)) s)"
+}
+side_by_side 8 on_kafka consume describe events interceptors life misuse offsets produce robust
