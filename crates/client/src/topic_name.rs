@@ -21,7 +21,8 @@ pub(crate) fn check_topic_name(name: &str) -> Result<()> {
         return Ok(());
     };
     let shown: String = name.chars().take(SHOWN).collect();
-    Err(Error::new(ErrorKind::InvalidArgument, reason).with_topic(shown))
+    let error = Error::new(ErrorKind::InvalidArgument, reason);
+    Err(if shown.is_empty() { error } else { error.with_topic(shown) })
 }
 
 /// Checks that a topic of this name could have a partition of this number.

@@ -12,8 +12,8 @@ use std::{
 
 use futures_core::Stream;
 use ottla::{
-    Admin, Config, Consumer, ErrorKind, GroupFilter, GroupOffset, NewTopic, Offset, OffsetSpec, Producer,
-    Record, SendError, ShareConsumer, TransactionError, TransactionFilter,
+    Admin, Config, ConfigChange, ConfigResource, Consumer, ErrorKind, GroupFilter, GroupOffset, NewTopic,
+    Offset, OffsetSpec, Producer, Record, SendError, ShareConsumer, TransactionError, TransactionFilter,
     admin::{AclFilter, QuotaFilter},
 };
 use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
@@ -218,11 +218,24 @@ fn every_call_of_a_closed_producer_ends_at_once() {
 #[test]
 fn every_call_of_a_closed_share_consumer_ends_at_once() {
     let world = world(&[("group.id", "g")]);
+    let admin = Admin::new(&world.config).unwrap();
+    let changes = vec![ConfigChange::set("share.auto.offset.reset", "earliest")];
+    let changed =
+        admin.incremental_alter_configs(&vec![(ConfigResource::group("g"), changes)], SECONDS).unwrap();
+    changed.into_iter().for_each(|(_, result)| result.unwrap());
+    let mut config = Config::new();
+    config.set("bootstrap.servers", &world._cluster.bootstrap_servers()).unwrap();
+    let producer = Producer::new(&config).unwrap();
+    producer.deliver("t", Record::new().value("v").partition(0), SECONDS).unwrap();
     let consumer = ShareConsumer::new(&world.config).unwrap();
     consumer.subscribe(&["t"]).unwrap();
+    let records = consumer.poll(FOREVER).unwrap();
+    let record = records.into_iter().next().unwrap();
     consumer.close(SECONDS).unwrap();
     closed("poll", consumer.poll_async());
     closed("commit", consumer.commit());
+    refused("renew", record.renew());
+    refused("accept", record.accept());
     refused("commit_sync", consumer.commit_sync(FOREVER));
     refused("commit_async", consumer.commit_async());
     refused("subscribe", consumer.subscribe(&["t"]));

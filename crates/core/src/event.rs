@@ -47,6 +47,32 @@ pub enum Event {
     Credentials(CredentialsEvent),
 }
 
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Error(error) | Self::Fatal(error) | Self::AllBrokersDown(error) => error.fmt(f),
+            Self::TopicRecreated(RecreatedTopic { name, old_id, new_id }) => {
+                write!(f, "{name}: the topic was deleted and recreated (ID {old_id}, now {new_id})")
+            }
+            Self::Throttled(throttle) => throttle.fmt(f),
+            Self::PollOverdue(overdue) => overdue.fmt(f),
+            Self::TransactionOverdue(overdue) => overdue.fmt(f),
+            Self::ClusterChanged(change) => change.fmt(f),
+            Self::Telemetry(news) => news.fmt(f),
+            Self::Credentials(news) => news.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Throttle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.millis {
+            0 => write!(f, "{}: the broker throttles the client no longer", self.broker),
+            millis => write!(f, "{}: the broker throttles the client for {millis} ms", self.broker),
+        }
+    }
+}
+
 /// News of client telemetry. None of it is an error of the application's calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -305,5 +331,26 @@ impl EventQueue {
 impl WaitPlace for EventQueue {
     fn with_waiters<R>(&self, act: impl FnOnce(&mut Waiters) -> R) -> R {
         act(&mut self.state.lock().wakers)
+    }
+}
+
+#[cfg(all(test, not(ottla_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn event_is_shown_as_a_sentence() {
+        let throttle = |millis| Throttle { broker: "a:9092".to_owned(), node_id: Some(1), millis };
+        let shown = [
+            Event::Throttled(throttle(5)).to_string(),
+            Event::Throttled(throttle(0)).to_string(),
+            Event::Error(crate::error::Error::new(crate::error::ErrorKind::Closed, "")).to_string(),
+        ];
+        let expected = [
+            "a:9092: the broker throttles the client for 5 ms",
+            "a:9092: the broker throttles the client no longer",
+            "the client is closed",
+        ];
+        assert_eq!(shown, expected);
     }
 }

@@ -130,19 +130,28 @@ impl Admin {
         options: impl Into<AdminOptions>,
     ) -> AdminFuture<Vec<TopicDescription>> {
         let options = options.into();
-        let checked = topics.iter().try_for_each(|name| check_topic_name(name));
-        if topics.is_empty() {
-            let nothing = self.describe("describe_topics", Ok(WhichTopics::None), options);
-            return nothing.and_then(|cluster| Ok(cluster.topics));
-        }
-        let names: Vec<String> = topics.iter().map(ToString::to_string).collect();
-        let call = checked.map(|()| {
-            move |done| {
-                describe_topics(names, options.authorized_operations, options.timeout, done)
-                    .done(options.how())
+        // No broker is asked about a name that can't exist.
+        let (mut names, mut refused) = (Vec::new(), Vec::new());
+        for name in topics {
+            match check_topic_name(name) {
+                Ok(()) => names.push((*name).to_owned()),
+                Err(error) => refused.push(TopicDescription::refused(*name, error)),
             }
-        });
-        self.start("describe_topics", options.timeout, call).and_then(|described| Ok(described?.topics))
+        }
+        if names.is_empty() {
+            let nothing = self.describe("describe_topics", Ok(WhichTopics::None), options);
+            return nothing.and_then(|cluster| Ok([refused, cluster.topics].concat()));
+        }
+        let call = move |done| {
+            describe_topics(names, options.authorized_operations, options.timeout, done).done(options.how())
+        };
+        let described = self.start("describe_topics", options.timeout, Ok(call));
+        described.and_then(|described| {
+            let mut topics = described?.topics;
+            topics.extend(refused);
+            topics.sort_by(|one, other| one.name.cmp(&other.name));
+            Ok(topics)
+        })
     }
 
     /// Describes the cluster: its ID, controller and brokers, without topics. With

@@ -137,7 +137,8 @@ impl Consumer {
     ) -> impl Future<Output = CommitResult> + Send + use<> {
         let (done, waiting) = completion();
         let kind = GroupCallKind::Commit(offsets.to_vec(), done);
-        let started = self.command(FetchCommand::Group(GroupCall { timeout, kind }));
+        let started = check_offsets(offsets)
+            .and_then(|()| self.command(FetchCommand::Group(GroupCall { timeout, kind })));
         async move {
             started?;
             waiting.await.unwrap_or_else(|| Err(closed()))
@@ -181,6 +182,13 @@ impl Consumer {
         let error = Error::new(ErrorKind::InvalidArgument, format!("{reason}: {offset:?}"));
         Err(error.with_partition(topic, partition))
     }
+}
+
+/// Error: one of the offsets is negative. Coordinators store any number.
+fn check_offsets(offsets: &[GroupOffset]) -> Result<()> {
+    let Some(bad) = offsets.iter().find(|offset| offset.offset < 0) else { return Ok(()) };
+    let detail = format!("the offset {} can't be committed; it must be at least 0", bad.offset);
+    Err(Error::new(ErrorKind::InvalidArgument, detail).with_partition(&*bad.topic, bad.partition))
 }
 
 /// Blocks until a call that has its own timeout has ended.

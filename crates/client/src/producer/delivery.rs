@@ -141,6 +141,10 @@ impl Future for DeliverFuture<'_> {
         loop {
             match &mut this.state {
                 State::WaitingForRoom(record) => {
+                    if let Err(error) = record.check_timestamp() {
+                        this.state = State::Done;
+                        return Poll::Ready(Err(error.into()));
+                    }
                     let (now, wall_ms) = clock::now_and_wall_ms();
                     let shared = &this.topic.inner.shared;
                     let mut track = None;

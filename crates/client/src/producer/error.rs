@@ -51,11 +51,8 @@ impl fmt::Display for SendBatchError {
     }
 }
 
-impl std::error::Error for SendBatchError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.error)
-    }
-}
+/// The text contains that of the reason, which is therefore no source.
+impl std::error::Error for SendBatchError {}
 
 impl From<SendBatchError> for Error {
     fn from(refused: SendBatchError) -> Self {

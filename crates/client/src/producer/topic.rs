@@ -82,8 +82,14 @@ impl Topic {
     /// that were queued before the one that was refused.
     pub fn send_batch(&self, records: &[Record<'_>]) -> Result<(), SendBatchError> {
         let (now, wall_ms) = clock::now_and_wall_ms();
-        let sent = self.inner.shared.send_batch(&self.topic, now, wall_ms, records);
-        sent.map_err(|(taken, error)| SendBatchError { taken, error })
+        let refused = records.iter().enumerate().find_map(|(number, record)| {
+            let error = record.check_timestamp().err()?;
+            Some(SendBatchError { taken: number, error })
+        });
+        let accepted = refused.as_ref().map_or(records.len(), |refused| refused.taken);
+        let sent = self.inner.shared.send_batch(&self.topic, now, wall_ms, &records[..accepted]);
+        sent.map_err(|(taken, error)| SendBatchError { taken, error })?;
+        refused.map_or(Ok(()), Err)
     }
 
     /// Queues a record. Blocks for at most `timeout` while the queue is full.
@@ -129,6 +135,7 @@ impl Topic {
     /// # }
     /// ```
     pub fn send_tracked(&self, record: Record<'_>) -> Result<Delivery, SendError> {
+        record.check_timestamp()?;
         let (now, wall_ms) = clock::now_and_wall_ms();
         let mut track = None;
         self.inner.shared.send(&self.topic, now, wall_ms, &record, Some(&mut track))?;
@@ -211,6 +218,7 @@ impl Topic {
 
     #[inline]
     fn send_now(&self, record: &Record<'_>) -> Result<(), SendError> {
+        record.check_timestamp()?;
         let (now, wall_ms) = clock::now_and_wall_ms();
         self.inner.shared.send(&self.topic, now, wall_ms, record, None)
     }
@@ -222,6 +230,7 @@ impl Topic {
     ) -> impl Future<Output = Result<(), SendError>> + 'a {
         let mut waiter = Waiter::default();
         poll_fn(move |context| {
+            record.check_timestamp()?;
             let (now, wall_ms) = clock::now_and_wall_ms();
             let register = |budget: &Arc<Budget>| budget.register(&mut waiter, context.waker());
             let sent = self.inner.shared.poll_send(&self.topic, now, wall_ms, &record, None, register);

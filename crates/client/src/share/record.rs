@@ -3,7 +3,7 @@
 use std::{fmt, ops::Deref, sync::Arc, time::Duration};
 
 use ottla_core::{
-    error::Result,
+    error::{Error, ErrorKind, Result},
     fetch::deliver::Message,
     share::{acknowledgement::AcknowledgeType, acquired::AcquiredRecords, shared::ShareShared},
 };
@@ -104,7 +104,8 @@ impl ShareRecord {
         self.acquired.lock_until_of(self.message.offset()).saturating_since(clock::now())
     }
 
-    /// Accepts the record: it is processed. Error: it has an acknowledgement already.
+    /// Accepts the record: it is processed. Errors: it has an acknowledgement already, the consumer is closed, or the
+    /// broker's lock on the record has run out.
     pub fn accept(self) -> Result<()> {
         self.acknowledge(AcknowledgeType::Accept)
     }
@@ -131,11 +132,27 @@ impl ShareRecord {
     /// acknowledged. It needs Kafka 4.2, and a group that permits renewals (`share.renew.acknowledge.enable`); the outcome is
     /// that of an acknowledgement.
     pub fn renew(&self) -> Result<()> {
+        self.check_lock()?;
         self.acquired.acknowledge(self.message.offset(), AcknowledgeType::Renew)
+    }
+
+    /// Error: the record can't be acknowledged any more.
+    fn check_lock(&self) -> Result<()> {
+        if self.shared.is_closed() {
+            return Err(Error::new(ErrorKind::Closed, ""));
+        }
+        if self.lock_remaining().is_zero() {
+            let detail = "the broker's lock on the record has run out, so that another member may get the record; process it \
+                          faster, renew the lock, or raise share.record.lock.duration.ms";
+            let error = Error::new(ErrorKind::State, detail);
+            return Err(error.with_partition(self.message.topic(), self.message.partition()));
+        }
+        Ok(())
     }
 
     fn acknowledge(mut self, kind: AcknowledgeType) -> Result<()> {
         self.is_acknowledged = true;
+        self.check_lock()?;
         self.acquired.acknowledge(self.message.offset(), kind)
     }
 }

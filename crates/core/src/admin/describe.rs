@@ -93,6 +93,20 @@ pub struct TopicDescription {
     pub authorized_operations: Option<AuthorizedOperations>,
 }
 
+impl TopicDescription {
+    /// Creates the description of a topic that can't be described, for this reason.
+    pub fn refused(name: impl Into<String>, error: Error) -> Self {
+        Self {
+            name: name.into(),
+            id: None,
+            is_internal: false,
+            error: Some(error),
+            partitions: Vec::new(),
+            authorized_operations: None,
+        }
+    }
+}
+
 /// The description of a partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -122,14 +122,7 @@ impl TopicPages {
                 return Err(error);
             }
             for name in names {
-                let failed = || TopicDescription {
-                    id: None,
-                    is_internal: false,
-                    error: Some(error.clone().with_topic(&*name)),
-                    partitions: Vec::new(),
-                    authorized_operations: None,
-                    name: name.clone(),
-                };
+                let failed = || TopicDescription::refused(&*name, error.clone().with_topic(&*name));
                 found.entry(name.clone()).or_insert_with(failed);
             }
         }

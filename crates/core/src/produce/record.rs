@@ -34,6 +34,14 @@ pub struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
+    /// Checks the timestamp. [`ProducerShared::send`](super::shared::ProducerShared::send) passes any on to the brokers.
+    pub const fn check_timestamp(&self) -> Result<(), SendError> {
+        match self.timestamp {
+            Some(timestamp) if timestamp < 0 => Err(SendError::InvalidTimestamp(timestamp)),
+            _ => Ok(()),
+        }
+    }
+
     /// Creates a record with neither key nor value.
     pub const fn new() -> Self {
         Self {
@@ -181,6 +189,8 @@ pub enum SendError {
     },
     /// The cluster refuses records for the topic.
     Topic(Error),
+    /// The record's timestamp is before 1970.
+    InvalidTimestamp(i64),
     /// The producer is closed or closing.
     Closed,
     /// The producer had a fatal error and accepts no more records.
@@ -205,6 +215,9 @@ impl fmt::Display for SendError {
             Self::Topic(error) | Self::Fatal(error) | Self::State(error) | Self::WouldDeadlock(error) => {
                 error.fmt(f)
             }
+            Self::InvalidTimestamp(timestamp) => {
+                write!(f, "the timestamp {timestamp} is negative; it is in milliseconds since 1970")
+            }
             Self::Closed => ErrorKind::Closed.fmt(f),
         }
     }
@@ -224,6 +237,7 @@ impl From<SendError> for Error {
             SendError::QueueFull => ErrorKind::QueueFull,
             SendError::MessageTooLarge { .. } => ErrorKind::MessageTooLarge,
             SendError::UnknownPartition { .. } => ErrorKind::UnknownPartition,
+            SendError::InvalidTimestamp(_) => ErrorKind::InvalidArgument,
             SendError::Closed => ErrorKind::Closed,
         };
         let detail = match kind {

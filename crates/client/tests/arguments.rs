@@ -1,0 +1,67 @@
+//! Arguments that no broker accepts, and the texts of their errors.
+
+use std::{error::Error as _, time::Duration};
+
+use ottla::{
+    Admin, Config, Consumer, ErrorKind, GroupOffset, Producer, Record, SendBatchError, SendError,
+    TransactionError,
+};
+use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
+
+const SOON: Duration = Duration::from_secs(60);
+
+fn started() -> (EmbeddedCluster, Config) {
+    let cluster = EmbeddedCluster::start(ClusterOptions::default()).unwrap();
+    cluster.control(|control| control.create_topic("t", 1, 1)).unwrap();
+    let mut config = Config::from_properties([("bootstrap.servers", cluster.bootstrap_servers())]).unwrap();
+    config.set("group.id", "g").unwrap();
+    (cluster, config)
+}
+
+#[test]
+fn negative_offset_is_not_committed() {
+    let (_cluster, config) = started();
+    let consumer = Consumer::new(&config).unwrap();
+    let error = consumer.commit(&[GroupOffset::new("t", 0, -5)], SOON).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    assert!(error.to_string().contains("t [0]") && error.to_string().contains("-5"), "{error}");
+    let committed = consumer.committed(&[("t", 0)], SOON).unwrap();
+    assert!(committed.iter().all(|result| !format!("{result:?}").contains("-5")), "{committed:?}");
+}
+
+#[test]
+fn record_with_a_negative_timestamp_is_refused_by_every_call() {
+    let (_cluster, config) = started();
+    let producer = Producer::new(&config).unwrap();
+    let topic = producer.topic("t");
+    let bad = || Record::new().value("v").timestamp(-2);
+    let error = SendError::InvalidTimestamp(-2);
+    assert_eq!(topic.send(bad()), Err(error.clone()));
+    assert_eq!(topic.send_blocking(bad(), SOON), Err(error.clone()));
+    assert_eq!(topic.send_tracked(bad()).map(drop), Err(error.clone()));
+    assert_eq!(topic.deliver(bad(), SOON).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    let records = [Record::new().value("v").timestamp(0), bad(), Record::new().value("v")];
+    let refused = topic.send_batch(&records).unwrap_err();
+    assert_eq!(refused, SendBatchError { taken: 1, error });
+    producer.flush(SOON).unwrap();
+    assert!(refused.source().is_none(), "its text contains the reason");
+}
+
+#[test]
+fn invalid_name_does_not_fail_the_description_of_other_topics() {
+    let (_cluster, config) = started();
+    let admin = Admin::new(&config).unwrap();
+    let topics = admin.describe_topics(&["t", "not a name", ""], SOON).unwrap();
+    let kinds: Vec<_> =
+        topics.iter().map(|topic| (&*topic.name, topic.error.as_ref().map(ottla::Error::kind))).collect();
+    let invalid = Some(ErrorKind::InvalidArgument);
+    assert_eq!(kinds, [("", invalid), ("not a name", invalid), ("t", None)]);
+    let text = topics[0].error.as_ref().unwrap().to_string();
+    assert!(text.starts_with("invalid argument"), "{text}");
+}
+
+#[test]
+fn error_whose_text_contains_another_has_no_source() {
+    let error = TransactionError::Fatal(ottla::Error::from(SendError::Closed));
+    assert!(error.to_string().contains("the client is closed") && error.source().is_none());
+}
