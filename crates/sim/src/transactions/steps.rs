@@ -56,7 +56,10 @@ impl Run {
         if let Some((api, result)) = application.result(now) {
             self.handle(index, api, result)?;
         } else if let Some(api) = application.overdue(now) {
-            let what = format!("producer {index}: {} has not returned after its timeout", api.name(FunctionNames::Rust));
+            let what = format!(
+                "producer {index}: {} has not returned after its timeout",
+                api.name(FunctionNames::Rust)
+            );
             return Err(Broken::new("calls", what));
         }
         let application = &self.applications[index];
@@ -226,7 +229,10 @@ impl Run {
             (_, Err(TransactionError::Fatal(error))) => self.fail(index, api, &error),
             (_, Err(TransactionError::Refused(error))) => {
                 let state = self.applications[index].state;
-                let what = format!("producer {index} in {state:?}: {} is refused: {error}", api.name(FunctionNames::Rust));
+                let what = format!(
+                    "producer {index} in {state:?}: {} is refused: {error}",
+                    api.name(FunctionNames::Rust)
+                );
                 Err(Broken::new("calls", what))
             }
             (api, Err(TransactionError::Retriable(_))) => {
@@ -243,7 +249,8 @@ impl Run {
                 Ok(())
             }
             (_, Err(TransactionError::Abort(error))) => {
-                let what = format!("producer {index}: {} requires an abort: {error}", api.name(FunctionNames::Rust));
+                let what =
+                    format!("producer {index}: {} requires an abort: {error}", api.name(FunctionNames::Rust));
                 Err(Broken::new("calls", what))
             }
             (_, Ok(())) => {
