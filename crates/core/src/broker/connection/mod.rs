@@ -243,7 +243,7 @@ impl Connection {
 
     /// Returns true if requests can be sent: the broker does not throttle the client, and the connection is not in the
     /// middle of a re-authentication.
-    pub const fn may_send(&self) -> bool {
+    pub fn may_send(&self) -> bool {
         self.is_ready() && self.throttled_until.is_none() && !self.authentication.is_blocking()
     }
 
