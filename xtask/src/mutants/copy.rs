@@ -84,6 +84,8 @@ impl Copy {
 pub struct Switches {
     /// The changes by file.
     files: BTreeMap<String, Vec<(u32, Changes)>>,
+    /// The functions that are not const any more.
+    no_longer_const: BTreeSet<String>,
     /// Why these mistakes have no switch.
     pub refused: BTreeMap<u32, String>,
 }
@@ -97,6 +99,8 @@ impl Switches {
             match changes(mutant, folder) {
                 Ok(changed) => {
                     for (path, changes) in changed {
+                        let text = fs::read_to_string(folder.join(&path))?;
+                        switches.no_longer_const.extend(switches::no_longer_const(&text, &changes));
                         switches.files.entry(path).or_default().push((mutant.number, changes));
                     }
                 }
@@ -117,6 +121,9 @@ impl Switches {
             text = switches::switched(&text, &mistakes);
         }
         let has_mistakes = |folder: &str| self.files.keys().any(|file| crate_of(file) == Some(folder));
+        if path.ends_with(".rs") && crate_of(path).is_some_and(has_mistakes) {
+            text = switches::without_const_callers(&text, &self.no_longer_const);
+        }
         if let Some(folder) = path.strip_suffix("/src/lib.rs")
             && has_mistakes(folder)
         {
@@ -279,13 +286,13 @@ mod tests {
     #[test]
     fn error_of_the_compiler_is_blamed_on_the_mistake_in_its_line() {
         let (mark, end) = (switches::MARK, switches::END_MARK);
-        let text = format!("fn a() {{ if x {mark}7\n{{ b() }} else {end}\n{{ c() }} }}\n");
+        let text = format!("fn a() {{ if x {mark}7\n{{ b() }}\nelse {end}\n{{ c() }} }}\n");
         let folder = Folder::with("blamed", &[(ONE, &text)]);
         let copy = Copy { folder: folder.0.clone(), refused: BTreeMap::new() };
         let error = "warning: w\n  --> crates/a/src/one.rs:2:1\nerror[E1]: gone\n   --> crates/a/src/one.rs";
         let blamed = |line: u32| copy.blamed(&format!("{error}:{line}:3\n   --> {ONE}:2:9\n"));
         assert_eq!(blamed(2), [(7, "does not compile: error[E1]: gone".to_owned())].into());
-        assert!(blamed(3).is_empty());
+        assert!(blamed(4).is_empty());
         assert!(copy.blamed("error: could not compile\n").is_empty());
     }
 

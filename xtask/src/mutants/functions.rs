@@ -54,6 +54,14 @@ impl<'a> Source<'a> {
         &self.text[function.body.clone()]
     }
 
+    /// Returns the function's name.
+    pub fn name(&self, function: &Function) -> &'a str {
+        let rest = self.text[function.keyword + "fn".len()..].trim_start();
+        rest.split(|character: char| !character.is_alphanumeric() && character != '_')
+            .next()
+            .unwrap_or_default()
+    }
+
     /// Returns where the word `const` stands before `fn`.
     pub fn constness(&self, function: &Function) -> Option<Range<usize>> {
         let before = &self.code[function.item.start..function.keyword];
@@ -238,5 +246,9 @@ mod tests {
         let source = Source::new(text);
         let found: Vec<_> = source.functions.iter().map(|function| source.constness(function)).collect();
         assert_eq!(found, [Some(21..26), None]);
+        assert_eq!(
+            source.functions.iter().map(|function| source.name(function)).collect::<Vec<_>>(),
+            ["a", "b"]
+        );
     }
 }

@@ -24,7 +24,7 @@ const DEADLINE: Duration = Duration::from_secs(1800);
 
 /// The optimization of the crates of the copy in the simulator. The others are built as for the tests.
 const OPTIMIZED: [(&str, u8); 4] =
-    [("ottla-protocol", 1), ("ottla-core", 1), ("ottla-embedded-broker", 1), ("ottla-sim", 1)];
+    [("ottla-protocol", 1), ("ottla-core", 1), ("ottla-embedded-broker", 0), ("ottla-sim", 0)];
 
 /// The same for the models. loom runs thousands of orders of each.
 const OPTIMIZED_WITH_LOOM: [(&str, u8); 6] = [

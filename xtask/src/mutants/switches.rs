@@ -15,7 +15,10 @@
 //! A mistake may change several functions and files; its number is the same in each. It may add functions, which nobody
 //! calls without it. Anything else is refused with its reason: such a mistake must be written in another way.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+};
 
 use super::functions::{Source, words};
 use crate::Result;
@@ -131,7 +134,8 @@ pub fn switched(text: &str, mistakes: &[(u32, &Changes)]) -> String {
     let (mut bodies, mut added) = (BTreeMap::<usize, String>::new(), BTreeMap::<usize, String>::new());
     for (number, changes) in mistakes {
         for (function, body) in &changes.bodies {
-            let branch = format!("if crate::ottla_mistake::is({number}) {MARK}{number}\n{body} else ");
+            // The marks are on lines of their own, or `mistake_at` takes the end of a body for the next mistake.
+            let branch = format!("if crate::ottla_mistake::is({number}) {MARK}{number}\n{body}\nelse ");
             *bodies.entry(*function).or_default() += &branch;
         }
         for (function, item) in &changes.added {
@@ -151,6 +155,28 @@ pub fn switched(text: &str, mistakes: &[(u32, &Changes)]) -> String {
         }
         out += added.get(&place).map_or("", String::as_str);
         at = function.body.end;
+    }
+    out + &text[at..]
+}
+
+/// Returns the names of the functions that are const without these changes, and cannot be with them.
+pub fn no_longer_const(text: &str, changes: &Changes) -> Vec<String> {
+    let source = Source::new(text);
+    let changed = changes.bodies.iter().map(|(place, _)| &source.functions[*place]);
+    let of_const = changed.filter(|function| source.constness(function).is_some());
+    of_const.map(|function| source.name(function).to_owned()).collect()
+}
+
+/// Returns the source in which no const function calls one of these.
+pub fn without_const_callers(text: &str, names: &BTreeSet<String>) -> String {
+    let source = Source::new(text);
+    let (mut out, mut at) = (String::with_capacity(text.len()), 0);
+    let calls = |body: &str| names.iter().any(|name| body.contains(&format!("{name}(")));
+    for function in source.functions.iter().filter(|function| calls(source.body(function))) {
+        if let Some(word) = source.constness(function) {
+            out += &text[at..word.start];
+            at = word.end;
+        }
     }
     out + &text[at..]
 }
@@ -235,6 +261,16 @@ mod tests {
         let right = "fn all() -> impl Iterator<Item = u8> { once(1) }";
         let error = Changes::between(right, &right.replace('1', "2")).unwrap_err().to_string();
         assert!(error.contains("whose bodies differ in type"), "{error}");
+    }
+
+    #[test]
+    fn callers_of_a_function_with_a_switch_are_not_const() {
+        let names = no_longer_const(RIGHT, &changes("        2\n", "        20\n").unwrap());
+        assert_eq!(names, ["two"]);
+        assert!(no_longer_const(RIGHT, &changes("    1\n", "    10\n").unwrap()).is_empty());
+        let callers = "const fn a() { b.two() }\nconst fn c() { d() }\n";
+        let loosened = without_const_callers(callers, &names.into_iter().collect());
+        assert_eq!(loosened, " fn a() { b.two() }\nconst fn c() { d() }\n");
     }
 
     #[test]
