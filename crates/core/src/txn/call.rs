@@ -54,7 +54,7 @@ impl TransactionCalls {
 
     /// Returns the name of a function in the texts of errors.
     pub fn name_of(&self, api: TransactionApi) -> &'static str {
-        api.name(self.shared.names())
+        api.name_in(self.shared.names())
     }
 
     /// Returns `transaction.timeout.ms`.
@@ -173,7 +173,7 @@ impl TransactionCalls {
 
     /// Returns the error of a call whose timeout has passed, with the last reason why it did not succeed.
     pub fn timed_out(&self, api: TransactionApi) -> TransactionError {
-        let name = api.name(self.shared.names());
+        let name = api.name_in(self.shared.names());
         let left = self.producer.queued_messages();
         let (count, last) = self.shared.refusals();
         let mut detail = if left > 0 && matches!(api, TransactionApi::Commit | TransactionApi::Abort) {

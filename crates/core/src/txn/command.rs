@@ -80,14 +80,19 @@ impl FunctionNames {
     pub(super) const fn continue_with(self, api: TransactionApi) -> &'static str {
         match (self, api) {
             (Self::Rust, TransactionApi::Commit | TransactionApi::Abort) => "resume_transaction",
-            _ => api.name(self),
+            _ => api.name_in(self),
         }
     }
 }
 
 impl TransactionApi {
-    /// Returns the name of the function.
-    pub const fn name(self, names: FunctionNames) -> &'static str {
+    /// Returns librdkafka's name of the function.
+    pub const fn name(self) -> &'static str {
+        self.name_in(FunctionNames::Librdkafka)
+    }
+
+    /// Returns the name of the function in an interface.
+    pub const fn name_in(self, names: FunctionNames) -> &'static str {
         match (self, names) {
             (Self::Init, _) => "init_transactions",
             (Self::Begin, FunctionNames::Rust) => "begin",

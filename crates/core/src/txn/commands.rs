@@ -68,7 +68,7 @@ impl Transactions {
             return Ok(());
         }
         let names = self.shared.names();
-        let (name, begin) = (api.name(names), TransactionApi::Begin.name(names));
+        let (name, begin) = (api.name_in(names), TransactionApi::Begin.name_in(names));
         let again = |api: TransactionApi| match (names, names.continue_with(api)) {
             (FunctionNames::Rust, next) => format!("call {next} first"),
             (FunctionNames::Librdkafka, next) => format!("call {next} again first"),

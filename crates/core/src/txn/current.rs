@@ -74,9 +74,9 @@ impl CurrentCall {
         match self.api {
             Some(running) if running != api => {
                 let detail = if self.is_running {
-                    format!("{} is in progress; call {} after it", running.name(names), api.name(names))
+                    format!("{} is in progress; call {} after it", running.name_in(names), api.name_in(names))
                 } else {
-                    let (name, next) = (running.name(names), names.continue_with(running));
+                    let (name, next) = (running.name_in(names), names.continue_with(running));
                     match name == next {
                         true => format!("{name} timed out and is not finished; call {name} again first"),
                         false => format!("{name} timed out and is not finished; call {next} first"),
@@ -85,7 +85,7 @@ impl CurrentCall {
                 return refuse(ErrorKind::Conflict, detail);
             }
             Some(_) if self.is_running => {
-                let detail = format!("{} is in progress in another thread", api.name(names));
+                let detail = format!("{} is in progress in another thread", api.name_in(names));
                 return refuse(ErrorKind::PreviousInProgress, detail);
             }
             _ => {}
@@ -93,7 +93,8 @@ impl CurrentCall {
         if let Owner::Producer { end, .. } = &self.owner
             && *end != api
         {
-            let detail = format!("{} has not started, because another call was in progress", end.name(names));
+            let detail =
+                format!("{} has not started, because another call was in progress", end.name_in(names));
             return refuse(ErrorKind::Conflict, format!("{detail}; resume it first"));
         }
         (self.api, self.is_running) = (Some(api), true);

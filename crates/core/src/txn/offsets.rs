@@ -102,7 +102,7 @@ impl Transactions {
     }
 
     pub(super) fn expire_offsets(&mut self, now: Instant) {
-        let name = TransactionApi::SendOffsets.name(self.shared.names());
+        let name = TransactionApi::SendOffsets.name_in(self.shared.names());
         for call in self.offsets.iter_mut().filter(|call| call.done.is_some() && call.deadline <= now) {
             let (count, last) = self.shared.refusals();
             let last = last

@@ -230,7 +230,7 @@ impl TransactionShared {
     /// Returns the error of a message that is sent outside of a transaction.
     pub(crate) fn why_refused(&self) -> Error {
         let state = self.state();
-        let begin = TransactionApi::Begin.name(self.names());
+        let begin = TransactionApi::Begin.name_in(self.names());
         let next = match state {
             TransactionState::Init | TransactionState::WaitProducerId => {
                 format!("call init_transactions and {begin} before")
