@@ -150,15 +150,18 @@ impl Client {
         self.set_closed();
     }
 
-    /// Closes the consumer of a client that is being destroyed, unless it is closed already.
+    /// Closes the consumer of a client that is being destroyed, unless it is closed already, or is being closed: the time
+    /// limits of a close apply once.
     pub(crate) fn close_for_destroy(&self, consumer: &Consumer, last_commit: Duration) {
         if self.fatal_if_any().is_some() {
             return;
         }
-        if self.membership().is_active(consumer) && self.membership().begin_close().is_ok() {
-            return self.close_group(consumer);
+        let is_active = self.membership().is_active(consumer);
+        match self.membership().begin_close() {
+            Ok(()) if is_active => self.close_group(consumer),
+            Ok(()) => self.commit_before_leaving(consumer, last_commit),
+            Err(_) => {}
         }
-        self.commit_before_leaving(consumer, last_commit);
     }
 }
 

@@ -5,6 +5,7 @@
 
 #define TOPIC "closing"
 #define THREADS 3
+#define OFFSET_COMMIT 8
 
 static const char *servers;
 /* What the rebalance callback does not answer; 0: it answers everything. */
@@ -137,6 +138,46 @@ static void closes_with_a_rebalance_event(rd_kafka_resp_err_t last) {
         rd_kafka_destroy(rk);
 }
 
+/* The number of offset commits that the broker was sent. */
+static int commits(rd_kafka_mock_cluster_t *cluster) {
+        size_t count = 0, i;
+        int found = 0;
+        rd_kafka_mock_request_t **requests = rd_kafka_mock_get_requests(cluster, &count);
+        for (i = 0; i < count; i++)
+                found += rd_kafka_mock_request_api_key(requests[i]) == OFFSET_COMMIT;
+        rd_kafka_mock_request_destroy_array(requests, count);
+        return found;
+}
+
+/* The coordinator does not respond to the last commit, for which the close waits. Destroying the consumer afterwards
+ * does not try again. */
+static void destroying_does_not_close_again(rd_kafka_mock_cluster_t *cluster) {
+        rd_kafka_t *rk = start(RD_KAFKA_CONSUMER, member_conf());
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+        rd_kafka_message_t *message;
+        int sent, i;
+        rd_kafka_topic_partition_list_add(list, TOPIC, 0)->offset = 0;
+        CHECK(rd_kafka_assign(rk, list) == 0);
+        rd_kafka_topic_partition_list_destroy(list);
+        /* The first commit finds the coordinator. */
+        for (i = 0; i < 2; i++) {
+                message = rd_kafka_consumer_poll(rk, TIMEOUT_MS);
+                CHECK(message && !message->err);
+                if (message)
+                        rd_kafka_message_destroy(message);
+                CHECK(i == 1 || rd_kafka_commit(rk, NULL, 0) == 0);
+        }
+        rd_kafka_mock_start_request_tracking(cluster);
+        CHECK(rd_kafka_mock_broker_set_rtt(cluster, 1, 3600000) == 0);
+        CHECK(rd_kafka_consumer_close(rk) == 0);
+        sent = commits(cluster);
+        CHECK(sent > 0);
+        rd_kafka_destroy(rk);
+        CHECK(commits(cluster) == sent);
+        rd_kafka_mock_stop_request_tracking(cluster);
+        CHECK(rd_kafka_mock_broker_set_rtt(cluster, 1, 0) == 0);
+}
+
 static void *waits(void *queue) {
         CHECK(!rd_kafka_queue_poll(queue, -1));
         __sync_fetch_and_add(&returned, 1);
@@ -208,6 +249,7 @@ static void poll_follows_forwards(int is_undone) {
 int main(void) {
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
         rd_kafka_t *rk;
+        int i;
         set(conf, "test.mock.num.brokers", "1");
         set(conf, "log_level", "2");
         rk = start(RD_KAFKA_PRODUCER, conf);
@@ -222,6 +264,11 @@ int main(void) {
         every_waiting_poll_returns(1);
         poll_follows_forwards(0);
         poll_follows_forwards(1);
+        for (i = 0; i < 2; i++)
+                CHECK(!rd_kafka_producev(rk, RD_KAFKA_V_TOPIC(TOPIC), RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_VALUE("x", 1),
+                                         RD_KAFKA_V_END));
+        CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
+        destroying_does_not_close_again(rd_kafka_handle_mock_cluster(rk));
         rd_kafka_destroy(rk);
         return bad != 0;
 }
