@@ -290,6 +290,11 @@ impl Client {
         matches!(self.kind, ClientKind::Producer)
     }
 
+    /// Returns true for the client below a share consumer, which has no interceptors.
+    pub(crate) const fn is_share_consumer(&self) -> bool {
+        matches!(self.kind, ClientKind::ShareConsumer)
+    }
+
     pub(crate) const fn membership(&self) -> &Membership {
         &self.membership
     }

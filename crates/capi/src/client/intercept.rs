@@ -111,6 +111,7 @@ macro_rules! of_client {
             #[local(code::_FATAL)]
             fn $name(rk: Ref<Client>, ic_name: Text, function: Option<$type>, ic_opaque: *mut c_void) -> RespErr {
                 match (rk.get(), ic_name.get()) {
+                    (Some(client), _) if client.is_share_consumer() => code::_NOT_IMPLEMENTED,
                     (Some(client), Some(_)) if !client.heeds(kind::$flag) => code::_STATE,
                     (Some(client), Some(name)) => {
                         let interceptors = client.interceptors();

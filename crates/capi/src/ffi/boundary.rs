@@ -16,10 +16,12 @@ use crate::ffi::{codes::code, last_error::set_last};
 ///
 /// # Safety
 ///
-/// The type is `repr(C)` and its first field is the [`Tag`].
+/// The type is `repr(C)` and its first field, or the one at `TAG_AT`, is the [`Tag`].
 pub(crate) unsafe trait Handle {
     /// The value of the tag of a live object.
     const KIND: u32;
+    /// The offset of the tag in bytes, for the type whose first field programs read.
+    const TAG_AT: usize = 0;
 
     /// Returns true for the tags of live objects. Objects that belong to another object have a different tag; C may
     /// read them, but not destroy them.
@@ -58,7 +60,7 @@ impl Tag {
             return false;
         }
         // SAFETY: as for `handle`.
-        let tag = unsafe { &*pointer.cast::<AtomicU32>() };
+        let tag = unsafe { &*pointer.byte_add(T::TAG_AT).cast::<AtomicU32>() };
         tag.compare_exchange(T::KIND, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
@@ -90,7 +92,7 @@ pub(crate) unsafe fn handle<'a, T: Handle>(pointer: *const T) -> Option<&'a T> {
     }
     // SAFETY: the memory is readable by the contract of this function. Every handle begins with a tag, and no other
     // type is assumed before the tag is checked.
-    let tag = unsafe { &*pointer.cast::<AtomicU32>() };
+    let tag = unsafe { &*pointer.byte_add(T::TAG_AT).cast::<AtomicU32>() };
     if tag.load(Ordering::Acquire) != T::KIND {
         return None;
     }
@@ -105,7 +107,7 @@ pub(crate) unsafe fn handle<'a, T: Handle>(pointer: *const T) -> Option<&'a T> {
 /// As for [`handle`], but the object may be of any kind: all kinds begin with a tag.
 pub(crate) unsafe fn tag<'a, T: Handle>(pointer: *const T) -> Option<&'a Tag> {
     // SAFETY: by the contract of this function.
-    (!is_no_address(pointer)).then(|| unsafe { &*pointer.cast::<Tag>() })
+    (!is_no_address(pointer)).then(|| unsafe { &*pointer.byte_add(T::TAG_AT).cast::<Tag>() })
 }
 
 /// Runs a call with a handle. A panic is a bug of the library after which the client can't continue: the application
@@ -152,7 +154,9 @@ pub(crate) trait Blamed: Copy {
 #[inline]
 pub(crate) unsafe fn is_inherited<T: Handle>(pointer: *const T) -> bool {
     // SAFETY: by the contract of this function.
-    unsafe { tag(pointer) }.is_some_and(|tag| !tag.generation.is_current())
+    let tag = unsafe { tag(pointer) };
+    // At another place than the beginning, an object of another kind has no tag.
+    tag.is_some_and(|tag| (T::TAG_AT == 0 || T::is_live(tag.kind())) && !tag.generation.is_current())
 }
 
 /// Runs a call that works in a forked child on objects of its parent, or that has no handle: it uses only memory of the

@@ -28,6 +28,9 @@ use crate::{
 /// `rd_kafka_share_t`.
 #[repr(C)]
 pub struct Share {
+    /// The client's handle, which programs read: it is the first member of librdkafka's struct, too.
+    #[allow(dead_code, reason = "programs read it")]
+    rk: *const Client,
     tag: Tag,
     pub(super) me: Weak<Self>,
     /// The client below. Its application's reference is this object's, until it is destroyed.
@@ -49,10 +52,16 @@ pub(super) enum Phase {
     Closed = 2,
 }
 
-// SAFETY: `repr(C)`, the tag comes first.
+// SAFETY: `repr(C)`, and the tag is at `TAG_AT`.
 unsafe impl Handle for Share {
     const KIND: u32 = 0x6f74_7301;
+    const TAG_AT: usize = std::mem::offset_of!(Self, tag);
 }
+
+// SAFETY: the client that `rk` points to is kept by `client`, and used by any thread.
+unsafe impl Send for Share {}
+// SAFETY: as above.
+unsafe impl Sync for Share {}
 
 static GRAVES: Quarantine = Quarantine::new();
 
@@ -92,6 +101,7 @@ impl Share {
     pub(super) fn new(client: Arc<Client>) -> Arc<Self> {
         let is_implicit = client.property("share.acknowledgement.mode").as_deref() != Some("explicit");
         let share = Arc::new_cyclic(|me| Self {
+            rk: Arc::as_ptr(&client),
             tag: Tag::of::<Self>(),
             me: Weak::clone(me),
             client,

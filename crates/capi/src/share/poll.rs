@@ -22,6 +22,7 @@ impl Entered<'_> {
     fn poll(&self, until: Option<Instant>) -> Result<Option<Messages>, ErrorObject> {
         let (client, consumer) = (&self.share.client, self.consumer);
         self.check_fatal()?;
+        client.main().serve(client, 0);
         if consumer.subscription().is_empty() {
             return Err(ErrorObject::new(code::_STATE, "Consumer is not subscribed to any topics"));
         }

@@ -278,6 +278,47 @@ static void misuse(void) {
         no_error(rd_kafka_share_destroy(share));
 }
 
+static int errors;
+
+static void on_client_error(rd_kafka_t *rk, int err, const char *reason, void *opaque) {
+        (void)rk, (void)err, (void)reason, (void)opaque;
+        errors++;
+}
+
+static rd_kafka_resp_err_t on_destroy(rd_kafka_t *rk, void *ic_opaque) {
+        (void)rk, (void)ic_opaque;
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+static rd_kafka_resp_err_t
+on_new(rd_kafka_t *rk, const rd_kafka_conf_t *conf, void *ic_opaque, char *errstr, size_t errstr_size) {
+        (void)conf, (void)ic_opaque, (void)errstr, (void)errstr_size;
+        CHECK(rd_kafka_interceptor_add_on_destroy(rk, "share", on_destroy, NULL) == RD_KAFKA_RESP_ERR__NOT_IMPLEMENTED);
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+/* The first member of the consumer is the client's handle, which programs read. A poll serves callbacks, though the
+ * consumer has no subscription; interceptors are refused, and fetches may be smaller than messages. */
+static void consumer_is_like_that_of_librdkafka(void) {
+        rd_kafka_conf_t *conf = conf_of("like", "implicit");
+        rd_kafka_messages_t *messages = NULL;
+        rd_kafka_share_t *share;
+        errors = 0;
+        set(conf, "bootstrap.servers", "127.0.0.1:1");
+        set(conf, "client.id", "first");
+        set(conf, "log_level", "0");
+        set(conf, "fetch.max.bytes", "1000");
+        rd_kafka_conf_set_error_cb(conf, on_client_error);
+        CHECK(rd_kafka_conf_interceptor_add_on_new(conf, "share", on_new, NULL) == RD_KAFKA_RESP_ERR_NO_ERROR);
+        share = share_of(conf);
+        CHECK(!strncmp(rd_kafka_name(*(rd_kafka_t **)share), "first", 5));
+        UNTIL(errors > 0, {
+                is_error(rd_kafka_share_poll(share, 0, &messages), RD_KAFKA_RESP_ERR__STATE);
+                usleep(10000);
+        });
+        no_error(rd_kafka_share_destroy(share));
+}
+
 int main(void) {
         host = start(RD_KAFKA_PRODUCER, rd_kafka_conf_new());
         cluster = rd_kafka_mock_cluster_new(host, 3);
@@ -294,6 +335,7 @@ int main(void) {
         handle_of_callbacks_is_no_other_consumer();
         close_without_brokers();
         misuse();
+        consumer_is_like_that_of_librdkafka();
         rd_kafka_mock_cluster_destroy(cluster);
         rd_kafka_destroy(host);
         CHECK(rd_kafka_wait_destroyed(5000) == 0);

@@ -5,7 +5,7 @@ use crate::config::effective::EffectiveConfig;
 
 /// Applies the rules of consumers.
 pub(in crate::config) fn apply(config: &mut EffectiveConfig<'_>) -> Outcome {
-    fetch_within_receive(config)?;
+    fetch_within_receive(config, Largest::Fits)?;
     if config.text("group.protocol") == "consumer" {
         return classic_only(config);
     }
@@ -14,7 +14,15 @@ pub(in crate::config) fn apply(config: &mut EffectiveConfig<'_>) -> Outcome {
 
 /// Applies the rules of share consumers, whose session and heartbeats are settings of the brokers.
 pub(in crate::config) fn apply_to_share_consumer(config: &mut EffectiveConfig<'_>) -> Outcome {
-    fetch_within_receive(config)
+    fetch_within_receive(config, Largest::MayExceed)
+}
+
+/// Whether `fetch.max.bytes` has to be at least `message.max.bytes`. Brokers return the first batch of a fetch whatever
+/// its size is; librdkafka checks this for consumers and not for share consumers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Largest {
+    Fits,
+    MayExceed,
 }
 
 /// Refuses properties of the classic protocol that were explicitly set for the consumer protocol, as librdkafka does: the
@@ -37,7 +45,7 @@ fn classic_only(config: &EffectiveConfig<'_>) -> Outcome {
 }
 
 /// Adapts the largest Fetch and the largest response to each other: a response must have room for the requested bytes.
-fn fetch_within_receive(config: &mut EffectiveConfig<'_>) -> Outcome {
+fn fetch_within_receive(config: &mut EffectiveConfig<'_>, largest: Largest) -> Outcome {
     /// The approximate size of a Fetch response without its records, in bytes.
     const OVERHEAD: i64 = 512;
     let receive = config.integer("receive.message.max.bytes");
@@ -47,7 +55,7 @@ fn fetch_within_receive(config: &mut EffectiveConfig<'_>) -> Outcome {
         let queue = config.integer("queued.max.messages.kbytes") * 1024;
         fetch = fetch.min(queue).max(message);
         config.adapt("fetch.max.bytes", fetch);
-    } else if fetch < message && is_strict(config, "message.max.bytes") {
+    } else if largest == Largest::Fits && fetch < message && is_strict(config, "message.max.bytes") {
         return Err(conflict(config, "fetch.max.bytes", "message.max.bytes", |fetch_name, message_name| {
             format!(
                 "`{fetch_name}` ({fetch}) must not be less than `{message_name}` ({message}): the largest message would not fit"
