@@ -8,8 +8,8 @@ const KINIT: &str = "kinit -R -t \"%{sasl.kerberos.keytab}\" -k %{sasl.kerberos.
 pub(super) const ROWS: &[Property] = &[
     Property::global("builtin.features")
         .flags(
-            &["gzip", "snappy", "ssl", "sasl_plain", "sasl_scram", "sasl_oauthbearer", "sasl_gssapi", "lz4", "zstd", "http", "oidc"],
-            "gzip,snappy,ssl,sasl_plain,sasl_scram,sasl_oauthbearer,sasl_gssapi,lz4,zstd,http,oidc",
+            &["gzip", "snappy", "ssl", "sasl", "regex", "lz4", "sasl_gssapi", "sasl_plain", "sasl_scram", "plugins", "zstd", "sasl_oauthbearer", "http", "oidc"],
+            "gzip,snappy,ssl,sasl,regex,lz4,sasl_gssapi,sasl_plain,sasl_scram,plugins,zstd,sasl_oauthbearer,http,oidc",
         )
         .doc(
             "The features of this build: codecs and mechanisms. Setting it fails unless the build has every named \
