@@ -206,10 +206,8 @@ export!(
     ) {
         call(rk, options, rkqu, TOPICS, |admin, options| {
             let names = topics.get().map_or_else(Vec::new, |topics| topics.names.clone());
-            if names.is_empty() || names.iter().any(String::is_empty) {
-                return Err(Failure::misuse(
-                    "the list of topics to describe is empty or has a topic without a name",
-                ));
+            if names.iter().any(String::is_empty) {
+                return Err(Failure::misuse("the list of topics to describe has a topic without a name"));
             }
             if names.iter().collect::<BTreeSet<_>>().len() < names.len() {
                 return Err(Failure::misuse("a topic is named twice"));

@@ -369,8 +369,17 @@ macro_rules! calls {
                 rkqu: Ref<Queue>,
             ) {
                 call(rk, options, rkqu, $kind, |admin, options| {
-                    let asked = $ask(admin, &resources(configs, config_cnt)?, options)?;
-                    Ok(async move { outcome(asked.await) })
+                    // Without resources there is nothing to ask.
+                    let asked = match config_cnt {
+                        0 => None,
+                        _ => Some($ask(admin, &resources(configs, config_cnt)?, options)?),
+                    };
+                    Ok(async move {
+                        outcome(match asked {
+                            Some(asked) => asked.await,
+                            None => Ok(Vec::new()),
+                        })
+                    })
                 });
             }
         );

@@ -82,6 +82,17 @@ fn outcome(asked: &[(String, i32, i64)], results: Result<Vec<Result<i64, Error>>
     found(list)
 }
 
+/// Adds the results of partitions with negative numbers, for which no broker was asked.
+fn with_missing(asked: &[(String, i32, i64)], results: Vec<Result<i64, Error>>) -> Vec<Result<i64, Error>> {
+    let mut results = results.into_iter();
+    let missing = || Err(Error::new(ErrorKind::UnknownPartition, "partitions have no negative numbers"));
+    let result_of = |(_, partition, _): &(String, i32, i64)| match *partition >= 0 {
+        true => results.next().unwrap_or_else(missing),
+        false => missing(),
+    };
+    asked.iter().map(result_of).collect()
+}
+
 export!(
     #[local(ptr::null_mut())]
     fn rd_kafka_DeleteRecords_new(before_offsets: Part<List>) -> *mut DeleteRecords {
@@ -118,13 +129,26 @@ export!(
             if partitions.is_empty() || named.len() < partitions.len() {
                 return Err(Failure::misuse("the list is empty or names a partition twice"));
             }
+            // One partition that can't exist does not refuse the call for the others.
             let requested: Vec<_> = partitions
                 .iter()
+                .filter(|(_, partition, _)| *partition >= 0)
                 .map(|(topic, partition, before)| (topic.as_str(), *partition, *before))
                 .collect();
-            let asked = admin.delete_records_with(&requested, options);
-            let asked = asked.map_err(|error| Failure::of(&error))?;
-            Ok(async move { outcome(&partitions, asked.await) })
+            let asked = match requested.is_empty() {
+                true => None,
+                false => {
+                    let asked = admin.delete_records_with(&requested, options);
+                    Some(asked.map_err(|error| Failure::of(&error))?)
+                }
+            };
+            Ok(async move {
+                let results = match asked {
+                    Some(asked) => asked.await,
+                    None => Ok(Vec::new()),
+                };
+                outcome(&partitions, results.map(|results| with_missing(&partitions, results)))
+            })
         });
     }
 );

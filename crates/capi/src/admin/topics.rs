@@ -6,6 +6,7 @@
 //!   them to its callers (`describe.c`).
 
 use std::{
+    borrow::Cow,
     ffi::{CString, c_char, c_int},
     ptr,
 };
@@ -185,9 +186,11 @@ export!(
 export!(
     #[local(code::_FATAL)]
     fn rd_kafka_NewTopic_set_config(new_topic: RefMut<NewTopic>, name: Text, value: Text) -> RespErr {
-        match (new_topic.get(), name.get(), value.get()) {
-            (Some(new_topic), Some(name), Some(value)) if !name.is_empty() => {
-                new_topic.topic.configs.push((name.into_owned(), value.into_owned()));
+        match (new_topic.get(), name.get()) {
+            // The broker's response says what is wrong with a property without a value.
+            (Some(new_topic), Some(name)) => {
+                let value = value.get().map(Cow::into_owned);
+                new_topic.topic.configs.push((name.into_owned(), value));
                 code::NO_ERROR
             }
             _ => code::_INVALID_ARG,

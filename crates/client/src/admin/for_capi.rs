@@ -14,7 +14,7 @@ use ottla_core::{
         topics::{NewPartitions, NewTopic, TopicResults, create_partitions, create_topics, delete_topics},
         users::{ScramAlteration, alter_users},
     },
-    error::{Error, ErrorKind, Result},
+    error::Result,
     fetch::offsets::{ListedOffset, OffsetQuery, OffsetSpec},
 };
 
@@ -129,13 +129,6 @@ impl Admin {
         partitions: &[(&str, i32, i64)],
         options: &AdminOptions,
     ) -> Result<impl Future<Output = Result<Vec<Result<i64>>>> + Send + use<>> {
-        for (topic, partition, before) in partitions {
-            if *partition < 0 || *before < -1 {
-                let reason =
-                    format!("offset {before}; a partition and an offset are at least 0, or -1 for its end");
-                return Err(Error::new(ErrorKind::InvalidArgument, reason).with_partition(*topic, *partition));
-            }
-        }
         Ok(self.delete_records_before(partitions, *options))
     }
 

@@ -38,8 +38,8 @@ pub struct NewTopic {
     /// The brokers of each partition's replicas, the preferred leader first. If set, the two numbers above are not
     /// used.
     pub assignments: BTreeMap<i32, Vec<i32>>,
-    /// The topic's configuration.
-    pub configs: Vec<(String, String)>,
+    /// The topic's configuration. Brokers refuse properties without a value.
+    pub configs: Vec<(String, Option<String>)>,
 }
 
 impl NewTopic {
@@ -57,7 +57,7 @@ impl NewTopic {
     /// Sets a property of the topic.
     #[must_use]
     pub fn config(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.configs.push((name.into(), value.into()));
+        self.configs.push((name.into(), Some(value.into())));
         self
     }
 
@@ -316,10 +316,9 @@ fn request_topic(topic: &NewTopic) -> create_topics::request::Topic {
         partition_index: *partition,
         broker_ids: brokers.clone(),
     });
-    let configs = configs.iter().map(|(name, value)| create_topics::request::Config {
-        name: name.clone(),
-        value: Some(value.clone()),
-    });
+    let configs = configs
+        .iter()
+        .map(|(name, value)| create_topics::request::Config { name: name.clone(), value: value.clone() });
     create_topics::request::Topic {
         name: name.clone(),
         num_partitions: if assigned { -1 } else { *partitions },

@@ -369,7 +369,7 @@ fn admin_cases(api: ApiKey) -> Vec<Case> {
         let plain = NewTopic::new("a", -1, -1);
         let assigned = NewTopic {
             assignments: BTreeMap::from([(0, vec![1, 2])]),
-            configs: [("retention.ms".to_owned(), "1".to_owned())].into(),
+            configs: [("retention.ms".to_owned(), Some("1".to_owned()))].into(),
             ..NewTopic::new("b", 1, 1)
         };
         vec![plain, assigned]
