@@ -35,6 +35,18 @@ pub struct Options {
     /// A world whose clients push metrics.
     #[arg(long, value_name = "SEED")]
     telemetry: Option<String>,
+    /// A world whose topics have their own settings.
+    #[arg(long, value_name = "SEED")]
+    differing_topics: Option<String>,
+    /// A world without consumers.
+    #[arg(long, value_name = "SEED")]
+    producers_only: Option<String>,
+    /// A world in which only producers change logs.
+    #[arg(long, value_name = "SEED")]
+    untouched_logs: Option<String>,
+    /// A world in which some brokers report no topic IDs.
+    #[arg(long, value_name = "SEED")]
+    without_ids: Option<String>,
     /// The world of transactions of one seed.
     #[arg(long, value_name = "SEED")]
     transaction: Option<String>,
@@ -79,6 +91,10 @@ pub fn sim(options: &Options) -> Result<ExitCode> {
         ("--sasl-outage", &options.sasl_outage),
         ("--sasl-week", &options.sasl_week),
         ("--telemetry", &options.telemetry),
+        ("--differing-topics", &options.differing_topics),
+        ("--producers-only", &options.producers_only),
+        ("--untouched-logs", &options.untouched_logs),
+        ("--without-ids", &options.without_ids),
         ("--transaction", &options.transaction),
         ("--share", &options.share),
     ];

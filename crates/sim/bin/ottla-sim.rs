@@ -2,9 +2,8 @@
 //! fresh ones for N minutes. `--hunt FIRST COUNT CHECKER` runs seeds until a checker notices a broken guarantee.
 //! `--group SEED` replays a world of a consumer group, `--schedule NAME` runs a schedule of a group (`all` runs each),
 //! `--crowd SEED` a group of 500 members. `--groups` and `--hunt-groups` are like `--swarm` and `--hunt` with the worlds of
-//! consumer groups, `--hunt-sasl` like `--hunt` with worlds in which clients authenticate; `--sasl SEED` replays one, `--sasl-outage
-//! SEED` one whose identity provider is down for an hour, `--sasl-week SEED` one of a week. `--telemetry SEED` replays a world in
-//! which clients push metrics, and `--hunt-telemetry` is like `--hunt` with these. `--transaction SEED`,
+//! consumer groups, `--hunt-sasl` and `--hunt-telemetry` like `--hunt` with worlds in which clients authenticate or push metrics; the
+//! flags of `WORLDS` replay one of them and of other special worlds. `--transaction SEED`,
 //! `--transactions` and `--hunt-transactions` run the worlds of transactions, `--share SEED`, `--shares` and `--hunt-shares`
 //! those of share groups. `--minutes N` runs fresh seeds, every second one
 //! with its group.
@@ -19,6 +18,18 @@ use ottla_sim::{
     hunt::{Hunt, hunt, hunt_groups, hunt_sasl, hunt_shares, hunt_telemetry, hunt_transactions},
     run, shares, transactions,
 };
+
+/// Special worlds: the flag that replays one, and its knobs.
+const WORLDS: [(&str, fn(u64) -> Knobs); 8] = [
+    ("--sasl", Knobs::with_sasl),
+    ("--sasl-outage", Knobs::with_outage),
+    ("--sasl-week", Knobs::with_sasl_for_a_week),
+    ("--telemetry", Knobs::with_telemetry),
+    ("--differing-topics", Knobs::with_differing_topics),
+    ("--producers-only", Knobs::producers_only),
+    ("--untouched-logs", Knobs::untouched_logs),
+    ("--without-ids", Knobs::without_ids),
+];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -77,22 +88,6 @@ fn main() -> ExitCode {
             Some(seed) => crowd(seed),
             None => usage(),
         },
-        Some("--sasl") => match number(1) {
-            Some(seed) => one(&Knobs::with_sasl(seed)),
-            None => usage(),
-        },
-        Some("--sasl-outage") => match number(1) {
-            Some(seed) => one(&Knobs::with_outage(seed)),
-            None => usage(),
-        },
-        Some("--sasl-week") => match number(1) {
-            Some(seed) => one(&Knobs::with_sasl_for_a_week(seed)),
-            None => usage(),
-        },
-        Some("--telemetry") => match number(1) {
-            Some(seed) => one(&Knobs::with_telemetry(seed)),
-            None => usage(),
-        },
         Some("--group") => match number(1) {
             Some(seed) => one_group(seed),
             None => usage(),
@@ -101,9 +96,10 @@ fn main() -> ExitCode {
             Some(seeds) => swarm(&seeds, true),
             None => usage(),
         },
-        Some(text) => match parse(text) {
-            Some(seed) => one(&Knobs::from_seed(seed)),
-            None => usage(),
+        Some(text) => match (WORLDS.iter().find(|(flag, _)| *flag == text), parse(text)) {
+            (Some((_, knobs)), _) => number(1).map_or_else(usage, |seed| one(&knobs(seed))),
+            (None, Some(seed)) => one(&Knobs::from_seed(seed)),
+            (None, None) => usage(),
         },
         None => usage(),
     }
@@ -408,7 +404,8 @@ fn parse(text: &str) -> Option<u64> {
 
 fn usage() -> ExitCode {
     eprintln!(
-        "usage: ottla-sim SEED | --swarm SEEDS | --groups SEEDS | --minutes N | --hunt FIRST COUNT CHECKER | --group SEED | --schedule NAME | --crowd SEED | --hunt-groups FIRST COUNT CHECKER | --sasl SEED | --sasl-outage SEED | --sasl-week SEED | --hunt-sasl FIRST COUNT CHECKER | --telemetry SEED | --hunt-telemetry FIRST COUNT CHECKER | --transaction SEED | --transactions SEEDS | --hunt-transactions FIRST COUNT CHECKER | --share SEED | --shares SEEDS | --hunt-shares FIRST COUNT CHECKER\nSEEDS: FIRST COUNT | --minutes N"
+        "usage: ottla-sim SEED | --swarm SEEDS | --groups SEEDS | --minutes N | --hunt FIRST COUNT CHECKER | --group SEED | --schedule NAME | --crowd SEED | --hunt-groups FIRST COUNT CHECKER | --hunt-sasl FIRST COUNT CHECKER | --hunt-telemetry FIRST COUNT CHECKER | --transaction SEED | --transactions SEEDS | --hunt-transactions FIRST COUNT CHECKER | --share SEED | --shares SEEDS | --hunt-shares FIRST COUNT CHECKER\nSEEDS: FIRST COUNT | --minutes N"
     );
+    WORLDS.iter().for_each(|(flag, _)| eprintln!("or: ottla-sim {flag} SEED"));
     ExitCode::from(2)
 }
