@@ -1,4 +1,6 @@
-//! Runs fixed seeds of the group simulator, the schedules with names, and a large group.
+//! Runs seeds of the group simulator, the schedules with names, and a large group.
+
+mod support;
 
 use ottla_core::group::assignor::Assignor;
 use ottla_sim::groups::{Summary, crowd, run, schedules, steady};
@@ -7,8 +9,7 @@ use ottla_sim::groups::{Summary, crowd, run, schedules, steady};
 fn groups_keep_all_guarantees() {
     let mut sum = Summary::default();
     // Members of the last two are fenced.
-    for seed in (1..=16).chain([21, 23]) {
-        let summary = run(seed).unwrap_or_else(|broken| panic!("seed {seed}: {broken}"));
+    for summary in support::check("--group ", (1..=16).chain([21, 23]), run) {
         sum.records += summary.records;
         sum.delivered += summary.delivered;
         sum.members += summary.members;
@@ -27,13 +28,18 @@ fn groups_keep_all_guarantees() {
 }
 
 #[test]
+fn fresh_groups_keep_all_guarantees() {
+    support::check_fresh("--group ", 1, run);
+}
+
+#[test]
 fn member_is_late_from_its_last_poll_on_although_its_host_was_suspended() {
-    run(1_795_732_915_059_572_295).unwrap_or_else(|broken| panic!("{broken}"));
+    support::check("--group ", [1_795_732_915_059_572_295], run);
 }
 
 #[test]
 fn static_member_that_missed_a_generation_keeps_no_partitions() {
-    run(1_795_734_477_602_267_091).unwrap_or_else(|broken| panic!("{broken}"));
+    support::check("--group ", [1_795_734_477_602_267_091], run);
 }
 
 #[test]
@@ -143,9 +149,7 @@ fn every_schedule_has_a_test() {
 /// `cargo xtask sim --crowd SEED` runs 500 members.
 #[test]
 fn crowd_settles_without_storms() {
-    for seed in 0..3 {
-        crowd::run(seed, 60).unwrap_or_else(|broken| panic!("crowd {seed}: {broken}"));
-    }
+    support::check("--crowd ", 0..3, |seed| crowd::run(seed, 60));
 }
 
 #[test]

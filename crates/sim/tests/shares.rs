@@ -1,12 +1,13 @@
-//! Runs fixed seeds of the simulator's share groups.
+//! Runs seeds of the simulator's share groups.
+
+mod support;
 
 use ottla_sim::shares::{Summary, run, schedules};
 
 #[test]
 fn share_groups_keep_all_guarantees() {
     let mut sum = Summary::default();
-    for seed in 1..=8 {
-        let summary = run(seed).unwrap_or_else(|broken| panic!("cargo xtask sim --share {seed}: {broken}"));
+    for summary in support::check("--share ", 1..=8, run) {
         sum.records += summary.records;
         sum.deliveries += summary.deliveries;
         sum.failed += summary.failed;
@@ -18,6 +19,11 @@ fn share_groups_keep_all_guarantees() {
     assert!(sum.records > 1_000 && sum.deliveries > sum.records, "hardly anything was delivered: {sum:?}");
     assert!(sum.failed > 10, "hardly any acknowledgement failed: {sum:?}");
     assert!(sum.members > 15 && sum.killed > 2, "hardly any member came or died: {sum:?}");
+}
+
+#[test]
+fn fresh_share_groups_keep_all_guarantees() {
+    support::check_fresh("--share ", 1, run);
 }
 
 /// Seeds that failed once, each with its reason.
@@ -35,9 +41,7 @@ const REGRESSIONS: [(u64, &str); 6] = [
 
 #[test]
 fn seeds_that_failed_once_pass() {
-    for (seed, reason) in REGRESSIONS {
-        run(seed).unwrap_or_else(|broken| panic!("cargo xtask sim --share {seed} ({reason}): {broken}"));
-    }
+    support::check("--share ", REGRESSIONS.map(|(seed, _)| seed), run);
 }
 
 #[test]

@@ -1,12 +1,13 @@
-//! Runs fixed seeds of the simulator's transactions.
+//! Runs seeds of the simulator's transactions.
+
+mod support;
 
 use ottla_sim::transactions::{Summary, run, schedules};
 
 #[test]
 fn transactions_keep_all_guarantees() {
     let mut sum = Summary::default();
-    for seed in 1..=12 {
-        let summary = run(seed).unwrap_or_else(|broken| panic!("seed {seed}: {broken}"));
+    for summary in support::check("--transaction ", 1..=12, run) {
         sum.records += summary.records;
         sum.transactions += summary.transactions;
         sum.committed += summary.committed;
@@ -28,10 +29,13 @@ fn transactions_keep_all_guarantees() {
 }
 
 #[test]
+fn fresh_transactions_keep_all_guarantees() {
+    support::check_fresh("--transaction ", 1, run);
+}
+
+#[test]
 fn frozen_process_ends_a_late_call_after_it_continues() {
-    for seed in [165, 393] {
-        run(seed).unwrap_or_else(|broken| panic!("seed {seed}: {broken}"));
-    }
+    support::check("--transaction ", [165, 393], run);
 }
 
 #[test]
