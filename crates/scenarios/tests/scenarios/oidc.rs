@@ -64,7 +64,7 @@ fn client(cluster: &EmbeddedCluster, url: &str) -> Config {
 #[test]
 fn tokens_of_an_identity_provider_are_refreshed_while_records_flow() {
     let cluster = cluster(listener());
-    let (url, count) = idp(|_, socket| issue(socket, Duration::from_millis(1500)));
+    let (url, count) = idp(|_, socket| issue(socket, Duration::from_secs(5)));
     let producer = Producer::new(&client(&cluster, &url)).unwrap();
     let (topic, until) = (producer.topic("t"), Instant::now() + TIMEOUT);
     let mut sent = 0u64;

@@ -54,6 +54,9 @@ pub fn config(cluster: &EmbeddedCluster, mechanism: &str) -> Config {
     config
 }
 
+/// A session that a client on a busy machine renews in time: half a second is left for it.
+const SESSION: Duration = Duration::from_secs(5);
+
 fn unsecured(cluster: &EmbeddedCluster) -> Config {
     let mut config = config(cluster, "OAUTHBEARER");
     config.set("enable.sasl.oauthbearer.unsecure.jwt", "true").unwrap();
@@ -304,7 +307,7 @@ fn broker_with_keys_accepts_tokens_that_they_have_signed() {
 #[test]
 fn traffic_continues_during_reauthentication() {
     for mechanism in ["SCRAM-SHA-256", "OAUTHBEARER"] {
-        let cluster = cluster(listener().max_session(Duration::from_millis(1500)));
+        let cluster = cluster(listener().max_session(SESSION));
         cluster.control(|control| control.record_requests());
         let config = match mechanism {
             "OAUTHBEARER" => unsecured(&cluster),
@@ -343,7 +346,7 @@ fn traffic_continues_during_reauthentication() {
 /// re-authentications, and the largest latency of each row of records that took noticeably longer than a round trip. Error:
 /// the first one that the producer reported.
 fn slow_rows(mechanism: &str, round_trip: Duration) -> Result<(usize, Vec<Duration>), Error> {
-    let cluster = cluster(listener().max_session(Duration::from_millis(1500)));
+    let cluster = cluster(listener().max_session(SESSION));
     let config = match mechanism {
         "OAUTHBEARER" => unsecured(&cluster),
         _ => config(&cluster, mechanism),
@@ -363,7 +366,7 @@ fn slow_rows(mechanism: &str, round_trip: Duration) -> Result<(usize, Vec<Durati
         };
         delivered.into_iter().map(latency).collect::<Vec<_>>()
     });
-    let until = Instant::now() + Duration::from_secs(7);
+    let until = Instant::now() + SESSION * 9 / 2;
     while Instant::now() < until {
         records
             .send((Instant::now(), topic.send_tracked(Record::new().value("x").partition(0)).unwrap()))

@@ -130,6 +130,7 @@ fn consumer_of_a_group_pushes_its_metrics_with_its_labels(_: &Backend) {
         let _ = consumer.poll(INTERVAL).unwrap();
         all.append(&mut backend.control(|control| control.telemetry().take_pushes()));
         sum(&all, "org.apache.kafka.consumer.fetch.manager.records.consumed.total") == 10.0
+            && names(&all).contains("org.apache.kafka.consumer.fetch.manager.records.lag.max")
     };
     assert!(eventually(is_counted));
     consumer.close(TIMEOUT).unwrap();
