@@ -5,8 +5,8 @@
 //!
 //! - The header of a damaged batch may itself be damaged. The end of the batch is the start of the next intact batch,
 //!   or the high watermark (`where_a_damaged_batch_ends_is_not_believed_but_found_out`).
-//! - A header may count fewer records than the batch has. The others would be lost without a word, so that a batch with fewer
-//!   records than offsets is read to its end first (`batch_that_counts_too_few_records_is_damaged`).
+//! - A header may count fewer records than the batch has. So that the others are not lost, a batch with fewer records than
+//!   offsets is read to its end first (`batch_that_counts_too_few_records_is_damaged`).
 //! - Even with `check.crcs=false` a batch with fewer records than offsets is verified: compaction makes such batches,
 //!   and so does a damaged header (`without_checksums_a_wrong_last_offset_does_not_skip_records`).
 

@@ -10,7 +10,7 @@
 //! - A listener that requires SASL answers ApiVersions and closes the connection at the first request: only a response to a
 //!   request ends the back-off (`listener_that_closes_after_api_versions_is_backed_off_from`).
 //! - A throttle time may begin in the middle of an authentication: its later messages wait, too
-//!   (`later_messages_of_an_authentication_wait_for_the_end_of_a_throttle_time`).
+//!   (`later_messages_of_an_authentication_wait_for_a_throttle_time`).
 //! - A request that times out closes its connection, and fails the requests behind it, which did not time out.
 //!   Observers see the difference
 //!   (`observer_sees_a_lost_response_once_with_the_reason`).

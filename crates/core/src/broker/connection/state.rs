@@ -253,8 +253,8 @@ impl Connection {
         self.connect_next(now);
     }
 
-    /// Connects to the next address instead of the present one. Returns false if there is none: all have been tried for
-    /// the whole time of the connection setup, or have refused.
+    /// Connects to the next address instead of the present one. Returns false after each has refused, or was tried for
+    /// the whole time of the connection setup.
     pub(super) fn connect_another(&mut self, now: Instant) -> bool {
         if self.untried_addresses == 0 {
             if !std::mem::take(&mut self.is_address_silent) || self.pass >= QUICK_PASSES.len() {

@@ -246,7 +246,7 @@ fn session_is_not_renewed_during_a_throttle_time() {
 }
 
 #[test]
-fn later_messages_of_an_authentication_wait_for_the_end_of_a_throttle_time() {
+fn later_messages_of_an_authentication_wait_for_a_throttle_time() {
     let mut peer = Peer::with_session("SCRAM-SHA-256");
     peer.run_for(millis(9_500));
     let (handshake, (header, first)) = (peer.take_handshake(), peer.message());

@@ -133,7 +133,7 @@ impl Sender {
         }
     }
 
-    /// Handles a batch that the broker has processed, with an outcome that its response does not tell. Sequence numbers make
+    /// Handles a batch that the broker has processed, with an outcome that its response does not contain. Sequence numbers make
     /// a repetition safe. Without them it would write the records again each time, and the next response may be no better.
     fn handle_unknown_outcome(&mut self, now: Instant, mut batch: ProduceBatch, error: &Error) {
         if self.shared.settings.idempotence {
