@@ -4,13 +4,17 @@ use std::{
     collections::BTreeMap,
     process::{Child, Command, Stdio},
     sync::{Mutex, PoisonError},
+    time::Duration,
 };
 
-use super::{session::Session, summary::Summary, usage::processors};
+use super::{programs::TestProgram, session::Session, summary::Summary, usage::processors};
 use crate::{
     Result,
     shell::{self, Reaper},
 };
+
+/// The time limit of a program.
+const LONGEST: Duration = Duration::from_secs(30 * 60);
 
 /// Busy loops, one per processor.
 struct Load {
@@ -49,14 +53,12 @@ pub fn run(session: &Session, times: u32, name: &str) -> Result<()> {
     }
     let load = Load::start()?;
     let failed: Mutex<BTreeMap<String, u32>> = Mutex::default();
-    let rounds: Vec<_> = (0..times).flat_map(|_| &programs).collect();
-    session.side_by_side(&rounds, |session, program| {
+    let round = |session: &Session, program: &&TestProgram| {
         let mut command = program.command();
         if program.uses_kafka() {
             session.give_kafka(&mut command)?;
         }
-        let minutes = std::time::Duration::from_secs(30 * 60);
-        let done = shell::run(&mut command, minutes, false)?;
+        let done = shell::run(&mut command, LONGEST, false)?;
         let summary = Summary::of(&done.output);
         let mut names: Vec<String> =
             summary.failed.iter().map(|test| format!("{}: {test}", program.name)).collect();
@@ -71,7 +73,11 @@ pub fn run(session: &Session, times: u32, name: &str) -> Result<()> {
         let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
         names.into_iter().for_each(|name| *failed.entry(name).or_default() += 1);
         Ok(())
-    });
+    };
+    // A program does not run twice at a time: some write to a folder of their own.
+    for _ in 0..times {
+        session.side_by_side(&programs, round);
+    }
     drop(load);
     for (name, count) in failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
         session.fail(&format!("{name}: {count} of {times} times"));
