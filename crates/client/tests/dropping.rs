@@ -133,7 +133,7 @@ fn dropped_producer_reports_what_its_timeout_has_left() {
 }
 
 #[test]
-fn dropped_transaction_is_aborted_without_waiting_and_begin_names_what_helps() {
+fn dropped_transaction_is_aborted_without_waiting_and_begin_helps() {
     let cluster = EmbeddedCluster::start(ClusterOptions::default()).unwrap();
     let mut config = Config::from_properties([("bootstrap.servers", cluster.bootstrap_servers())]).unwrap();
     config.set("transactional.id", "x").unwrap();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ottla_core::{
     error::{Error, ErrorKind},
     produce::report::PersistenceStatus,
-    txn::command::{FunctionNames, TransactionApi},
+    txn::command::TransactionApi,
 };
 use ottla_protocol::{api::ApiKey, error_code::ErrorCode};
 
@@ -73,7 +73,7 @@ impl Run {
         if is_expected {
             return Ok(());
         }
-        let what = format!("producer {index} failed for good in {}: {error}", api.name(FunctionNames::Rust));
+        let what = format!("producer {index} failed for good in {}: {error}", api.name());
         Err(Broken::new("fatal", what))
     }
 

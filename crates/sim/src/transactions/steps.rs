@@ -8,7 +8,7 @@ use ottla_core::{
     group::shared::RebalanceKind,
     produce::record::Record,
     txn::{
-        command::{FunctionNames, TransactionApi},
+        command::TransactionApi,
         error::{TransactionError, TransactionResult},
     },
 };
@@ -56,10 +56,7 @@ impl Run {
         if let Some((api, result)) = application.result(now) {
             self.handle(index, api, result)?;
         } else if let Some(api) = application.overdue(now) {
-            let what = format!(
-                "producer {index}: {} has not returned after its timeout",
-                api.name(FunctionNames::Rust)
-            );
+            let what = format!("producer {index}: {} has not returned after its timeout", api.name());
             return Err(Broken::new("calls", what));
         }
         let application = &self.applications[index];
@@ -224,15 +221,12 @@ impl Run {
         let now = self.world.now;
         let text = result.as_ref().map_or_else(describe, |()| "done".to_owned());
         let client = self.applications[index].client;
-        self.world.trace.note(now, format_args!("{client}: {} {text}", api.name(FunctionNames::Rust)));
+        self.world.trace.note(now, format_args!("{client}: {} {text}", api.name()));
         match (api, result) {
             (_, Err(TransactionError::Fatal(error))) => self.fail(index, api, &error),
             (_, Err(TransactionError::Refused(error))) => {
                 let state = self.applications[index].state;
-                let what = format!(
-                    "producer {index} in {state:?}: {} is refused: {error}",
-                    api.name(FunctionNames::Rust)
-                );
+                let what = format!("producer {index} in {state:?}: {} is refused: {error}", api.name());
                 Err(Broken::new("calls", what))
             }
             (api, Err(TransactionError::Retriable(_))) => {
@@ -249,8 +243,7 @@ impl Run {
                 Ok(())
             }
             (_, Err(TransactionError::Abort(error))) => {
-                let what =
-                    format!("producer {index}: {} requires an abort: {error}", api.name(FunctionNames::Rust));
+                let what = format!("producer {index}: {} requires an abort: {error}", api.name());
                 Err(Broken::new("calls", what))
             }
             (_, Ok(())) => {
