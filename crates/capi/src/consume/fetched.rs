@@ -1,24 +1,13 @@
 //! The records that a queue took from its consumer, which are converted to messages in slabs shortly before they are
 //! returned, and the events after them. They are protected by the queue's lock, so nothing here calls out: the queue's
 //! reader opens walks without the lock.
-//!
-//! # Pitfalls
-//!
-//! - A call that fills an array may collect messages for seconds, and meanwhile partitions are revoked, sought or paused.
-//!   If it advanced positions at once, a commit at the revocation would include messages that the call then drops
-//!   (`batches.c`).
 
 use std::collections::VecDeque;
 
-use ottla::Consumer;
-use ottla_core::{
-    cluster::command::Command,
-    fetch::deliver::{ConsumerEvent, FetchedRecords, PieceWalk, Records},
-};
+use ottla_core::fetch::deliver::{ConsumerEvent, FetchedRecords, PieceWalk, Records};
 
 use crate::{
-    client::handle::Client,
-    consume::message::{Held, Owner, Slab, rd_kafka_message_destroy, rd_kafka_message_leader_epoch},
+    consume::message::{Slab, rd_kafka_message_leader_epoch},
     ffi::{
         object::Object,
         types::{rd_kafka_message_t, rd_kafka_topic_t},
@@ -26,69 +15,9 @@ use crate::{
 };
 
 /// Sets the position behind a message that the application gets.
-fn set_position(fetched: &FetchedRecords, message: *mut rd_kafka_message_t) {
+pub(super) fn set_position(fetched: &FetchedRecords, message: *mut rd_kafka_message_t) {
     // SAFETY: the message was handed out by the caller, which nobody else has yet.
     unsafe { fetched.set_position((*message).offset + 1, rd_kafka_message_leader_epoch(message)) };
-}
-
-/// Ends a call that collected messages for some time: advances the positions behind them, and drops the messages of
-/// partitions that were revoked, sought or paused meanwhile. Returns the number of messages that are left, in the order
-/// in which they were collected. A paused partition goes back to its first dropped message.
-pub(crate) fn settle(
-    client: &Client,
-    consumer: &Consumer,
-    messages: &mut [*mut rd_kafka_message_t],
-) -> usize {
-    let (mut at, mut kept) = (0, 0);
-    while at < messages.len() {
-        let slab = slab_of(messages[at]);
-        let run = messages[at..].iter().take_while(|message| slab_of(**message) == slab).count();
-        if keeps(client, consumer, slab, messages[at], messages[at + run - 1]) {
-            messages.copy_within(at..at + run, kept);
-            kept += run;
-        } else {
-            // SAFETY: the messages are this call's.
-            messages[at..at + run].iter().for_each(|message| unsafe { rd_kafka_message_destroy(*message) });
-        }
-        at += run;
-    }
-    kept
-}
-
-/// Ends a call for messages of one slab, the first and the last of which are given: returns true if the application gets
-/// them.
-fn keeps(
-    client: &Client,
-    consumer: &Consumer,
-    slab: Option<*const Slab>,
-    first: *mut rd_kafka_message_t,
-    last: *mut rd_kafka_message_t,
-) -> bool {
-    // SAFETY: the slab lives as long as its messages, which are the caller's.
-    let (Some(slab), first) = (slab.map(|slab| unsafe { &*slab }), unsafe { &*first }) else { return true };
-    let fetched = slab.fetched();
-    if fetched.is_current() && !fetched.is_paused() {
-        set_position(fetched, last);
-        return true;
-    }
-    // Of several slabs, the first one outdates the others, and what is queued behind them.
-    if let Some(command) = consumer.core().rewind(fetched, first.offset) {
-        consumer.handle().command(Command::Fetch(command));
-        // The application may have got no message yet.
-        if fetched.is_at_start() {
-            client.offsets().forget_position(fetched.topic(), fetched.partition());
-        }
-    }
-    false
-}
-
-/// Returns the slab that a message is in; `None` for errors.
-fn slab_of(message: *mut rd_kafka_message_t) -> Option<*const Slab> {
-    // SAFETY: the message was returned by this library, and the caller has it.
-    match unsafe { Held::of(message) }?.owner() {
-        Owner::Slab(slab) => Some(slab),
-        _ => None,
-    }
 }
 
 /// Records that were taken from the consumer and not yet returned to the application.

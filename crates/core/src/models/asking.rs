@@ -34,7 +34,7 @@ fn every_command_reaches_the_owner() {
                 came += 1;
             }
         }
-        askers.into_iter().for_each(|asker| asker.join().unwrap());
+        askers.into_iter().for_each(|asker| assert!(asker.join().unwrap()));
     });
 }
 

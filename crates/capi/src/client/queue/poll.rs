@@ -14,7 +14,7 @@ use crate::{
         op::{ErrorMessage, Op, wants},
         yielding::take_yield,
     },
-    consume::fetched::settle,
+    consume::settle::settle,
     ffi::{
         boundary::{Blamed, is_inherited},
         codes::code,
