@@ -72,6 +72,10 @@ pub fn build(session: &Session) -> Result<()> {
         programs.extend(built);
         session.pass(what);
     }
+    // Tests of the C library use it while scripts install it: it must not be linked again meanwhile.
+    let mut libraries = cargo();
+    libraries.args(["build", "--package", "ottla-capi", "--package", "ottla-cli"]);
+    session.compile("cargo build", &mut libraries)?;
     session.set_programs(programs);
     Ok(())
 }
