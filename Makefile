@@ -10,7 +10,7 @@ CARGO = cargo
 .PHONY: all install check
 
 all:
-	$(CARGO) build --release -p ottla-capi -p ottla-cli
+	$(CARGO) build --profile packaged -p ottla-capi -p ottla-cli
 
 install:
 	$(CARGO) xtask install --prefix "$(PREFIX)" --libdir "$(LIBDIR)" --destdir "$(DESTDIR)"

@@ -8,13 +8,14 @@ use std::{path::PathBuf, process::ExitCode};
 use crate::{
     Result, install,
     library::{self, Build, Layout},
+    profiled,
     shell::cargo,
     side_by_side,
     test::{self, Session, Step, target_folder},
 };
 
 const HELP: &str = "\
-cargo xtask abi [--profile dev|release]
+cargo xtask abi [--profile dev|packaged]
 cargo xtask abi --side-by-side [OPTIONS]     the same programs with librdkafka 2.16.0 (--help says more)
 
 Symbols, layout, headers and programs of crates/capi/tests/abi.rs, then tests/abi/*.sh on an installed tree: our examples
@@ -28,16 +29,16 @@ pub fn main(args: &[String]) -> Result<ExitCode> {
     {
         return side_by_side::main(rest);
     }
-    let release = match args {
+    let packaged = match args {
         [] => false,
         [flag, profile] if flag == "--profile" && profile == "dev" => false,
-        [flag, profile] if flag == "--profile" && profile == "release" => true,
+        [flag, profile] if flag == "--profile" && profile == profiled::PROFILE => true,
         _ => {
             print!("{HELP}");
             return Ok(if args == ["--help"] { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
     };
-    let run = if release { release_scripts } else { scripts };
+    let run = if packaged { packaged_scripts } else { scripts };
     let step = |name, what, run| Step { name, what, after: &[], is_quick: true, run };
     let crate_tests = step("crate", "crates/capi/tests/abi.rs", crate_tests);
     let scripts = step("scripts", "tests/abi/*.sh and side_by_side", run);
@@ -56,8 +57,8 @@ pub fn scripts(session: &Session) -> Result<()> {
     scripts_with(session, "dev")
 }
 
-fn release_scripts(session: &Session) -> Result<()> {
-    scripts_with(session, "release")
+fn packaged_scripts(session: &Session) -> Result<()> {
+    scripts_with(session, profiled::PROFILE)
 }
 
 fn scripts_with(session: &Session, profile: &str) -> Result<()> {

@@ -42,8 +42,8 @@ pub struct Options {
     /// Write all files under this folder instead of /, to build a package.
     #[arg(long, value_name = "FOLDER")]
     destdir: Option<String>,
-    /// The profile of cargo: release or dev.
-    #[arg(long, default_value = "release", value_name = "NAME")]
+    /// The profile of cargo: packaged, release (the same code without line numbers) or dev.
+    #[arg(long, default_value = profiled::PROFILE, value_name = "NAME")]
     profile: String,
     /// Optimize the library with a profile of its own work: two builds instead of one, and less CPU for every message
     /// (docs/where-the-time-goes.md has the figures); needs llvm-profdata of rustc's LLVM.
@@ -89,8 +89,8 @@ impl Layout {
         layout.libdir = layout.prefix.join(&options.libdir);
         match (options.profiled, options.profile.as_str()) {
             (false, profile) => Ok((layout, Build::Plain(profile.to_owned()))),
-            (true, "release") => Ok((layout, Build::Profiled)),
-            (true, other) => Err(format!("--profiled is a release build, not `{other}`").into()),
+            (true, profiled::PROFILE) => Ok((layout, Build::Profiled)),
+            (true, other) => Err(format!("--profiled is a packaged build, not `{other}`").into()),
         }
     }
 
@@ -116,7 +116,7 @@ pub fn main(options: &Options) -> Result<ExitCode> {
 pub enum Build {
     /// With this profile of cargo.
     Plain(String),
-    /// As a release, with a profile of its own work.
+    /// For a package, with a profile of its own work.
     Profiled,
 }
 
@@ -125,7 +125,7 @@ impl Build {
     fn profile(&self) -> &str {
         match self {
             Self::Plain(profile) => profile,
-            Self::Profiled => "release",
+            Self::Profiled => profiled::PROFILE,
         }
     }
 
@@ -412,7 +412,7 @@ mod tests {
     #[test]
     fn destdir_is_not_part_of_file_contents() {
         let (layout, build) = of(&["--prefix", "/usr", "--libdir", "lib64", "--destdir", "/tmp/x"]).unwrap();
-        assert_eq!(build, Build::Plain("release".into()));
+        assert_eq!(build, Build::Plain("packaged".into()));
         assert_eq!(
             layout.place(Path::new("/usr/lib64/librdkafka.a")),
             Path::new("/tmp/x/usr/lib64/librdkafka.a")

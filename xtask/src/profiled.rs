@@ -26,6 +26,9 @@ use crate::{
     test::target_folder,
 };
 
+/// The profile in Cargo.toml of what is packaged: a release with line numbers, which are split off.
+pub const PROFILE: &str = "packaged";
+
 const A_WHILE: Duration = Duration::from_secs(300);
 
 /// A part of the work that the profile shows.
@@ -118,14 +121,15 @@ impl Compiler {
         let mut flags = given_flags();
         flags.push(format!("{flag}{}", path.display()));
         let mut build = cargo();
-        build.args(["build", "--package", "ottla-capi", "--release", "--target", &self.host, "--target-dir"]);
+        build.args(["build", "--package", "ottla-capi", "--profile", PROFILE]);
+        build.args(["--target", &self.host, "--target-dir"]);
         // With --target, build scripts and macros are compiled without the flag.
         build.arg(folder).env("CARGO_ENCODED_RUSTFLAGS", flags.join("\x1f"));
         let done = shell::run(&mut build, Duration::from_secs(60 * 60), true)?;
         if !done.success {
             return Err(format!("the library can't be built with {flag} ({})", done.ending).into());
         }
-        Ok(folder.join(&self.host).join("release"))
+        Ok(folder.join(&self.host).join(PROFILE))
     }
 }
 
@@ -139,7 +143,7 @@ fn given_flags() -> Vec<String> {
 
 /// Runs every job with the instrumented library; each writes a profile into `raw`.
 fn train(folder: &Path, instrumented: &Path, raw: &Path) -> Result<()> {
-    let ottla = library::ottla("release")?;
+    let ottla = library::ottla(PROFILE)?;
     let libraries = folder.join("lib");
     fs::create_dir_all(&libraries)?;
     fs::copy(instrumented.join("librdkafka.so"), libraries.join("librdkafka.so.1"))?;

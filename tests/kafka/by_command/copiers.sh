@@ -9,7 +9,7 @@ export OTTLA_KAFKA_DATA=$own/kafka
 trap 'xtask kafka destroy; rm -rf "$own"' EXIT
 if [ -z "${OTTLA_PREFIX:-}" ]; then
   export OTTLA_PREFIX=$own/prefix
-  xtask install --prefix "$OTTLA_PREFIX" > "$own/log"
+  xtask install --profile release --prefix "$OTTLA_PREFIX" > "$own/log"
 fi
 export OTTLA=${OTTLA:-$OTTLA_PREFIX/bin/ottla} OTTLA_KAFKA_JARS=${OTTLA_KAFKA_JARS:-$(xtask kafka fetch)}
 xtask kafka start 3 --set group.initial.rebalance.delay.ms=0 --set transaction.state.log.min.isr=2 --set min.insync.replicas=2
