@@ -114,7 +114,7 @@ pub fn main(args: &[String]) -> Result<ExitCode> {
     if options.follow {
         return follow(&mutants);
     }
-    let failures = try_all(&mutants)?;
+    let failures = try_all(&mutants, || {})?;
     Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -191,9 +191,10 @@ fn list(mutants: &[Mutant]) -> Result<ExitCode> {
 }
 
 /// Tries the mistakes, and returns those that were not noticed.
-fn try_all(mutants: &[Mutant]) -> Result<Vec<String>> {
+fn try_all(mutants: &[Mutant], is_built: impl FnOnce()) -> Result<Vec<String>> {
     let began = Instant::now();
     let programs = Programs::build(&read_all()?, Needed::of(mutants))?;
+    is_built();
     let (built, mut cpu, mut failures) = (began.elapsed(), Duration::ZERO, Vec::new());
     attempt::side_by_side(mutants, &programs, |mutant, attempt| {
         let (word, message) = match &attempt.verdict {
@@ -229,10 +230,11 @@ pub fn models_in_ci() -> Result<Vec<Command>> {
     Programs::build(&read_all()?, Needed::MODELS)?.without_mistakes()
 }
 
-/// Tries the mistakes whose turn it is. Returns their number, and what was not noticed.
-pub fn try_in_ci() -> Result<(usize, Vec<String>)> {
+/// Tries the mistakes whose turn it is, and calls `is_built` when nothing is left to compile. Returns their number, and what
+/// was not noticed.
+pub fn try_in_ci(is_built: impl FnOnce()) -> Result<(usize, Vec<String>)> {
     let mutants = sample(read_all()?, IN_CI, turn_of_commit()?);
-    Ok((mutants.len(), try_all(&mutants)?))
+    Ok((mutants.len(), try_all(&mutants, is_built)?))
 }
 
 fn check_all(mutants: &[Mutant]) -> Result<ExitCode> {

@@ -61,11 +61,11 @@ pub fn build(session: &Session) -> Result<()> {
         ("cargo test --no-run", &["--workspace", "--lib", "--bins", "--tests"]),
         ("cargo test --no-run in bench/", &["--package", "harness", "--manifest-path", BENCH]),
     ];
-    let mut programs = Vec::new();
+    let (slot, mut programs) = (session.compiling(), Vec::new());
     for (what, arguments) in workspaces {
         let mut build = cargo();
         build.args(["test", "--no-run", "--message-format", "json-render-diagnostics"]).args(arguments);
-        let built = parse(&session.compile(what, &mut build)?);
+        let built = parse(&session.compile_in(&slot, what, &mut build)?);
         if built.is_empty() {
             return Err(format!("{what} built no test program").into());
         }
@@ -75,7 +75,7 @@ pub fn build(session: &Session) -> Result<()> {
     // Tests of the C library use it while scripts install it: it must not be linked again meanwhile.
     let mut libraries = cargo();
     libraries.args(["build", "--package", "ottla-capi", "--package", "ottla-cli"]);
-    session.compile("cargo build", &mut libraries)?;
+    session.compile_in(&slot, "cargo build", &mut libraries)?;
     session.set_programs(programs);
     Ok(())
 }

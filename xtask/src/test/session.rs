@@ -235,12 +235,16 @@ impl Session {
 
     /// Compiles: runs a command of cargo, one at a time. Returns its output; error: it failed.
     pub fn compile(&self, what: &str, command: &mut Command) -> Result<String> {
-        let _slot = self.run.compiling.take(self.step.0);
+        self.compile_in(&self.compiling(), what, command)
+    }
+
+    /// Compiles in a slot that this step has.
+    pub fn compile_in(&self, _: &Slot<'_>, what: &str, command: &mut Command) -> Result<String> {
         let done = self.observed(what, command, 40)?;
         if done.success { Ok(done.output) } else { Err(format!("{what} failed ({})", done.ending).into()) }
     }
 
-    /// Waits until this step may compile with something other than [`compile`](Self::compile).
+    /// Waits until this step may compile.
     pub fn compiling(&self) -> Slot<'_> {
         self.run.compiling.take(self.step.0)
     }
