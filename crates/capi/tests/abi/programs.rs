@@ -30,10 +30,11 @@ macro_rules! programs {
 }
 
 programs! {
-    admin answers autocommit brokers callouts certificates conf consume describe details errors events fork group_admin
-    group_member groups interceptors life logs misuse mock mock_share_groups offset_file offsets older order outage produce
-    properties refusals refused reported robust sasl security_admin share sigpipe small_print sockets statistics stuck
-    table telemetry tls topics transactional_producer
+    admin answers autocommit batches brokers callouts certificates closing conf consume describe destroying details
+    errors events fork group_admin group_member groups headers interceptors life logs misuse mock mock_share_groups
+    odd_elements offset_file offsets older order outage produce properties refusals refused reported robust sasl
+    security_admin seeking share sigpipe small_print sockets statistics stuck table telemetry tls topics
+    transactional_producer
 }
 
 #[test]
