@@ -42,9 +42,15 @@ pub fn cargo() -> Command {
 /// Returns the cargo that runs this program, for work that gives way to tests: they wait for each other's answers, the compiler
 /// for nobody.
 pub fn patient_cargo() -> Command {
-    let mut command = Command::new("nice");
-    command.args(["-n", "10"]).arg(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    let mut command = patient(Path::new(&env::var_os("CARGO").unwrap_or_else(|| "cargo".into())));
     forget_package(command.current_dir(root()));
+    command
+}
+
+/// Returns a command that runs a program with a low priority.
+pub fn patient(program: &Path) -> Command {
+    let mut command = Command::new("nice");
+    command.args(["-n", "10"]).arg(program);
     command
 }
 

@@ -5,6 +5,7 @@
 use std::{
     path::{Path, PathBuf},
     process::Command,
+    thread,
 };
 
 use serde_json::Value;
@@ -12,7 +13,7 @@ use serde_json::Value;
 use super::session::Session;
 use crate::{
     Result, install,
-    shell::{cargo, patient_cargo},
+    shell::{cargo, patient, patient_cargo},
 };
 
 /// The manifest of the benchmarks.
@@ -22,8 +23,10 @@ pub const BENCH: &str = "bench/Cargo.toml";
 const THREADS: &str = "8";
 
 /// The programs that take longest, which begin first.
-const LONG: [&str; 8] =
-    ["scenarios", "abi", "ottla_sim", "transactions", "swarm", "groups", "shares", "command_line"];
+const LONG: [&str; 5] = ["scenarios", "abi", "stuck", "secrets", "command_line"];
+
+/// The packages whose tests compute and never wait: they get the processors when nothing else needs them.
+const COMPUTING: [&str; 2] = ["ottla-sim", "ottla-protocol"];
 
 /// A test program.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,9 +41,16 @@ pub struct TestProgram {
 impl TestProgram {
     /// Returns the command that runs all its tests.
     pub fn command(&self) -> Command {
-        let mut command = Command::new(&self.path);
-        command.current_dir(&self.folder).args(["--test-threads", THREADS]);
+        let mut command = if self.computes() { patient(&self.path) } else { Command::new(&self.path) };
+        command.current_dir(&self.folder);
+        if !self.computes() {
+            command.args(["--test-threads", THREADS]);
+        }
         command
+    }
+
+    fn computes(&self) -> bool {
+        COMPUTING.iter().any(|package| self.name.split(' ').next() == Some(package))
     }
 
     /// True for the scenarios, which also run on Apache Kafka.
@@ -87,12 +97,26 @@ pub fn run(session: &Session) -> Result<()> {
     }
     // A test of the C library needs it.
     install::debian("kcat", "kcat")?;
-    session.side_by_side(session.programs()?, |session, program| {
-        let mut command = program.command();
-        if program.uses_kafka() {
-            session.give_kafka(&mut command)?;
-        }
-        session.tests(&program.name, &mut command)
+    let (computing, waiting): (Vec<_>, Vec<_>) =
+        session.programs()?.iter().partition(|program| program.computes());
+    thread::scope(|scope| {
+        let aside = session.clone();
+        scope.spawn(move || {
+            aside.cpu.count_here();
+            for program in computing {
+                let _slot = aside.computing();
+                if let Err(error) = aside.tests(&program.name, &mut program.command()) {
+                    aside.fail(&error.to_string());
+                }
+            }
+        });
+        session.side_by_side(&waiting, |session, program| {
+            let mut command = program.command();
+            if program.uses_kafka() {
+                session.give_kafka(&mut command)?;
+            }
+            session.tests(&program.name, &mut command)
+        });
     });
     Ok(())
 }

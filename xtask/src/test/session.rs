@@ -249,6 +249,11 @@ impl Session {
         self.run.compiling.take(self.step.0)
     }
 
+    /// Waits until nobody wants to compile, for a program that needs all processors.
+    pub fn computing(&self) -> Slot<'_> {
+        self.run.compiling.take(usize::MAX)
+    }
+
     /// Runs jobs side by side, as many as the run has slots for. Their errors are failures of the step.
     pub fn side_by_side<T: Sync>(&self, jobs: &[T], job: impl Fn(&Self, &T) -> Result<()> + Sync) {
         thread::scope(|scope| {
