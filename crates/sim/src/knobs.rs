@@ -109,9 +109,9 @@ impl Knobs {
         knobs.producer.topic_recreate =
             if rng.chance(1, 2) { TopicRecreatePolicy::Error } else { TopicRecreatePolicy::Reset };
         // A consumer that resets to the end of a recreated topic can't know which records it skipped.
-        if knobs.consumer.auto_offset_reset != OffsetReset::End && rng.chance(1, 2) {
-            knobs.consumer.topic_recreate = TopicRecreatePolicy::Reset;
-        }
+        let resets = knobs.consumer.auto_offset_reset != OffsetReset::End && rng.chance(1, 2);
+        knobs.consumer.topic_recreate =
+            if resets { TopicRecreatePolicy::Reset } else { TopicRecreatePolicy::Error };
         // A constant that keeps the traces of the seeds in the tests.
         let mut rng = Rng::from_seed(seed ^ 0x30_c5);
         knobs.steady = rng.chance(1, 3);

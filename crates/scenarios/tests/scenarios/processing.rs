@@ -133,7 +133,7 @@ fn unfinished_records_are_read_again(backend: &Backend) {
     let messages = first.track_messages(100).unwrap();
     // The fifth is never finished, and the others in a different order.
     let mut taken = take(&messages, 10);
-    drop(taken.remove(4));
+    let _unfinished = taken.remove(4);
     taken.into_iter().rev().for_each(TrackedMessage::finish);
     assert_eq!(messages.in_progress(), 6);
     let outcomes = first.commit_stored(TIMEOUT).unwrap();
