@@ -10,7 +10,7 @@ mod support;
 use support::{Folder, Running, cluster, ottla, ottla_with_input};
 
 #[test]
-fn consume_fails_when_its_topic_is_recreated() {
+fn consume_fails_when_its_topic_is_recreated_if_asked_to() {
     let cluster = cluster();
     let servers = cluster.bootstrap_servers();
     cluster.control(|control| control.create_topic("demo", 2, 1)).unwrap();
@@ -25,6 +25,8 @@ fn consume_fails_when_its_topic_is_recreated() {
             "beginning",
             "-X",
             "topic.metadata.refresh.interval.ms=1000",
+            "-X",
+            "topic.recreate.policy=error",
         ])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
