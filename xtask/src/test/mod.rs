@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! steps ──► a thread each, when the steps before it have ended
-//!             ├── calls of cargo, one at a time ─────────┐
+//!             ├── calls of cargo, two at a time ─────────┐
 //!             └── programs and scripts, side by side ────┴──► counts, logs, table of times
 //! ```
 //!

@@ -45,7 +45,7 @@ const MINUTES: u64 = 15;
 pub struct Run {
     /// Without Java, other clients and valgrind.
     pub is_quick: bool,
-    /// Calls of cargo that compile: each uses all processors.
+    /// Calls of cargo that compile, in target folders of their own: one alone often waits for a single large crate.
     compiling: Slots,
     /// Programs of tests: most of them wait most of the time.
     running: Slots,
@@ -71,7 +71,7 @@ impl Run {
         fs::create_dir_all(folder.join("logs"))?;
         Ok(Self {
             is_quick,
-            compiling: Slots::new(1),
+            compiling: Slots::new(2),
             running: Slots::new(jobs),
             kafka: OnceLock::new(),
             programs: OnceLock::new(),
@@ -233,7 +233,7 @@ impl Session {
         Ok(done)
     }
 
-    /// Compiles: runs a command of cargo, one at a time. Returns its output; error: it failed.
+    /// Compiles: runs a command of cargo when it gets a slot. Returns its output; error: it failed.
     pub fn compile(&self, what: &str, command: &mut Command) -> Result<String> {
         self.compile_in(&self.compiling(), what, command)
     }
