@@ -7,7 +7,7 @@
 //!   (`batches.c`).
 
 use ottla::Consumer;
-use ottla_core::{cluster::command::Command, fetch::deliver::FetchedRecords};
+use ottla_core::cluster::command::Command;
 
 use crate::{
     client::handle::Client,
