@@ -30,6 +30,6 @@ client_metrics() {
 client_metrics --alter --name consumers --metrics org.apache.kafka.consumer. --match client_id=console-consumer
 equal "the subscriptions" "consumers" "$(client_metrics --list)"
 kafka org.apache.kafka.tools.consumer.ConsoleConsumer --bootstrap-server "$OTTLA_BOOTSTRAP" --topic metrics --from-beginning \
-  --timeout-ms 5000 > "$work/read" 2> "$work/errors" || fail "$(cat "$work/errors")"
+  --timeout-ms 20000 > "$work/read" 2> "$work/errors" || fail "$(cat "$work/errors")"
 equal "what was read" "a line" "$(cat "$work/read")"
 pushed console-consumer org.apache.kafka.consumer.

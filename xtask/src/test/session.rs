@@ -39,7 +39,7 @@ pub const INSIDE: &str = "OTTLA_XTASK_TEST";
 /// The file to which a program appends a line per check that it could not do.
 const NOT_CHECKED: &str = "OTTLA_NOT_CHECKED";
 /// The time limit of a script, and of a test program.
-const MINUTES: u64 = 15;
+const MINUTES: u64 = 30;
 
 /// What the steps of a run share.
 pub struct Run {
