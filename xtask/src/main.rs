@@ -74,7 +74,7 @@ enum Command {
     /// Fuzz the decoders with random and damaged bytes.
     Fuzz(fuzz::Options),
     /// Replay one seed of the simulator.
-    Sim(sim::Options),
+    Sim(Box<sim::Options>),
     /// Run the simulator with many seeds, fixed or fresh.
     Swarm(sim::SwarmOptions),
     /// Apply deliberate mistakes to a copy of the code, and verify that the checks notice them.

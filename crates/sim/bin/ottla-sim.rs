@@ -19,8 +19,11 @@ use ottla_sim::{
     run, shares, transactions,
 };
 
+/// A flag, and the knobs of its world from a seed.
+type World = (&'static str, fn(u64) -> Knobs);
+
 /// Special worlds: the flag that replays one, and its knobs.
-const WORLDS: [(&str, fn(u64) -> Knobs); 8] = [
+const WORLDS: [World; 8] = [
     ("--sasl", Knobs::with_sasl),
     ("--sasl-outage", Knobs::with_outage),
     ("--sasl-week", Knobs::with_sasl_for_a_week),

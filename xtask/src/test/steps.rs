@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn steps_wait_for_steps_that_exist() {
         let exists = |name: &&str| STEPS.iter().any(|step| step.name == *name);
-        assert!(LINT.iter().all(|name| exists(name)));
+        assert!(LINT.iter().all(exists));
         for step in &STEPS {
             assert!(step.after.iter().all(exists), "{}", step.name);
             assert!(!step.after.contains(&step.name), "{} waits for itself", step.name);
