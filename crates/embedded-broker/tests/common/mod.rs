@@ -97,7 +97,7 @@ impl World {
 
     /// Advances the time without handling timeouts, like a driver that is late.
     pub fn pass_without_timeouts(&mut self, time: Duration) {
-        self.now = self.now + time;
+        self.now += time;
     }
 
     pub fn drain(&mut self) {
