@@ -68,7 +68,7 @@ fn commits_that_are_refused_again_and_again_wait_longer_each_time() {
     let (_, _, number) = sent_commit(&mut offsets, START).expect("a commit");
     refuse_commit(&mut offsets, number, ErrorCode::NONE);
     assert!(waiting.try_take().expect("it ended").is_ok());
-    let _ = commit(&mut offsets);
+    drop(commit(&mut offsets));
     let (_, _, number) = sent_commit(&mut offsets, START).expect("a commit");
     refuse_commit(&mut offsets, number, ErrorCode::COORDINATOR_LOAD_IN_PROGRESS);
     assert_eq!(offsets.poll_timeout(), Some(START + Duration::from_millis(100)), "from the start");
