@@ -3,7 +3,12 @@
 //! First the tests of the crate (exported symbols, layout, headers in C and C++, programs in C and kcat), then the scripts
 //! in `tests/abi`, each on an installed tree and an embedded cluster.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    collections::BTreeSet,
+    path::PathBuf,
+    process::ExitCode,
+    sync::{Mutex, PoisonError},
+};
 
 use crate::{
     Result, install,
@@ -79,9 +84,15 @@ fn scripts_with(session: &Session, profile: &str) -> Result<()> {
     side_by_side::step(session)
 }
 
-/// Installs the library under the target folder and returns the prefix.
+/// Installs the library under the target folder and returns the prefix. It does so once per run: programs of other steps may be
+/// using it.
 pub fn installed(profile: &str) -> Result<PathBuf> {
+    static INSTALLED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let prefix = target_folder()?.join("installed").join(profile);
-    library::install(&Layout::under(prefix.clone()), &Build::Plain(profile.to_owned()))?;
+    let mut installed = INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
+    if !installed.contains(profile) {
+        library::install(&Layout::under(prefix.clone()), &Build::Plain(profile.to_owned()))?;
+        installed.insert(profile.to_owned());
+    }
     Ok(prefix)
 }
