@@ -36,8 +36,16 @@ watched() {
     fail "$name under valgrind: $(head -20 "$work/$name.out"; tail -5 "$work/$name.out"; head -40 "$work/$name.log")"
   echo "$name: no finding ($((SECONDS - since)) s)"
 }
+# At ten times the time on a busy machine, a limit of the library itself may pass, such as that of a close: a program that fails
+# is run again alone, on new brokers.
+watched_first() { (watched "$1") || echo "$1" >> "$work/again"; }
 
 programs=()
 for source in crates/capi/tests/c/${OTTLA_PROGRAM:-*}.c; do programs+=("$(basename "$source" .c)"); done
-side_by_side 4 watched "${programs[@]}"
+side_by_side 4 watched_first "${programs[@]}"
+touch "$work/again"
+for name in $(cat "$work/again"); do
+  brokers=1 embedded_brokers --partitions 4 --super-user ANONYMOUS
+  watched "$name"
+done
 echo "all: $SECONDS s"
