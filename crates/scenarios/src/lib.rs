@@ -2,7 +2,7 @@
 //!
 //! A scenario is a function over a [`Backend`], named as a sentence. [`run_on_all!`] makes two tests of it: one on the
 //! embedded brokers, one on the brokers of Apache Kafka that the environment variable `OTTLA_BOOTSTRAP` names (without
-//! it, that test is counted as [not checked](not_checked); `cargo xtask test` sets it). A scenario that injects faults uses [`Backend::control`]
+//! it, that test is counted as [not checked](fn@not_checked); `cargo xtask test` sets it). A scenario that injects faults uses [`Backend::control`]
 //! and is listed in [`run_on_embedded!`].
 //!
 //! [`raw`] reads the brokers' logs with its own client, so that errors of producer and consumer can't cancel each

@@ -7,7 +7,7 @@
 //!                docs/differences.md, tests/abi/side_by_side/differences ── rows that allow a hunk ──────────┘
 //! ```
 //!
-//! [`options`] of the command line; [`original`] fetches librdkafka, [`programs`] compiles and runs, [`transcript`] compares,
+//! [`options`] of the command line; [`original`] fetches librdkafka, [`mod@programs`] compiles and runs, [`transcript`] compares,
 //! [`differences`] reads the rows and judges a case by them, [`entry`] is the format of their files, [`report`] counts. A
 //! difference without a row fails, and so does a row that allows more than its cases need.
 

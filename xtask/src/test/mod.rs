@@ -10,7 +10,7 @@
 //! |---|---|
 //! | [`steps`] | the table of steps, and short ones |
 //! | [`programs`] | the Rust test programs: built once, run side by side |
-//! | [`stress`] | the same, repeated on a busy machine |
+//! | [`mod@stress`] | the same, repeated on a busy machine |
 //! | [`session`] | what steps share, and what they count |
 //! | [`slots`], [`usage`], [`summary`], [`report`] | helpers |
 //!

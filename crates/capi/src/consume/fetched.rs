@@ -75,7 +75,7 @@ impl Fetched {
 
     /// Fills `into` with the next messages of the open slab, and returns their number. With `ends_call`, the position
     /// advances behind the last message if `into` is full; a call that collects further messages advances it at its end
-    /// ([`settle`]).
+    /// ([`settle`](super::settle::settle)).
     #[inline]
     pub(crate) fn fill(&mut self, into: &mut [*mut rd_kafka_message_t], ends_call: bool) -> usize {
         let Some(current) = self.current.as_mut() else { return 0 };
