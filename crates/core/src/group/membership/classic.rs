@@ -451,7 +451,7 @@ impl ClassicMember {
             self.steps.push_back(Step::Left);
         }
         if self.heartbeat.session_ends.is_some_and(|at| at <= now) {
-            // The application learns it from the rebalance, as in other clients: it is no error of its own.
+            // The application learns it from the rebalance, as in other clients: it is not an error as well.
             self.lose(now, "the coordinator acknowledged no heartbeat for session.timeout.ms");
         }
     }
