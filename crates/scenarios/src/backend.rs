@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ottla::{Config, Producer};
+use ottla::{Admin, Config, NewTopic, Producer};
 use ottla_embedded_broker::{ClusterOptions, Control, EmbeddedCluster};
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -14,6 +14,7 @@ use ottla_protocol::{
         CreateTopicsRequest,
         request::{Config as TopicConfig, Topic},
     },
+    uuid::Uuid,
 };
 
 use crate::{
@@ -122,6 +123,23 @@ impl Backend {
             (0..partitions).for_each(|partition| assert!(self.batches(&name, partition).is_empty()));
         }
         name
+    }
+
+    /// Deletes a topic and creates it again, with one partition. Every broker knows of the new one: a leader that has
+    /// not heard of it yet still writes to the old one, and acknowledges what will be gone.
+    pub fn recreate(&self, topic: &str, replicas: i16) {
+        let mut brokers = raw::brokers(&self.bootstrap_servers());
+        let old = brokers[0].topic_id(topic);
+        let admin = Admin::new(&self.config(&[])).expect("the configuration is right");
+        admin.delete_topics(&[topic], TIMEOUT).expect("a response");
+        let create =
+            || admin.create_topics(&[NewTopic::new(topic, 1, replicas)], TIMEOUT).expect("a response");
+        let created = eventually(|| create().iter().all(|(_, result)| result.is_ok()));
+        assert!(created, "{topic} can be created again");
+        for broker in &mut brokers {
+            let known = eventually(|| ![Uuid::ZERO, old].contains(&broker.topic_id(topic)));
+            assert!(known, "each broker knows of the new {topic}");
+        }
     }
 
     /// Returns the batches of a partition in the broker's log.

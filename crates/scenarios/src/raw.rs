@@ -139,6 +139,12 @@ impl RawClient {
     }
 }
 
+/// Connects to each broker of the cluster.
+pub fn brokers(servers: &str) -> Vec<RawClient> {
+    let brokers = RawClient::connect(servers).metadata(&[]).brokers;
+    brokers.iter().map(|broker| RawClient::connect(&format!("{}:{}", broker.host, broker.port))).collect()
+}
+
 /// Returns the addresses of a topic's partition leaders; partitions without a leader are omitted.
 pub fn leaders(servers: &str, topic: &str) -> BTreeMap<i32, String> {
     let metadata = RawClient::connect(servers).metadata(&[topic]);

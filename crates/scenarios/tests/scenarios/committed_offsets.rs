@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ottla::{Admin, Consumer, ErrorCode, ErrorKind, GroupOffset, NewTopic, Offset, Record};
+use ottla::{Consumer, ErrorCode, ErrorKind, GroupOffset, Offset, Record};
 use ottla_embedded_broker::{Fault, FaultAction};
 use ottla_protocol::api::ApiKey;
 use ottla_scenarios::{Backend, TIMEOUT, eventually};
@@ -41,17 +41,6 @@ fn read(consumer: &Consumer, count: usize) -> Vec<u32> {
     got
 }
 
-/// Deletes a topic and recreates it with one partition.
-fn recreate(backend: &Backend, topic: &str) {
-    let admin = Admin::new(&backend.config(&[])).unwrap();
-    admin.delete_topics(&[topic], TIMEOUT).unwrap();
-    let created = eventually(|| {
-        let results = admin.create_topics(&[NewTopic::new(topic, 1, 1)], TIMEOUT).unwrap();
-        results.iter().all(|(_, result)| result.is_ok())
-    });
-    assert!(created, "{topic} is there again");
-}
-
 fn consumer(backend: &Backend, group: &str, properties: &[(&str, &str)]) -> Consumer {
     let mut all = vec![("group.id", group), ("auto.offset.reset", "earliest")];
     all.extend(properties);
@@ -72,7 +61,7 @@ fn recreated_topic_is_not_resumed_at_the_old_offset(backend: &Backend) {
     second.unsubscribe(TIMEOUT).unwrap();
     second.close(TIMEOUT).unwrap();
 
-    recreate(backend, &topic);
+    backend.recreate(&topic, 1);
     write(backend, &topic, 100..130);
     let third = consumer(backend, &topic, &[]);
     third.subscribe(&[&topic]).unwrap();
@@ -87,7 +76,7 @@ fn member_does_not_commit_offsets_of_the_old_topic_for_the_new_one(backend: &Bac
     let member = consumer(backend, &topic, &properties);
     member.subscribe(&[&topic]).unwrap();
     assert_eq!(read(&member, 20).len(), 20);
-    recreate(backend, &topic);
+    backend.recreate(&topic, 1);
     write(backend, &topic, 100..130);
     member.close(TIMEOUT).unwrap();
     let next = consumer(backend, &topic, &[]);
@@ -104,7 +93,7 @@ fn offset_that_was_made_for_the_old_topic_is_refused(backend: &Backend) {
     assert_eq!(read(&consumer, 20).len(), 20);
     // A Fetch in flight would show the consumer the new topic before the commit is made.
     consumer.incremental_unassign(&[(&*topic, 0)]).unwrap();
-    recreate(backend, &topic);
+    backend.recreate(&topic, 1);
     let results = consumer.commit(&[GroupOffset::new(&*topic, 0, 20)], TIMEOUT).unwrap();
     let error = results[0].as_ref().unwrap_err();
     let refused = [ErrorKind::TopicRecreated, ErrorKind::Broker(ErrorCode::UNKNOWN_TOPIC_ID)];

@@ -41,7 +41,7 @@ fn recreated_topic_is_an_error_if_configured(backend: &Backend) {
     let consumer = consumer(backend, &properties);
     consumer.assign(&[(&topic, 0, Offset::Beginning)]).unwrap();
     assert_eq!(read(&consumer, 20), (0..20).collect::<Vec<_>>());
-    recreate(backend, &topic);
+    backend.recreate(&topic, 3);
     write(backend, &topic, 100..150);
     let (read_before, events) = events_until(
         &consumer,
@@ -67,7 +67,7 @@ fn recreated_topic_is_read_from_its_beginning(backend: &Backend) {
     let consumer = consumer(backend, &properties);
     consumer.assign(&[(&topic, 0, Offset::Beginning)]).unwrap();
     assert_eq!(read(&consumer, 20), (0..20).collect::<Vec<_>>());
-    recreate(backend, &topic);
+    backend.recreate(&topic, 3);
     write(backend, &topic, 100..150);
     let mut got = Vec::new();
     let mut reported = 0;
@@ -90,7 +90,7 @@ fn producer_continues_with_a_recreated_topic(backend: &Backend) {
         producer.send(&topic, Record::new().value(&n.to_string()).opaque(n)).unwrap();
     }
     producer.flush(TIMEOUT).unwrap();
-    recreate(backend, &topic);
+    backend.recreate(&topic, 3);
     for n in 20..40 {
         producer.send(&topic, Record::new().value(&n.to_string()).opaque(n)).unwrap();
     }
@@ -118,7 +118,7 @@ fn records_for_the_old_topic_fail_when_it_is_recreated(backend: &Backend) {
     send(0..20);
     producer.flush(TIMEOUT).unwrap();
     send(20..40);
-    recreate(backend, &topic);
+    backend.recreate(&topic, 3);
     assert!(eventually(|| reports.len() == 40), "{} of 40 reports came", reports.len());
     send(40..60);
     producer.flush(TIMEOUT).unwrap();
@@ -489,16 +489,6 @@ fn is_reset(event: &ConsumerEvent) -> bool {
 }
 
 /// Deletes a topic of one partition and recreates it.
-fn recreate(backend: &Backend, topic: &str) {
-    let admin = Admin::new(&backend.config(&[])).unwrap();
-    admin.delete_topics(&[topic], TIMEOUT).unwrap();
-    let created = eventually(|| {
-        let results = admin.create_topics(&[NewTopic::new(topic, 1, 3)], TIMEOUT).unwrap();
-        results.iter().all(|(_, result)| result.is_ok())
-    });
-    assert!(created, "{topic} is there again");
-}
-
 fn is_recreated(event: &ConsumerEvent, topic: &str) -> bool {
     matches!(event, ConsumerEvent::TopicRecreated(recreated)
         if *recreated.name == *topic && recreated.old_id != recreated.new_id)

@@ -7,8 +7,8 @@ use std::{
 };
 
 use ottla::{
-    Admin, Consumer, ConsumerEvent, ErrorKind, GroupEvent, Message, NewTopic, Offset, Rebalance,
-    RebalanceKind, RebalanceListener, Record, TrackedMessage, TrackedMessages,
+    Consumer, ConsumerEvent, ErrorKind, GroupEvent, Message, Offset, Rebalance, RebalanceKind,
+    RebalanceListener, Record, TrackedMessage, TrackedMessages,
 };
 use ottla_scenarios::{Backend, TIMEOUT, eventually};
 
@@ -105,12 +105,7 @@ fn message_of_a_recreated_topic_is_not_committed(backend: &Backend) {
     let message = next(&consumer);
     consumer.seek(&topic, 0, Offset::At(5), TIMEOUT).unwrap();
     consumer.store_message(&message).expect("a seek does not prevent commits");
-    let admin = Admin::new(&backend.config(&[])).unwrap();
-    admin.delete_topics(&[&topic], TIMEOUT).unwrap();
-    assert!(eventually(|| {
-        let created = admin.create_topics(&[NewTopic::new(&*topic, 1, 1)], TIMEOUT).unwrap();
-        created.iter().all(|(_, result)| result.is_ok())
-    }));
+    backend.recreate(&topic, 1);
     assert!(eventually(|| {
         let records = consumer.poll(Duration::from_millis(50)).unwrap();
         records.events().iter().any(|event| matches!(event, ConsumerEvent::TopicRecreated(_)))
