@@ -8,7 +8,7 @@ use std::{
 use ottla::{Consumer, ErrorCode, ErrorKind, GroupOffset, Offset, Record};
 use ottla_embedded_broker::{Fault, FaultAction};
 use ottla_protocol::api::ApiKey;
-use ottla_scenarios::{Backend, TIMEOUT, eventually};
+use ottla_scenarios::{Backend, TIMEOUT};
 
 ottla_scenarios::run_on_all!(
     recreated_topic_is_not_resumed_at_the_old_offset,
