@@ -9,6 +9,9 @@ work=$(mktemp -d)
 started=()
 # What is downloaded, or built from downloads alone, is kept between runs.
 downloads=${OTTLA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ottla}
+# Java for programs that end after seconds or minutes: no collector with threads of its own, only the quick compiler.
+java=(java -XX:+UseSerialGC -XX:TieredStopAtLevel=1)
+javac=(javac -J-XX:+UseSerialGC -J-XX:TieredStopAtLevel=1)
 # The brokers of Apache Kafka, if the caller has them; embedded brokers replace them in OTTLA_BOOTSTRAP.
 real_brokers=${OTTLA_BOOTSTRAP:-}
 
@@ -165,8 +168,8 @@ again_within() {
 
 # java_and_go_members FOLDER CLASS: sets `members` to the arguments of a driver for FOLDER/CLASS.java and FOLDER/franz-go.
 java_and_go_members() {
-  javac -cp "$OTTLA_KAFKA_JARS/*" -d "$work/java" "$1/$2.java" || fail "the Java member can't be compiled"
-  members=(--member "java=java -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp $OTTLA_KAFKA_JARS/*:$work/java $2")
+  "${javac[@]}" -cp "$OTTLA_KAFKA_JARS/*" -d "$work/java" "$1/$2.java" || fail "the Java member can't be compiled"
+  members=(--member "java=${java[*]} -Xmx128m -cp $OTTLA_KAFKA_JARS/*:$work/java $2")
   if ! command -v go > /dev/null; then
     not_checked "members of franz-go" "go is not installed"
   elif ! go -C "$1/franz-go" mod download > "$work/log" 2>&1; then

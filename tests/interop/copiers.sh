@@ -13,8 +13,8 @@ if [ -z "$real_brokers" ]; then
   exit 0
 fi
 sources=$PWD/tests/interop/copiers
-javac -cp "$OTTLA_KAFKA_JARS/*" -d "$work/java" "$sources/Copier.java" || fail "the Java copier can't be compiled"
-declare -A commands=([java]="java -Xmx128m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -cp $OTTLA_KAFKA_JARS/*:$work/java Copier")
+"${javac[@]}" -cp "$OTTLA_KAFKA_JARS/*" -d "$work/java" "$sources/Copier.java" || fail "the Java copier can't be compiled"
+declare -A commands=([java]="${java[*]} -Xmx128m -cp $OTTLA_KAFKA_JARS/*:$work/java Copier")
 for which in librdkafka ottla; do
   python3 -m pip install --quiet --no-deps --only-binary :all: --target "$work/$which" confluent-kafka==2.16.0 \
     > "$work/log" 2>&1 || { not_checked "copiers in transactions" "confluent_kafka can't be fetched: $(tail -1 "$work/log")"; exit 0; }

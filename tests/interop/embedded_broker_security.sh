@@ -23,6 +23,6 @@ cat > "$work/log4j2.properties" <<'L'
 status = error
 rootLogger.level = OFF
 L
-java -Xmx256m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dlog4j2.configurationFile="$work/log4j2.properties" \
+"${java[@]}" -Xmx256m -Dlog4j2.configurationFile="$work/log4j2.properties" \
   -cp "$OTTLA_KAFKA_JARS/*" tests/interop/EmbeddedSecurityCheck.java "$work/listeners" "$work/client.pem"
 "$python" tests/interop/embedded_security.py "$work/listeners"

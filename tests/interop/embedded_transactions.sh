@@ -14,7 +14,7 @@ rootLogger.level = ERROR
 rootLogger.appenderRef.e.ref = E
 L
 run_java() {
-  java -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dlog4j2.configurationFile="$work/log4j2.properties" \
+  "${java[@]}" -Xmx512m -Dlog4j2.configurationFile="$work/log4j2.properties" \
     -cp "$OTTLA_KAFKA_JARS/*" "$@"
 }
 

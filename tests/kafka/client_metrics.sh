@@ -4,7 +4,7 @@ source "$(dirname "$0")/../support.bash"
 port=${METRICS_PORT:-31490} controller_port=$((port + 1))
 here=$PWD/tests/kafka
 libraries=${OTTLA_KAFKA_JARS:-${OTTLA_CACHE:-$HOME/.cache/ottla}/kafka-4.3.1}
-javac -nowarn -Xlint:-removal -cp "$libraries/*" -d "$work/java" "$here/MetricsReceiver.java" || fail "the metrics plugin can't be compiled"
+"${javac[@]}" -nowarn -Xlint:-removal -cp "$libraries/*" -d "$work/java" "$here/MetricsReceiver.java" || fail "the metrics plugin can't be compiled"
 
 cat > "$work/kafka.properties" <<P
 node.id=1
@@ -18,9 +18,9 @@ log.dirs=$work/log
 offsets.topic.replication.factor=1
 group.initial.rebalance.delay.ms=0
 P
-java -cp "$libraries/*" kafka.tools.StorageTool format -t AAAAAAAAAAAAAAAAAAAAAQ -c "$work/kafka.properties" > "$work/format" 2>&1 ||
+"${java[@]}" -cp "$libraries/*" kafka.tools.StorageTool format -t AAAAAAAAAAAAAAAAAAAAAQ -c "$work/kafka.properties" > "$work/format" 2>&1 ||
   fail "format: $(tail -3 "$work/format")"
-java -Xmx400m -cp "$work/java:$libraries/*" kafka.Kafka "$work/kafka.properties" > "$work/kafka.log" 2>&1 &
+"${java[@]}" -Xmx400m -cp "$work/java:$libraries/*" kafka.Kafka "$work/kafka.properties" > "$work/kafka.log" 2>&1 &
 started+=($!)
 export OTTLA_BOOTSTRAP=127.0.0.1:$port
 for try in $(seq 60); do

@@ -66,9 +66,9 @@ listener.name.$listener.gssapi.sasl.jaas.config=com.sun.security.auth.module.Krb
 listener.name.$listener.connections.max.reauth.ms=3000
 P
 done
-java -cp "$libraries/*" kafka.tools.StorageTool format -t AAAAAAAAAAAAAAAAAAAAAQ -c kafka.properties > format.log 2>&1 ||
+"${java[@]}" -cp "$libraries/*" kafka.tools.StorageTool format -t AAAAAAAAAAAAAAAAAAAAAQ -c kafka.properties > format.log 2>&1 ||
   fail "format: $(tail -3 format.log)"
-java -Xmx400m -Djava.security.krb5.conf="$work/krb5.conf" -cp "$libraries/*" kafka.Kafka kafka.properties > kafka.log 2>&1 &
+"${java[@]}" -Xmx400m -Djava.security.krb5.conf="$work/krb5.conf" -cp "$libraries/*" kafka.Kafka kafka.properties > kafka.log 2>&1 &
 started+=($!)
 for try in $(seq 60); do
   "$OTTLA" metadata --timeout 2 -b 127.0.0.1:$plain_port > metadata 2>&1 && break

@@ -74,11 +74,11 @@ listener.name.oidc.oauthbearer.sasl.oauthbearer.expected.issuer=https://idp.test
 listener.name.oidc.connections.max.reauth.ms=3600000
 P
 for listener in saslp far fars; do echo "listener.name.$listener.connections.max.reauth.ms=3000" >> kafka.properties; done
-java -cp "$libraries/*" kafka.tools.StorageTool format -t AAAAAAAAAAAAAAAAAAAAAQ -c kafka.properties \
+"${java[@]}" -cp "$libraries/*" kafka.tools.StorageTool format -t AAAAAAAAAAAAAAAAAAAAAQ -c kafka.properties \
   --add-scram 'SCRAM-SHA-256=[name=alice,password=alice-secret]' \
   --add-scram 'SCRAM-SHA-512=[name=alice,password=alice-secret,iterations=8192]' > format.log 2>&1 ||
   fail "format: $(tail -3 format.log)"
-java -Xmx400m -Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=file://$work/jwks.json -cp "$libraries/*" kafka.Kafka kafka.properties > kafka.log 2>&1 &
+"${java[@]}" -Xmx400m -Dorg.apache.kafka.sasl.oauthbearer.allowed.urls=file://$work/jwks.json -cp "$libraries/*" kafka.Kafka kafka.properties > kafka.log 2>&1 &
 started+=($!)
 for try in $(seq 60); do
   "$OTTLA" metadata --timeout 2 -b 127.0.0.1:$plain_port > metadata 2>&1 && break
@@ -157,7 +157,7 @@ security.protocol=SASL_PLAINTEXT
 sasl.mechanism=SCRAM-SHA-256
 sasl.jaas.config=$modules.scram.ScramLoginModule required username="alice" password="alice-secret";
 P
-java -cp "$libraries/*" org.apache.kafka.tools.DelegationTokenCommand --bootstrap-server localhost:$port --create \
+"${java[@]}" -cp "$libraries/*" org.apache.kafka.tools.DelegationTokenCommand --bootstrap-server localhost:$port --create \
   --max-life-time-period -1 --command-config java.properties > token.log 2>&1 || fail "token: $(tail -3 token.log)"
 read -r id hmac _ < <(grep -A2 TOKENID token.log | tail -1)
 with out "metadata --timeout 15" sasl_plaintext sasl.mechanisms=SCRAM-SHA-512 sasl.username="$id" sasl.password="$hmac" \

@@ -33,9 +33,9 @@ listener.name.mtls.ssl.client.auth=required
 log.dirs=$work/log
 offsets.topic.replication.factor=1
 P
-java -cp "$libraries/*" kafka.tools.StorageTool format -t AAAAAAAAAAAAAAAAAAAAAQ -c kafka.properties > format.log 2>&1 ||
+"${java[@]}" -cp "$libraries/*" kafka.tools.StorageTool format -t AAAAAAAAAAAAAAAAAAAAAQ -c kafka.properties > format.log 2>&1 ||
   fail "format: $(tail -3 format.log)"
-java -Xmx400m -cp "$libraries/*" kafka.Kafka kafka.properties > kafka.log 2>&1 &
+"${java[@]}" -Xmx400m -cp "$libraries/*" kafka.Kafka kafka.properties > kafka.log 2>&1 &
 started+=($!)
 tls=(-X security.protocol=ssl -X ssl.ca.location="$work/ca.pem")
 for try in $(seq 60); do

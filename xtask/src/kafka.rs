@@ -24,8 +24,9 @@ use crate::{
 const HELP: &str = "\
 cargo xtask kafka [--data FOLDER] COMMAND
 
-  start [N] [--port P] [--controllers C] [--heap 512m] [--set name=value]...
-                     start N brokers (default 1), or the existing cluster again; waits until all are ready
+  start [N] [--port P] [--controllers C] [--heap 512m] [--brief] [--set name=value]...
+                     start N brokers (default 1), or the existing cluster again; waits until all are ready;
+                     --brief: for minutes of tests, less work for the JVM at the start, and slower afterwards
   stop [ID...]       shut all (or these) brokers down in order
   kill ID...         kill these brokers at once, as a power cut would
   restart ID...      stop these brokers if they run, and start them on their old data
@@ -44,6 +45,11 @@ among the free ones, or P, P+1, ... for the brokers and the next C for the contr
 /// The version of Apache Kafka for all tests and measurements.
 pub const VERSION: &str = "4.3.1";
 const LOG4J: &str = "2.25.4";
+
+/// The options of a JVM that ends after minutes: no collector with threads of its own, only the quick compiler.
+const BRIEF: [&str; 2] = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
+/// The same of one that lasts.
+const LASTING: [&str; 2] = ["-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"];
 
 pub fn main(args: &[String]) -> Result<ExitCode> {
     let mut args = args.to_vec();
@@ -103,6 +109,10 @@ fn start(folder: &Path, mut args: Vec<String>) -> Result<()> {
     }
     if let Some(heap) = take_option(&mut args, "--heap")? {
         options.heap = heap;
+    }
+    if let Some(place) = args.iter().position(|arg| arg == "--brief") {
+        args.remove(place);
+        options.is_brief = true;
     }
     while let Some(setting) = take_option(&mut args, "--set")? {
         options.settings.push(setting);
@@ -184,13 +194,15 @@ pub struct Options {
     pub controllers: usize,
     /// The heap size of each node.
     pub heap: String,
+    /// The brokers run for minutes: it does not pay to compile their code well.
+    pub is_brief: bool,
     /// Additional lines of server.properties.
     pub settings: Vec<String>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { port: None, controllers: 1, heap: "512m".to_owned(), settings: Vec::new() }
+        Self { port: None, controllers: 1, heap: "512m".to_owned(), is_brief: false, settings: Vec::new() }
     }
 }
 
@@ -199,6 +211,7 @@ impl Default for Options {
 pub struct Cluster {
     folder: PathBuf,
     heap: String,
+    is_brief: bool,
     nodes: Vec<Node>,
 }
 
@@ -221,7 +234,8 @@ impl Cluster {
         }
         let (broker_ports, controller_ports) = ports.split_at(brokers);
         let nodes: Vec<Node> = (1..).zip(broker_ports).map(|(id, &port)| Node { id, port }).collect();
-        let cluster = Self { folder: folder.to_path_buf(), heap: options.heap.clone(), nodes };
+        let Options { heap, is_brief, .. } = options.clone();
+        let cluster = Self { folder: folder.to_path_buf(), heap, is_brief, nodes };
         fetch()?;
         for node in &cluster.nodes {
             fs::create_dir_all(cluster.of(node.id))?;
@@ -232,7 +246,8 @@ impl Cluster {
         cluster.format()?;
         let nodes: Vec<Value> =
             cluster.nodes.iter().map(|node| json!({"id": node.id, "port": node.port})).collect();
-        let state = json!({"version": VERSION, "heap": cluster.heap, "nodes": nodes});
+        let state =
+            json!({"version": VERSION, "heap": cluster.heap, "brief": cluster.is_brief, "nodes": nodes});
         fs::write(folder.join("cluster.json"), format!("{state:#}\n"))?;
         Ok(cluster)
     }
@@ -252,7 +267,8 @@ impl Cluster {
             state["nodes"].as_array().and_then(|nodes| nodes.iter().map(node).collect::<Option<Vec<_>>>());
         let nodes = nodes.ok_or_else(|| format!("{}/cluster.json is damaged", folder.display()))?;
         let heap = state["heap"].as_str().unwrap_or("512m").to_owned();
-        Ok(Self { folder: folder.to_path_buf(), heap, nodes })
+        let is_brief = state["brief"].as_bool().unwrap_or_default();
+        Ok(Self { folder: folder.to_path_buf(), heap, is_brief, nodes })
     }
 
     /// Returns the value for `bootstrap.servers`.
@@ -437,7 +453,8 @@ impl Cluster {
         let child = Command::new("java")
             .arg(format!("-Xms{}", self.heap))
             .arg(format!("-Xmx{}", self.heap))
-            .args(["-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Djava.awt.headless=true"])
+            .args(if self.is_brief { BRIEF } else { LASTING })
+            .arg("-Djava.awt.headless=true")
             .arg(format!("-Dlog4j2.configurationFile={}", folder.join("log4j2.properties").display()))
             .arg("-cp")
             .arg(class_path())
@@ -516,7 +533,7 @@ pub fn tool(class: &str) -> Result<Command> {
         fs::write(&logging, log4j(None))?;
     }
     let mut command = Command::new("java");
-    command.args(["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]);
+    command.arg("-Xmx256m").args(BRIEF);
     command.arg(format!("-Dlog4j2.configurationFile={}", logging.display()));
     command.arg("-cp").arg(class_path()).arg(class);
     Ok(command)
@@ -565,7 +582,7 @@ mod tests {
     #[test]
     fn first_nodes_are_controllers_and_known_to_all() {
         let nodes = vec![Node { id: 1, port: 9092 }, Node { id: 2, port: 9093 }];
-        let cluster = Cluster { folder: "/data".into(), heap: "1g".into(), nodes };
+        let cluster = Cluster { folder: "/data".into(), heap: "1g".into(), is_brief: false, nodes };
         let first = cluster.properties(cluster.nodes[0], &[9094], &["a=b".to_owned()]);
         assert!(first.contains("process.roles=broker,controller\n"));
         assert!(first.contains("listeners=PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9094\n"));
