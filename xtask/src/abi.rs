@@ -43,11 +43,18 @@ pub fn main(args: &[String]) -> Result<ExitCode> {
             return Ok(if args == ["--help"] { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
     };
-    let run = if packaged { packaged_scripts } else { scripts };
+    let run: [fn(&Session) -> Result<()>; 2] = match packaged {
+        true => [
+            |session| scripts_with(session, profiled::PROFILE),
+            |session| memory_with(session, profiled::PROFILE),
+        ],
+        false => [scripts, |session| memory_with(session, "dev")],
+    };
     let step = |name, what, run| Step { name, what, after: &[], is_quick: true, run };
     let crate_tests = step("crate", "crates/capi/tests/abi.rs", crate_tests);
-    let scripts = step("scripts", "tests/abi/*.sh and side_by_side", run);
-    test::run_steps(&[&crate_tests, &scripts])
+    let scripts = step("scripts", "tests/abi/*.sh and side_by_side", run[0]);
+    let memory = step("memory", "tests/abi/memory/*.sh", run[1]);
+    test::run_steps(&[&crate_tests, &scripts, &memory])
 }
 
 fn crate_tests(session: &Session) -> Result<()> {
@@ -62,8 +69,19 @@ pub fn scripts(session: &Session) -> Result<()> {
     scripts_with(session, "dev")
 }
 
-fn packaged_scripts(session: &Session) -> Result<()> {
-    scripts_with(session, profiled::PROFILE)
+/// Runs the programs in C under valgrind and with AddressSanitizer, with the library as released: unoptimized code takes valgrind
+/// three times as long.
+pub fn memory(session: &Session) -> Result<()> {
+    memory_with(session, "release")
+}
+
+fn memory_with(session: &Session, profile: &str) -> Result<()> {
+    // Without it one script is not checked.
+    if let Err(error) = install::debian("valgrind", "valgrind") {
+        println!("    {error}");
+    }
+    let (prefix, ottla) = (installed(profile)?, library::ottla(profile)?);
+    session.scripts("tests/abi/memory", &[("OTTLA", ottla), ("OTTLA_PREFIX", prefix)])
 }
 
 fn scripts_with(session: &Session, profile: &str) -> Result<()> {
@@ -71,10 +89,6 @@ fn scripts_with(session: &Session, profile: &str) -> Result<()> {
         [("cc", "gcc"), ("c++", "g++"), ("pkg-config", "pkg-config"), ("cmake", "cmake")]
     {
         install::debian(program, package)?;
-    }
-    // Without it one script is not checked.
-    if let Err(error) = install::debian("valgrind", "valgrind") {
-        println!("    {error}");
     }
     // In `cargo xtask test` the step `build` has compiled both.
     let prefix = installed(profile)?;

@@ -51,7 +51,7 @@ enum Sanitizer {
 
 /// The scripts that run the test programs in C.
 const PROGRAMS: [&str; 2] =
-    ["tests/abi/programs_with_address_sanitizer.sh", "tests/abi/programs_under_valgrind.sh"];
+    ["tests/abi/memory/programs_with_address_sanitizer.sh", "tests/abi/memory/programs_under_valgrind.sh"];
 
 /// The crates with models.
 const PACKAGES: [&str; 6] = ["--package", "ottla-core", "--package", "ottla-net", "--package", "ottla"];

@@ -1,6 +1,6 @@
 # Runs the test programs in C under valgrind, which finds leaks and invalid accesses. Four run at a time, with longer
 # timeouts for the slower machine (tests/c/test.h).
-. "$(dirname "$0")/../support.bash"
+. "$(dirname "$0")/../../support.bash"
 : "${OTTLA_PREFIX:?where the library is installed}"
 # OTTLA_PROGRAM: only this program.
 if ! command -v valgrind > /dev/null; then

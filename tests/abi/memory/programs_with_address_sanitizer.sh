@@ -1,7 +1,7 @@
 # Runs the test programs in C and the examples in C++ with AddressSanitizer, which finds leaks and accesses to freed
 # memory. The sanitizer replaces malloc in the whole process, so it covers the library's memory, too; it checks the
 # accesses of the programs and of calls to the C runtime library.
-. "$(dirname "$0")/../support.bash"
+. "$(dirname "$0")/../../support.bash"
 : "${OTTLA_PREFIX:?where the library is installed}"
 # OTTLA_PROGRAM: only this program.
 flags=(-std=gnu90 -g -O1 -fno-omit-frame-pointer -fsanitize=address -I "$OTTLA_PREFIX/include" -L "$OTTLA_PREFIX/lib")

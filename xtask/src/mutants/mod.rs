@@ -40,7 +40,7 @@ use self::{
 use crate::{
     Result,
     shell::{self, root},
-    test::usage,
+    test::{TestProgram, usage},
 };
 
 /// Puts deliberate mistakes into a copy of the repository, each behind a switch, builds it once, and runs for each mistake
@@ -228,6 +228,12 @@ fn try_all(mutants: &[Mutant], is_built: impl FnOnce()) -> Result<Vec<String>> {
 /// command per crate.
 pub fn models_in_ci() -> Result<Vec<Command>> {
     Programs::build(&read_all()?, Needed::MODELS)?.without_mistakes()
+}
+
+/// Builds the simulator's tests in the copy that has all mistakes, where its crates are optimized. Their programs make none.
+pub fn tests_in_ci() -> Result<Vec<TestProgram>> {
+    let tests = Programs::build(&read_all()?, Needed::TESTS)?.tests;
+    if tests.is_empty() { Err("cargo built no tests of the simulator".into()) } else { Ok(tests) }
 }
 
 /// Tries the mistakes whose turn it is, and calls `is_built` when nothing is left to compile. Returns their number, and what

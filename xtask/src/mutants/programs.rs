@@ -16,6 +16,7 @@ use super::{
 use crate::{
     Result,
     shell::{self, Finished, cargo},
+    test::{self, TestProgram},
     threads,
 };
 
@@ -24,7 +25,7 @@ const DEADLINE: Duration = Duration::from_secs(1800);
 
 /// The optimization of the crates of the copy in the simulator. The others are built as for the tests.
 const OPTIMIZED: [(&str, u8); 4] =
-    [("ottla-protocol", 1), ("ottla-core", 1), ("ottla-embedded-broker", 0), ("ottla-sim", 0)];
+    [("ottla-protocol", 1), ("ottla-core", 1), ("ottla-embedded-broker", 1), ("ottla-sim", 1)];
 
 /// The same for the models. loom runs thousands of orders of each.
 const OPTIMIZED_WITH_LOOM: [(&str, u8); 6] = [
@@ -41,6 +42,8 @@ const OPTIMIZED_WITH_LOOM: [(&str, u8); 6] = [
 pub struct Programs {
     /// The simulator.
     pub simulator: Option<PathBuf>,
+    /// Its test programs.
+    pub tests: Vec<TestProgram>,
     /// The program with the models of each package.
     pub models: BTreeMap<String, PathBuf>,
     /// Why these mistakes are in none of them.
@@ -51,16 +54,18 @@ pub struct Programs {
 #[derive(Clone, Copy, Debug)]
 pub struct Needed {
     pub simulator: bool,
+    pub tests: bool,
     pub models: bool,
 }
 
 impl Needed {
-    pub const MODELS: Self = Self { simulator: false, models: true };
+    pub const MODELS: Self = Self { simulator: false, tests: false, models: true };
+    pub const TESTS: Self = Self { simulator: false, tests: true, models: false };
 
     /// Returns what these mistakes need.
     pub fn of(mutants: &[Mutant]) -> Self {
         let models = |mutant: &Mutant| matches!(mutant.run, Runner::Loom { .. });
-        Self { simulator: !mutants.iter().all(models), models: mutants.iter().any(models) }
+        Self { simulator: !mutants.iter().all(models), tests: false, models: mutants.iter().any(models) }
     }
 }
 
@@ -94,6 +99,14 @@ impl Programs {
                 return Ok(Err(built));
             }
             programs.simulator = executables(&built.output).pop().map(|(_, program)| program);
+        }
+        if needed.tests {
+            let arguments = ["test", "--no-run", "--package", "ottla-sim", "--lib", "--tests"];
+            let built = build("the simulator's tests", &copy.folder, &arguments, &OPTIMIZED)?;
+            if !built.success {
+                return Ok(Err(built));
+            }
+            programs.tests = test::programs_of(&built.output);
         }
         if needed.models {
             let arguments = [

@@ -37,13 +37,17 @@ use std::{
     time::{Duration, Instant},
 };
 
+pub use self::{
+    programs::{TestProgram, parse as programs_of},
+    session::Session,
+    steps::Step,
+};
 use self::{
     report::Row,
     session::{INSIDE, Run},
     steps::{LINT, STEPS},
     usage::Machine,
 };
-pub use self::{session::Session, steps::Step};
 use crate::{
     Result,
     shell::{self, cargo},

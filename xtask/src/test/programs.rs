@@ -26,7 +26,8 @@ const THREADS: &str = "8";
 const LONG: [&str; 5] = ["scenarios", "abi", "stuck", "secrets", "command_line"];
 
 /// The packages whose tests compute and never wait: they get the processors when nothing else needs them.
-const COMPUTING: [&str; 2] = ["ottla-sim", "ottla-protocol"];
+const COMPUTING: [&str; 2] = [SIMULATOR, "ottla-protocol"];
+const SIMULATOR: &str = "ottla-sim";
 
 /// A test program.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,9 +67,12 @@ impl TestProgram {
 
 /// Compiles all crates, their programs and their tests.
 pub fn build(session: &Session) -> Result<()> {
-    // Of the bench only the harness is tested: building the peers takes minutes.
+    // The step `sim` builds the simulator's tests with optimization. Of the bench only the harness is tested: building the
+    // peers takes minutes.
+    let all: &[&str] = &["--workspace", "--lib", "--bins", "--tests"];
+    let without_simulator: &[&str] = &["--workspace", "--exclude", SIMULATOR, "--lib", "--bins", "--tests"];
     let workspaces: [(&str, &[&str]); 2] = [
-        ("cargo test --no-run", &["--workspace", "--lib", "--bins", "--tests"]),
+        ("cargo test --no-run", if session.is_quick() { all } else { without_simulator }),
         ("cargo test --no-run in bench/", &["--package", "harness", "--manifest-path", BENCH]),
     ];
     let (slot, mut programs) = (session.compiling(), Vec::new());
@@ -103,12 +107,7 @@ pub fn run(session: &Session) -> Result<()> {
         let aside = session.clone();
         scope.spawn(move || {
             aside.cpu.count_here();
-            for program in computing {
-                let _slot = aside.computing();
-                if let Err(error) = aside.tests(&program.name, &mut program.command()) {
-                    aside.fail(&error.to_string());
-                }
-            }
+            compute(&aside, computing);
         });
         session.side_by_side(&waiting, |session, program| {
             let mut command = program.command();
@@ -121,6 +120,16 @@ pub fn run(session: &Session) -> Result<()> {
     Ok(())
 }
 
+/// Runs programs that compute, one after the other: each of them keeps all processors busy.
+pub fn compute<'a>(session: &Session, programs: impl IntoIterator<Item = &'a TestProgram>) {
+    for program in programs {
+        let _slot = session.computing();
+        if let Err(error) = session.tests(&program.name, &mut program.command()) {
+            session.fail(&error.to_string());
+        }
+    }
+}
+
 /// Runs the examples in the documentation.
 pub fn documentation(session: &Session) -> Result<()> {
     let mut test = patient_cargo();
@@ -129,7 +138,7 @@ pub fn documentation(session: &Session) -> Result<()> {
 }
 
 /// Returns the programs that cargo's messages name, the longest first.
-fn parse(messages: &str) -> Vec<TestProgram> {
+pub fn parse(messages: &str) -> Vec<TestProgram> {
     let messages = messages.lines().filter(|line| line.starts_with('{'));
     let messages = messages.filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let mut programs: Vec<TestProgram> = messages.filter_map(|message| of_message(&message)).collect();

@@ -27,7 +27,7 @@ pub struct Step {
 }
 
 /// All steps. Of two steps that wait for the compiler, the one that stands first here gets it.
-pub const STEPS: [Step; 17] = [
+pub const STEPS: [Step; 19] = [
     Step { name: "format", what: "rustfmt changes nothing", after: &[], is_quick: true, run: format },
     Step {
         name: "tidy",
@@ -72,6 +72,13 @@ pub const STEPS: [Step; 17] = [
         run: release,
     },
     Step {
+        name: "memory",
+        what: "tests/abi/memory: the programs in C under valgrind and with AddressSanitizer",
+        after: &["release"],
+        is_quick: false,
+        run: abi::memory,
+    },
+    Step {
         name: "readme",
         what: "the commands of README.md succeed",
         after: &["release"],
@@ -99,6 +106,7 @@ pub const STEPS: [Step; 17] = [
         is_quick: false,
         run: instructions::step,
     },
+    // This one and the next two use the same copy of the code, in turn.
     Step {
         name: "threads",
         what: "loom models of the code that threads share",
@@ -107,9 +115,16 @@ pub const STEPS: [Step; 17] = [
         run: models,
     },
     Step {
+        name: "sim",
+        what: "the simulator's tests, optimized",
+        after: &["build", "threads"],
+        is_quick: false,
+        run: simulator,
+    },
+    Step {
         name: "mutants",
         what: "deliberate mistakes in a copy of the code, which the simulator and loom must notice",
-        after: &["build", "threads"],
+        after: &["build", "threads", "sim"],
         is_quick: false,
         run: mistakes,
     },
@@ -193,6 +208,14 @@ fn models(session: &Session) -> Result<()> {
     let mut programs = mutants::models_in_ci()?;
     drop(slot);
     programs.iter_mut().try_for_each(|program| session.tests("models", program))
+}
+
+fn simulator(session: &Session) -> Result<()> {
+    let slot = session.compiling();
+    let programs = mutants::tests_in_ci()?;
+    drop(slot);
+    programs::compute(session, &programs);
+    Ok(())
 }
 
 fn mistakes(session: &Session) -> Result<()> {
