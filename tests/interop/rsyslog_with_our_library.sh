@@ -31,8 +31,7 @@ check() {
   cat > "$work/rsyslog.conf" <<CONF
 module(load="imkafka")
 module(load="omkafka")
-# After this time it cancels the threads of inputs, and a thread that is cancelled within the library ends the process.
-global(workDirectory="$work" inputs.timeout.shutdown="30000")
+global(workDirectory="$work")
 template(name="raw" type="string" string="%rawmsg%\n")
 template(name="message" type="string" string="%rawmsg%")
 input(type="imkafka" topic="logs$suffix" broker="$OTTLA_BOOTSTRAP" consumergroup="rsyslog$suffix"

@@ -27,6 +27,7 @@ use crate::{
     ffi::{
         argument::{Buffer, Given, Ref, RefMut, Text},
         boundary::{Handle, Opaque, Tag, c_text, handle, text},
+        cancel::Uncancelled,
         export,
         quarantine::{self, HandleBox},
     },
@@ -319,6 +320,7 @@ export!(
         errstr: Buffer,
         errstr_size: usize,
     ) -> c_int {
+        let _uncancelled = Uncancelled::begin();
         // Interceptors get the configuration's address and may change it.
         // SAFETY: the header demands a configuration or NULL.
         unsafe {

@@ -35,6 +35,7 @@ use crate::{
     consume::{offset_file::OffsetFiles, offsets::Offsets},
     ffi::{
         boundary::{Tag, c_text, put_text},
+        cancel::Uncancelled,
         codes::{VERSION, code},
         error::set_last,
         export,
@@ -214,6 +215,7 @@ impl Client {
 export!(
     #[local(ptr::null())]
     fn rd_kafka_new(kind: c_int, conf: *mut Conf, errstr: *mut c_char, errstr_size: usize) -> *const Client {
+        let _uncancelled = Uncancelled::begin();
         // SAFETY: the header demands a configuration or NULL, and a buffer of that size.
         unsafe {
             let failed = |text: &str| {

@@ -21,7 +21,7 @@ use ottla_net::process::PerProcess;
 
 use crate::{
     client::{contexts::Contexts, core::Core, handle::Client, log::is_own_thread},
-    ffi::{codes::code, error::set_last, export, time::deadline},
+    ffi::{cancel::Uncancelled, codes::code, error::set_last, export, time::deadline},
 };
 
 /// The number of clients that this process started and has not destroyed.
@@ -193,6 +193,7 @@ export!(
 export!(
     #[local(-1)]
     fn rd_kafka_wait_destroyed(timeout_ms: c_int) -> c_int {
+        let _uncancelled = Uncancelled::begin();
         let until = deadline(timeout_ms);
         while LIVE.get().load(Ordering::SeqCst) > 0 {
             if until.is_some_and(|until| Instant::now() >= until) {

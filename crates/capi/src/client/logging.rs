@@ -12,6 +12,7 @@ use crate::{
     client::{callbacks::LogCb, contexts::Contexts, handle::Client, log::print, queue::Queue},
     ffi::{
         argument::{Ref, Text},
+        cancel::Uncancelled,
         codes::{RespErr, code},
         error::code_of,
         export,
@@ -103,6 +104,7 @@ export!(
 export!(
     #[local(())]
     fn rd_kafka_log_print(rk: Ref<Client>, level: c_int, fac: Text, buf: Text) {
+        let _uncancelled = Uncancelled::begin();
         let (Some(fac), Some(buf)) = (fac.c_str(), buf.c_str()) else { return };
         let name = rk.get().map_or(Cow::Borrowed(""), |client| client.name.to_string_lossy());
         print(&name, level, fac, buf);
@@ -112,6 +114,7 @@ export!(
 export!(
     #[local(())]
     fn rd_kafka_log_syslog(_rk: Ref<Client>, level: c_int, fac: *const c_char, buf: *const c_char) {
+        let _uncancelled = Uncancelled::begin();
         if !fac.is_null() && !buf.is_null() {
             // SAFETY: the format takes two texts.
             unsafe { libc::syslog(level.clamp(0, 7), c"%s: %s".as_ptr(), fac, buf) };

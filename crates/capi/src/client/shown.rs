@@ -21,6 +21,7 @@ use crate::{
     ffi::{
         argument::{Buffer, PartMut, Place, Ref, Text},
         boundary::malloc_text,
+        cancel::Uncancelled,
         export,
     },
 };
@@ -197,6 +198,7 @@ export!(
 export!(
     #[local(())]
     fn rd_kafka_conf_properties_show(fp: *mut libc::FILE) {
+        let _uncancelled = Uncancelled::begin();
         if fp.is_null() {
             return;
         }

@@ -22,7 +22,7 @@ use crate::{
 };
 
 export!(
-    #[on(rk, ptr::null_mut())]
+    #[each(rk, ptr::null_mut())]
     fn rd_kafka_consumer_poll(rk: Ref<Client>, timeout_ms: c_int) -> *mut rd_kafka_message_t {
         let Some(client) = rk.get() else { return ptr::null_mut() };
         match client.consumer_queue() {

@@ -1,4 +1,5 @@
-//! The border between C and Rust: `export!` runs every exported function inside [`guarded_for`] or [`guarded_local`].
+//! The border between C and Rust: `export!` runs every exported function inside [`guarded_for`], [`guarded_each`] or
+//! [`guarded_local`].
 //! The functions read their arguments through the helpers here, and return a defined value for NULL, for handles of
 //! another kind and for destroyed handles.
 
@@ -10,7 +11,7 @@ use std::{
 
 use ottla_net::process::Generation;
 
-use crate::ffi::{codes::code, last_error::set_last};
+use crate::ffi::{cancel::Uncancelled, codes::code, last_error::set_last};
 
 /// An object that C holds a pointer to. Its first field is a tag that identifies its type while it is alive.
 ///
@@ -114,12 +115,21 @@ pub(crate) unsafe fn tag<'a, T: Handle>(pointer: *const T) -> Option<&'a Tag> {
 /// gets the panic's text as a fatal error.
 #[inline]
 pub(crate) fn guarded_for<R>(handle: impl Blamed, otherwise: R, call: impl FnOnce() -> R) -> R {
+    let _uncancelled = Uncancelled::begin();
+    guarded_each(handle, otherwise, call)
+}
+
+/// The same for a call that is made for each message: it delays the cancellation of the thread itself, where there is a
+/// cancellation point.
+#[inline]
+pub(crate) fn guarded_each<R>(handle: impl Blamed, otherwise: R, call: impl FnOnce() -> R) -> R {
     if handle.is_inherited() {
         return otherwise;
     }
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(result) => result,
         Err(panic) => {
+            let _uncancelled = Uncancelled::begin();
             let text = text_of(&*panic);
             let report = || handle.blame(&format!("a bug of the library, please report it: {text}"));
             // A further panic while the first one is reported is dropped.

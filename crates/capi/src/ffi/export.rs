@@ -11,6 +11,7 @@ use std::ffi::{CString, c_char};
 /// | attribute | guard |
 /// |---|---|
 /// | `#[on(handle, default)]` | returns the default in a forked child whose parent made the handle; a panic is a fatal error of the handle's client |
+/// | `#[each(handle, default)]` | the same for a call per message, which delays the thread's cancellation itself where that is needed |
 /// | `#[local(default)]` | a panic returns the default; the call works in a forked child, because it needs no thread and no lock of another thread |
 ///
 /// A function without an entry in `abi/functions.txt` does not compile. Parentheses instead of braces let rustfmt format the
@@ -30,6 +31,22 @@ macro_rules! export {
             // SAFETY: C passes what the header demands.
             $(let $argument = unsafe { <$kind as $crate::ffi::argument::Argument>::from_c($argument) };)*
             $crate::ffi::boundary::guarded_for($handle, $default, || $(-> $result)? { $($body)* })
+        }
+    };
+    (
+        $(#[doc = $doc:literal])*
+        #[each($handle:expr, $default:expr)]
+        fn $name:ident($($argument:ident: $kind:ty),* $(,)?) $(-> $result:ty)? { $($body:tt)* }
+    ) => {
+        #[doc = include_str!(concat!(env!("OUT_DIR"), "/docs/", stringify!($name), ".md"))]
+        $(#[doc = $doc])*
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn $name(
+            $($argument: <$kind as $crate::ffi::argument::Argument>::C),*
+        ) $(-> $result)? {
+            // SAFETY: C passes what the header demands.
+            $(let $argument = unsafe { <$kind as $crate::ffi::argument::Argument>::from_c($argument) };)*
+            $crate::ffi::boundary::guarded_each($handle, $default, || $(-> $result)? { $($body)* })
         }
     };
     (

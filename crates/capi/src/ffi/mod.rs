@@ -13,6 +13,7 @@
 
 pub(crate) mod argument;
 pub(crate) mod boundary;
+pub(crate) mod cancel;
 pub(crate) mod codes;
 pub(crate) mod error;
 pub(crate) mod export;

@@ -5,7 +5,7 @@ use std::{ptr, sync::Arc};
 use super::{handle::Share, refusals::refusal};
 use crate::{
     client::{conf::Conf, core::ClientKind, create::Defaults, handle::Client},
-    ffi::{argument::Buffer, codes::code, error::set_last, export, quarantine},
+    ffi::{argument::Buffer, cancel::Uncancelled, codes::code, error::set_last, export, quarantine},
 };
 
 /// The defaults of share consumers that differ from those of other consumers.
@@ -30,6 +30,7 @@ fn create(conf: Option<&Conf>) -> Result<Arc<Share>, String> {
 export!(
     #[local(ptr::null())]
     fn rd_kafka_share_consumer_new(conf: *mut Conf, errstr: Buffer, errstr_size: usize) -> *const Share {
+        let _uncancelled = Uncancelled::begin();
         // SAFETY: the header demands NULL or a configuration.
         let given = unsafe { Conf::changeable(conf) }.map(|conf| &*conf);
         match create(given) {

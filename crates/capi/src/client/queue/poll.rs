@@ -17,6 +17,7 @@ use crate::{
     consume::settle::settle,
     ffi::{
         boundary::{Blamed, is_inherited},
+        cancel::Uncancelled,
         codes::code,
         time::{PollTimeout, deadline, past},
         types::{event_type, rd_kafka_message_t},
@@ -59,6 +60,7 @@ impl Queue {
         {
             return Some(message);
         }
+        let _uncancelled = Uncancelled::begin();
         let mut one = [ptr::null_mut()];
         (self.pop_messages(client, timeout, &mut one, false) == 1).then_some(one[0])
     }
