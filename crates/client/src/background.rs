@@ -23,7 +23,7 @@ enum State {
 }
 
 /// Runs a future to its end. Its steps must not block: they run on the client's threads.
-pub(crate) fn spawn(future: impl Future<Output = ()> + Send + 'static) {
+pub fn spawn(future: impl Future<Output = ()> + Send + 'static) {
     Arc::new(Task(Mutex::new(State::Waiting(Box::pin(future))))).wake();
 }
 

@@ -264,6 +264,9 @@ mod wait;
 pub use admin::{
     Admin, AdminFuture, AdminOptions, AlterConfigsResults, GroupResults, RecordsToDelete, TransactionResults,
 };
+#[cfg(feature = "capi")]
+#[doc(hidden)]
+pub use background::spawn;
 /// Shared bytes, for [`Record::shared_value`].
 pub use bytes::Bytes;
 pub use config::Config;
