@@ -1,6 +1,6 @@
 //! How the subject of a client's certificate becomes its principal: the rules of Kafka's `ssl.principal.mapping.rules`.
 
-use regex_lite::{Captures, Regex};
+use ottla_protocol::pattern::GroupPattern;
 
 /// The rules of a listener, of which the first that matches counts.
 #[derive(Clone, Debug)]
@@ -13,7 +13,7 @@ enum Rule {
     /// The subject itself.
     Default,
     /// The replacement, if the pattern matches the whole subject.
-    Replace { pattern: Regex, replacement: String, case: Case },
+    Replace { pattern: GroupPattern, replacement: String, case: Case },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,14 +67,14 @@ impl Rule {
             (None, Some(behind)) => (Case::Upper, behind),
             (None, None) => (Case::Unchanged, body),
         };
-        let pattern = Regex::new(&format!("^(?:{pattern})$"))
-            .map_err(|error| format!("the pattern can't be used: {error}"))?;
+        let pattern =
+            GroupPattern::whole(pattern).map_err(|error| format!("the pattern can't be used: {error}"))?;
         Ok((Self::Replace { pattern, replacement: replacement.to_owned(), case }, behind))
     }
 
     fn apply(&self, subject: &str) -> Option<String> {
         let Self::Replace { pattern, replacement, case } = self else { return Some(subject.to_owned()) };
-        let name = expanded(replacement, &pattern.captures(subject)?);
+        let name = expanded(replacement, &pattern.groups(subject)?);
         Some(match case {
             Case::Unchanged => name,
             Case::Lower => name.to_lowercase(),
@@ -96,7 +96,7 @@ fn until_slash(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Replaces `$1` by groups as Java does: of several digits those count that still name a group. What names no group stays.
-fn expanded(replacement: &str, groups: &Captures<'_>) -> String {
+fn expanded(replacement: &str, groups: &[String]) -> String {
     let mut out = String::new();
     let mut letters = replacement.chars().peekable();
     while let Some(letter) = letters.next() {
@@ -113,7 +113,7 @@ fn expanded(replacement: &str, groups: &Captures<'_>) -> String {
                     group = longer;
                     letters.next();
                 }
-                out.push_str(groups.get(group).map_or("", |found| found.as_str()));
+                out.push_str(groups.get(group).map_or("", String::as_str));
             }
             _ => out.push(letter),
         }

@@ -8,6 +8,7 @@
 //! - [`primitive`]: integers, strings and arrays on the wire
 //! - [`consumer_protocol`]: the subscriptions and assignments of classic consumer groups
 //! - [`batch`]: the records in Produce and Fetch, written and read in place; [`compress`]: their codecs
+//! - [`pattern`]: the regular expressions of subscriptions and filters, of bounded size
 //! - [`time`]: the time type that this crate shares with the machines above it
 //!
 //! Bytes from the network are never trusted. Decoding any input returns a value or a
@@ -25,6 +26,7 @@ pub mod error_code;
 pub mod generated;
 pub mod header;
 pub mod message;
+pub mod pattern;
 pub mod primitive;
 pub mod time;
 pub mod uuid;

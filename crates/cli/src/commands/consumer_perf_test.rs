@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::{ArgGroup, Args};
 use ottla::{Admin, Config, Consumer, ConsumerEvent, Records};
-use regex_lite::Regex;
+use ottla_protocol::pattern::Pattern;
 
 use crate::client_options::{
     ClientOptions, bound_connection_setup, load, print_warnings, require_servers, set_pair,
@@ -203,7 +203,7 @@ pub fn run(options: &ConsumerPerfTestOptions, outer: &ClientOptions) -> Outcome 
 
 impl ConsumerPerfTestOptions {
     /// Returns the topics to read: the named one, or those whose names match `include`.
-    fn topics(&self, admin: &Admin, include: Option<Regex>) -> Result<Vec<String>, Failure> {
+    fn topics(&self, admin: &Admin, include: Option<Pattern>) -> Result<Vec<String>, Failure> {
         Ok(match (&self.topic, include) {
             (Some(topic), _) => vec![topic.clone()],
             (None, Some(include)) => {
@@ -250,8 +250,8 @@ impl ConsumerPerfTestOptions {
 }
 
 /// Compiles a regular expression that must match a whole name, as in Java.
-fn compile(regex: &str) -> Outcome<Regex> {
-    Regex::new(&format!("^(?:{regex})$")).map_err(|error| Failure::Usage(format!("--include: {error}")))
+fn compile(regex: &str) -> Outcome<Pattern> {
+    Pattern::whole(regex).map_err(|error| Failure::Usage(format!("--include: {error}")))
 }
 
 fn header(is_detailed: bool) -> String {

@@ -2,18 +2,17 @@
 
 use std::{fmt, sync::Arc};
 
-use regex_lite::Regex;
+use ottla_protocol::pattern::Pattern;
 
 /// Regular expressions; a name matches if any of them matches a part of it.
 #[derive(Clone, Debug, Default)]
-pub struct TopicPatterns(Arc<[Regex]>);
+pub struct TopicPatterns(Arc<[Pattern]>);
 
 impl TopicPatterns {
     /// Parses comma-separated patterns; the error names the invalid pattern.
     pub fn parse(text: &str) -> Result<Self, BadPattern> {
         let patterns = text.split(',').filter(|pattern| !pattern.is_empty()).map(|pattern| {
-            Regex::new(pattern)
-                .map_err(|error| BadPattern { pattern: pattern.to_owned(), reason: error.to_string() })
+            Pattern::anywhere(pattern).map_err(|reason| BadPattern { pattern: pattern.to_owned(), reason })
         });
         Ok(Self(patterns.collect::<Result<_, _>>()?))
     }
@@ -64,7 +63,7 @@ mod tests {
     fn invalid_regular_expression_is_named() {
         for bad in ["[", "a,(", "*", "a\\,b"] {
             let error = TopicPatterns::parse(bad).unwrap_err().to_string();
-            let pattern = bad.rsplit(',').find(|part| Regex::new(part).is_err()).unwrap();
+            let pattern = bad.rsplit(',').find(|part| Pattern::anywhere(part).is_err()).unwrap();
             assert!(error.contains(&format!("\"{pattern}\" is invalid: ")), "{error}");
         }
     }

@@ -15,7 +15,7 @@ use std::{
     sync::Arc,
 };
 
-use regex_lite::{Regex, RegexBuilder};
+use ottla_protocol::pattern::Pattern;
 
 use crate::error::{Error, ErrorKind};
 
@@ -23,20 +23,17 @@ use crate::error::{Error, ErrorKind};
 #[derive(Clone, Debug, Default)]
 pub struct SubscribedTopics {
     names: BTreeSet<Arc<str>>,
-    patterns: BTreeMap<Arc<str>, Pattern>,
+    patterns: BTreeMap<Arc<str>, TopicPattern>,
 }
 
 /// A regular expression, with the meanings of both protocols.
 #[derive(Clone, Debug)]
-struct Pattern {
+struct TopicPattern {
     /// The classic meaning: it is found anywhere in the name.
-    search: Regex,
+    search: Pattern,
     /// The meaning of the consumer protocol: it matches the whole name.
-    whole: Regex,
+    whole: Pattern,
 }
-
-/// The maximum size of a compiled pattern, in bytes: a few characters can ask for any number of repetitions.
-const MAX_SIZE: usize = 1 << 20;
 
 impl SubscribedTopics {
     /// Parses the entries. Error: a pattern that is no regular expression, or is too large.
@@ -44,7 +41,7 @@ impl SubscribedTopics {
         let mut topics = Self::default();
         for entry in entries {
             if entry.starts_with('^') {
-                topics.patterns.insert(Arc::from(entry), Pattern::new(entry)?);
+                topics.patterns.insert(Arc::from(entry), TopicPattern::new(entry)?);
             } else {
                 topics.names.insert(Arc::from(entry));
             }
@@ -84,8 +81,9 @@ impl SubscribedTopics {
 
     /// Returns the patterns that the two protocols match differently, each with the first topic concerned.
     pub(super) fn differences<'a>(&self, topics: &'a [Arc<str>]) -> Vec<(&str, &'a Arc<str>)> {
-        let differs =
-            |pattern: &Pattern, name: &str| pattern.search.is_match(name) != pattern.whole.is_match(name);
+        let differs = |pattern: &TopicPattern, name: &str| {
+            pattern.search.is_match(name) != pattern.whole.is_match(name)
+        };
         let found = self.patterns.iter().filter_map(|(text, pattern)| {
             Some((&**text, topics.iter().find(|name| differs(pattern, name))?))
         });
@@ -100,10 +98,9 @@ impl FromIterator<Arc<str>> for SubscribedTopics {
     }
 }
 
-impl Pattern {
+impl TopicPattern {
     fn new(text: &str) -> Result<Self, Error> {
-        let compile = |text: &str| RegexBuilder::new(text).size_limit(MAX_SIZE).build();
-        let invalid = |error: regex_lite::Error| {
+        let invalid = |error: String| {
             let shown: String = text.chars().take(100).collect();
             let detail = format!(
                 "the subscription `{shown}` begins with ^, and is no regular expression: {error}; correct it, or remove \
@@ -111,9 +108,10 @@ impl Pattern {
             );
             Error::new(ErrorKind::InvalidArgument, detail)
         };
-        let search = compile(text).map_err(invalid)?;
-        let whole = compile(&format!("^(?:{text})$")).map_err(invalid)?;
-        Ok(Self { search, whole })
+        Ok(Self {
+            search: Pattern::anywhere(text).map_err(invalid)?,
+            whole: Pattern::whole(text).map_err(invalid)?,
+        })
     }
 }
 

@@ -4,8 +4,8 @@
 use ottla_protocol::{
     error_code::ErrorCode,
     generated::list_transactions::{ListTransactionsRequest, ListTransactionsResponse, response},
+    pattern::Pattern,
 };
-use regex_lite::Regex;
 
 use crate::{acls::AclOperation, cluster::Cluster, connection::Request};
 
@@ -35,7 +35,7 @@ impl Cluster {
         let is_unknown = |name: &&String| !STATES.contains(&name.as_str());
         response.unknown_state_filters = body.state_filters.iter().filter(is_unknown).cloned().collect();
         let pattern = body.transactional_id_pattern.as_deref().filter(|pattern| !pattern.is_empty());
-        let pattern = match pattern.map(|pattern| Regex::new(&format!("^(?:{pattern})$"))).transpose() {
+        let pattern = match pattern.map(Pattern::whole).transpose() {
             Ok(pattern) => pattern,
             Err(_) => {
                 response.error_code = ErrorCode::INVALID_REGULAR_EXPRESSION;

@@ -3,8 +3,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use ottla_protocol::error_code::ErrorCode;
-use regex_lite::Regex;
+use ottla_protocol::{error_code::ErrorCode, pattern::Pattern};
 
 use super::configs::{ConfigEntry, ConfigSource, ConfigType};
 use crate::{cluster::Cluster, provisioning::Refusal, telemetry::ClientMetadata};
@@ -22,7 +21,7 @@ pub(crate) struct Subscription {
     /// `interval.ms`, if explicitly set.
     pub interval: Option<Duration>,
     /// The client properties that must match, with the pattern that each must match as a whole.
-    patterns: Vec<(String, Regex)>,
+    patterns: Vec<(String, Pattern)>,
 }
 
 const ROWS: [(&str, &str, ConfigType); 3] = [
@@ -144,13 +143,12 @@ fn interval(value: &str) -> Result<Duration, Refusal> {
     }
 }
 
-fn pattern(text: &str) -> Result<(String, Regex), Refusal> {
+fn pattern(text: &str) -> Result<(String, Pattern), Refusal> {
     let illegal = || (ErrorCode::INVALID_CONFIG, format!("Illegal client matching pattern: {text}"));
     let (selector, pattern) = text.split_once('=').ok_or_else(illegal)?;
     let selector = selector.trim();
     if !SELECTORS.contains(&selector) {
         return Err(illegal());
     }
-    let whole = format!("^(?:{})$", pattern.trim());
-    Ok((selector.to_owned(), Regex::new(&whole).map_err(|_| illegal())?))
+    Ok((selector.to_owned(), Pattern::whole(pattern.trim()).map_err(|_| illegal())?))
 }

@@ -10,6 +10,7 @@ mod frames;
 mod fuzz;
 mod layouts;
 mod oracle;
+mod patterns;
 mod round_trip;
 #[path = "../../../../xtask/src/codegen/schema.rs"]
 #[allow(dead_code)]

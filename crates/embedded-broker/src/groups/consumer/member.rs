@@ -8,19 +8,16 @@ use std::{
 use ottla_protocol::{
     error_code::ErrorCode,
     generated::consumer_group_heartbeat::{ConsumerGroupHeartbeatRequest, request},
+    pattern::Pattern,
     time::Instant,
     uuid::Uuid,
 };
-use regex_lite::{Regex, RegexBuilder};
 
 use super::super::{
     assignor::{Assignor, Partitions},
     migration::ClassicSide,
 };
 use crate::{provisioning::Refusal, topics::Topics};
-
-/// The maximum size of a compiled regular expression, in bytes: a few characters can request any number of repetitions.
-const REGEX_SIZE: usize = 1 << 20;
 
 /// One member.
 #[derive(Debug)]
@@ -175,8 +172,8 @@ impl ConsumerMember {
     pub(crate) fn subscribed(&self, topics: &Topics) -> BTreeSet<Uuid> {
         let by_name = self.topic_names.iter().filter_map(|name| id_of(topics, name));
         let mut subscribed: BTreeSet<Uuid> = by_name.collect();
-        if let Some(TopicRegex { regex, .. }) = &self.topic_regex {
-            let matching = topics.in_order().filter(|(_, topic)| regex.is_match(&topic.name));
+        if let Some(TopicRegex { pattern, .. }) = &self.topic_regex {
+            let matching = topics.in_order().filter(|(_, topic)| pattern.is_match(&topic.name));
             subscribed.extend(matching.map(|(_, topic)| topic.id));
         }
         subscribed
@@ -191,22 +188,19 @@ impl ConsumerMember {
 #[derive(Clone, Debug)]
 pub(crate) struct TopicRegex {
     pub text: String,
-    regex: Regex,
+    pattern: Pattern,
 }
 
 impl TopicRegex {
-    /// Compiles an expression. Kafka uses RE2; only the common syntax is accepted here.
+    /// Compiles an expression. Kafka uses RE2; only the common syntax is accepted here, and the size is bounded.
     pub fn new(text: &str) -> Result<Self, Refusal> {
         let refuse = |error| {
             let message =
                 format!("SubscribedTopicRegex `{text}` is not a valid regular expression: {error}.");
             (ErrorCode::INVALID_REGULAR_EXPRESSION, message)
         };
-        let compile = |text: &str| RegexBuilder::new(text).size_limit(REGEX_SIZE).build();
-        // Compiles the bare text, too: the added parentheses must not balance a `)(`.
-        compile(text).map_err(refuse)?;
-        let regex = compile(&format!("^(?:{text})$")).map_err(refuse)?;
-        Ok(Self { text: text.to_owned(), regex })
+        let pattern = Pattern::whole(text).map_err(refuse)?;
+        Ok(Self { text: text.to_owned(), pattern })
     }
 }
 
