@@ -149,7 +149,7 @@ mod tests {
         let server = MetricsServer::start(Some(0), || Ok(Statistics::default())).unwrap().unwrap();
         let good = ask(server.address, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n");
         assert!(good.starts_with("HTTP/1.1 200 OK\r\n"), "{good}");
-        assert!(good.contains("\r\n\r\n# HELP ottla_ts_total "), "{good}");
+        assert!(good.contains("\r\n\r\n# HELP ottla_ts "), "{good}");
         for (request, status) in [
             (&b"GET /other HTTP/1.1\r\n\r\n"[..], "404"),
             (b"POST /metrics HTTP/1.1\r\n\r\n", "405"),

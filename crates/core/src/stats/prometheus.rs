@@ -101,6 +101,14 @@ mod tests {
     use crate::stats::snapshot::BrokerStatistics;
 
     #[test]
+    fn clocks_are_gauges() {
+        let text = prometheus(&Statistics::default());
+        for clock in ["ts", "time", "age"] {
+            assert!(text.contains(&format!("# TYPE ottla_{clock} gauge\n")), "{clock}: {text}");
+        }
+    }
+
+    #[test]
     fn each_metric_has_one_head_and_a_line_per_thing_that_it_is_about() {
         let mut statistics = Statistics { name: "a\"b".to_owned(), ..Statistics::default() };
         for name in ["h:1/1", "h:2/2"] {

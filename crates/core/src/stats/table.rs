@@ -85,9 +85,9 @@ fields! { TOP: Statistics {
     "name" Text "The client's name." |s| Value::Text(&s.name);
     "client_id" Text "`client.id`." |s| Value::Text(&s.client_id);
     "type" Text "`producer` or `consumer`." |s| Value::Text(s.kind);
-    "ts" Counter "The client's own clock, in microseconds." |s| Value::Number(s.ts);
-    "time" Counter "Wall clock, in seconds since 1970." |s| Value::Number(s.time);
-    "age" Counter "Microseconds since the client was created." |s| Value::Number(s.age);
+    "ts" Gauge "The client's own clock, in microseconds." |s| Value::Number(s.ts);
+    "time" Gauge "Wall clock, in seconds since 1970." |s| Value::Number(s.time);
+    "age" Gauge "Microseconds since the client was created." |s| Value::Number(s.age);
     "replyq" Gauge "Events and batches that wait for the application." |s| Value::Number(s.replyq);
     "msg_cnt" Gauge "Messages in the producer's queue, from `send` to the report." |s| Value::Number(s.msg_cnt);
     "msg_size" Gauge "Bytes of the messages in the producer's queue." |s| Value::Number(s.msg_size);
