@@ -4,7 +4,7 @@ use std::{
     io::{Read, Write},
     net::TcpListener,
     thread,
-    time::{Duration, SystemTime},
+    time::{Duration, Instant, SystemTime},
 };
 
 use ottla_embedded_broker::{
@@ -181,10 +181,46 @@ fn server(response: &'static [u8]) -> String {
     address
 }
 
+/// Starts a server that responds to requests of HTTP only. It closes other connections, or stays silent.
+fn picky_http_server(is_silent: bool) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        let mut silent = Vec::new();
+        while let Ok((mut stream, _)) = listener.accept() {
+            let mut start = [0; 4];
+            let _ = stream.read_exact(&mut start);
+            if &start == b"GET " {
+                let _ = stream.write_all(b"HTTP/1.0 404 Not Found\r\n\r\n");
+            } else if is_silent {
+                silent.push(stream);
+            }
+        }
+    });
+    address
+}
+
+#[test]
+fn timeout_bounds_the_whole_examination() {
+    let servers = [server(b""), server(b""), server(b"")].join(",");
+    let start = Instant::now();
+    let examined = Examined::with(&servers, &[], &["--timeout", "2"]);
+    assert_eq!(examined.code, 1);
+    let silent = examined.json["checks"].as_array().unwrap().iter();
+    assert_eq!(silent.filter(|check| check["step"] == "api").count(), 3, "{:#}", examined.json);
+    // With 5 s for each wait it would take 30 s.
+    assert!(start.elapsed() < Duration::from_secs(25), "{:?}", start.elapsed());
+}
+
 #[test]
 fn servers_that_are_no_brokers_are_recognized() {
     let http = server(b"HTTP/1.1 400 Bad Request\r\n\r\n");
     Examined::of(&http, &[]).expect("http_server", "api", &["8081"]);
+    for is_silent in [false, true] {
+        let examined = Examined::with(&picky_http_server(is_silent), &[], &["--timeout", "8"]);
+        examined.expect("http_server", "api", &["8081"]);
+    }
+    Examined::of(&http, &[TLS]).expect("http_server", "tls", &["8081"]);
     let silent = server(b"");
     Examined::with(&silent, &[], &["--timeout", "1"]).expect("silent", "api", &["--timeout"]);
     let other = server(b"\0\0\0\x0aSSH or so.");
@@ -462,7 +498,7 @@ fn topics_that_can_not_be_used_are_recognized() {
     let servers = cluster.bootstrap_servers();
     let topic = |option: &str, name: &str| Examined::with(&servers, &[], &[option, name]);
     topic("--topic", "nothing").expect("unknown_topic", "topic", &["ottla topics create nothing"]);
-    let words = ["--operation Write --topic 'secret'", "kafka-acls.sh"];
+    let words = ["--operation Write --topic 'secret'", "ottla acls add"];
     topic("--produce", "secret").expect("not_authorized", "topic", &words);
     let first = servers.split(',').next().unwrap().to_owned();
     cluster.control(|control| control.kill_broker(BrokerId(2), Tail::Kept));
@@ -535,7 +571,7 @@ fn groups_that_can_not_be_used_are_recognized() {
         Examined::with(&cluster.bootstrap_servers(), &[], &["--group", "billing"])
     };
     let cluster = broker(|options| options.authorizer = Some(Authorizer::default()));
-    let words = ["--operation Read --group 'billing'", "kafka-acls.sh"];
+    let words = ["--operation Read --group 'billing'", "ottla acls add"];
     group(&cluster).expect("not_authorized", "group", &words);
     let cluster = broker(|_| {});
     let error = FaultAction::Error(ErrorCode::COORDINATOR_NOT_AVAILABLE);

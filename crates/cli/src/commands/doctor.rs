@@ -26,6 +26,7 @@ use crate::{
     It recognizes, among others: a plaintext client on a TLS port and the reverse; a listener that requires SASL, or has\n\
     none; expired, future and revoked certificates; a wrong host, an unknown CA, a missing or refused client certificate;\n\
     a wrong mechanism or password; wrong clocks; advertised addresses that can't be reached; missing permissions.\n\n\
+    Each wait lasts for 5 seconds at most; with --timeout the whole examination ends after that time.\n\n\
     {EXIT_CODES}"))]
 pub struct DoctorOptions {
     #[command(flatten)]
@@ -52,9 +53,6 @@ pub struct DoctorOptions {
     json: bool,
 }
 
-/// The time for each step, unless `--timeout` sets it.
-const STEP_TIMEOUT: Duration = Duration::from_secs(5);
-
 /// Runs the command; `outer` are the options before its name.
 pub fn run(options: &DoctorOptions, outer: &ClientOptions) -> Outcome {
     let client = options.client.after(outer);
@@ -70,7 +68,7 @@ pub fn run(options: &DoctorOptions, outer: &ClientOptions) -> Outcome {
         groups: options.group.clone(),
     };
     let mut report = Report::new(io::stdout().lock(), Style::for_output(options.json));
-    examine(&effective, client.timeout.unwrap_or(STEP_TIMEOUT), &wanted, &mut report);
+    examine(&effective, client.timeout, &wanted, &mut report);
     let problems = report.finish()?;
     if problems.is_empty() {
         return Ok(());
@@ -81,14 +79,15 @@ pub fn run(options: &DoctorOptions, outer: &ClientOptions) -> Outcome {
 
 fn examine<W: io::Write>(
     config: &EffectiveConfig<'_>,
-    timeout: Duration,
+    timeout: Option<Duration>,
     wanted: &Wanted,
     report: &mut Report<W>,
 ) {
     let Some(doctor) = Doctor::new(config, timeout, report) else { return };
     let mut connected = None;
     let servers = config.servers();
-    for server in &servers {
+    for (index, server) in servers.iter().enumerate() {
+        doctor.share_time(servers.len() - index);
         if let Some(connection) = doctor.connect(&server.host, server.port, report)
             && connected.is_none()
         {
@@ -96,6 +95,7 @@ fn examine<W: io::Write>(
         }
     }
     if let Some((connection, server)) = connected {
+        doctor.share_time(1);
         doctor.examine_cluster(connection, server, wanted, report);
     }
 }

@@ -237,8 +237,8 @@ impl Doctor {
         let user = user.unwrap_or_else(|| "NAME".to_owned());
         let list: String = needed.iter().map(|operation| format!(" --operation {operation:?}")).collect();
         finding
-            .advise(format!("kafka-acls.sh --add --allow-principal 'User:{user}'{list} --{kind} '{name}'"))
-            .advise("a DENY rule wins over every ALLOW rule: kafka-acls.sh --list shows both")
+            .advise(format!("let an administrator permit it: ottla acls add --allow-principal 'User:{user}'{list} --{kind} '{name}'"))
+            .advise(format!("a DENY rule wins over every ALLOW rule: ottla acls list --{kind} '{name}' shows both"))
     }
 }
 
@@ -283,7 +283,7 @@ fn describe_partitions(topic: &response::Topic) -> Result<Finding, Finding> {
     if !leaderless.is_empty() {
         let text = format!("partitions without a leader: {}", of(&leaderless));
         return Err(Finding::failed(Problem::NoLeader, text).advise(
-            "start the brokers that have replicas of these partitions: ottla metadata -t TOPIC lists them",
+            "start the brokers that have replicas of these partitions: ottla topics describe TOPIC lists them",
         ));
     }
     if !behind.is_empty() {

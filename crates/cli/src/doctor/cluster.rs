@@ -34,6 +34,7 @@ impl Doctor {
             step(sink, "cluster", Step::Metadata, || self.metadata(&mut connection, server, wanted));
         let Some(metadata) = metadata else { return };
         self.examine_brokers(&metadata.brokers, server, sink);
+        self.share_time(1);
         for topic in &metadata.topics {
             let name = topic.name.clone().unwrap_or_default();
             step(sink, &format!("topic {name}"), Step::Topic, || self.examine_topic(topic, wanted));
@@ -107,6 +108,8 @@ impl Doctor {
             let port = u16::try_from(broker.port).unwrap_or(0);
             let address = shown(&broker.host, port);
             let target = format!("broker {}", broker.node_id);
+            // The topics and groups are examined afterwards.
+            self.share_time(brokers.len() - index + 1);
             let ok = step(sink, &target, Step::Broker, || {
                 if (broker.host.as_str(), port) == server {
                     return Ok(((), Finding::passed(format!("{address}, as above"))));

@@ -1,12 +1,15 @@
 //! The protocol that a port speaks, if it is not the protocol of the client.
 
-use std::net::SocketAddr;
+use std::{
+    io::{Read, Write},
+    net::SocketAddr,
+};
 
 use ottla_net::{TlsContext, TlsProblem, TlsSettings};
 use ottla_protocol::{error_code::ErrorCode, generated::sasl_handshake::SaslHandshakeRequest};
 
 use super::{
-    connection::{Connection, Link},
+    connection::{Broken, Connection, Link, Spoken},
     diagnosis::{Finding, Problem},
     steps::Doctor,
 };
@@ -29,10 +32,23 @@ fn probe_tls(doctor: &Doctor, server: (&str, u16), address: SocketAddr) -> Optio
     }
 }
 
+/// Returns true if the port answers a request of HTTP. Some servers close the connection after what is not HTTP, or wait for more
+/// of it.
+pub fn speaks_http(doctor: &Doctor, address: SocketAddr) -> bool {
+    let Ok((stream, _)) = doctor.dial(&[address]) else { return false };
+    let mut stream = doctor.timed(stream);
+    let mut start = [0; 5];
+    let asked = stream.write_all(b"GET / HTTP/1.0\r\n\r\n").and_then(|()| stream.read_exact(&mut start));
+    asked.is_ok() && &start == b"HTTP/"
+}
+
 /// Explains that the listener has TLS and the client has not.
 pub fn speaks_tls(doctor: &Doctor, server: (&str, u16), address: SocketAddr) -> Finding {
     let link = probe_tls(doctor, server, address).flatten();
-    let mechanisms = link.and_then(|link| mechanisms(doctor, link, address));
+    let mechanisms = match link.map(|link| mechanisms(doctor, link, address)) {
+        Some(Err(http @ Broken::NotKafka(Spoken::Http))) => return doctor.explain(http),
+        answer => answer.and_then(Result::ok),
+    };
     let text = format!("the listener has TLS, and security.protocol={} has not", doctor.protocol);
     let finding = Finding::failed(Problem::TlsListener, text);
     let offers = mechanisms.as_ref().is_some_and(|names| !names.is_empty());
@@ -54,7 +70,7 @@ pub fn speaks_tls(doctor: &Doctor, server: (&str, u16), address: SocketAddr) -> 
 /// Explains that the listener has no TLS, if that is so.
 pub fn speaks_plaintext(doctor: &Doctor, address: SocketAddr) -> Option<Finding> {
     let (stream, _) = doctor.dial(&[address]).ok()?;
-    let mechanisms = mechanisms(doctor, Link::Plain(doctor.timed(stream)), address)?;
+    let mechanisms = mechanisms(doctor, Link::Plain(doctor.timed(stream)), address).ok()?;
     let text = format!("the listener has no TLS, and security.protocol={} has", doctor.protocol);
     let finding = Finding::failed(Problem::PlaintextListener, text);
     let finding = match mechanisms.as_slice() {
@@ -76,7 +92,7 @@ pub fn requires_sasl(doctor: &Doctor, server: (&str, u16), address: SocketAddr) 
         Some(context) => Link::Tls(Box::new(context.probe(server.0, server.1, stream).ok()?)),
         None => Link::Plain(stream),
     };
-    let names = mechanisms(doctor, link, address).filter(|names| !names.is_empty())?.join(", ");
+    let names = mechanisms(doctor, link, address).ok().filter(|names| !names.is_empty())?.join(", ");
     let with_sasl = if doctor.tls.is_some() { "sasl_ssl" } else { "sasl_plaintext" };
     let text = format!("the listener requires SASL, and security.protocol={} has none", doctor.protocol);
     Some(Finding::failed(Problem::SaslListener, text).note(format!("the listener offers {names}")).advise(
@@ -84,16 +100,14 @@ pub fn requires_sasl(doctor: &Doctor, server: (&str, u16), address: SocketAddr) 
     ))
 }
 
-/// Asks a listener for its SASL mechanisms: none if it has no SASL. `None` if it does not speak Kafka's protocol.
-fn mechanisms(doctor: &Doctor, link: Link, address: SocketAddr) -> Option<Vec<String>> {
-    let mut connection = Connection::greet(link, address, &doctor.client_id).ok()?;
+/// Asks a listener for its SASL mechanisms: none if it has no SASL. Error: it does not speak Kafka's protocol.
+fn mechanisms(doctor: &Doctor, link: Link, address: SocketAddr) -> Result<Vec<String>, Broken> {
+    let mut connection = Connection::greet(link, address, &doctor.client_id)?;
     let request = SaslHandshakeRequest { mechanism: "PLAIN".to_owned() };
-    match connection.call_in(1, &request) {
-        Ok(answer) if answer.error_code == ErrorCode::ILLEGAL_SASL_STATE => Some(Vec::new()),
-        Ok(answer) => {
-            Some(answer.mechanisms.iter().take(50).map(|name| ottla_core::sasl::quoted(name)).collect())
-        }
+    Ok(match connection.call_in(1, &request) {
+        Ok(answer) if answer.error_code == ErrorCode::ILLEGAL_SASL_STATE => Vec::new(),
+        Ok(answer) => answer.mechanisms.iter().take(50).map(|name| ottla_core::sasl::quoted(name)).collect(),
         // It has spoken before.
-        Err(_) => Some(Vec::new()),
-    }
+        Err(_) => Vec::new(),
+    })
 }

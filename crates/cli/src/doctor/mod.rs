@@ -15,6 +15,7 @@
 //! | [`connection`] | a connection that blocks: frames, requests, deadlines |
 //! | [`steps`] | from the name of a host to an authenticated connection |
 //! | [`tls`], [`sasl`] | the handshakes, and the meaning of their failures |
+//! | [`limits`] | how long each wait may last |
 //! | [`listener`] | what a port speaks, if not what the client speaks |
 //! | [`cluster`], [`access`] | brokers, topics, groups |
 //! | [`report`] | lines for a terminal, for a pipe, and JSON |
@@ -23,6 +24,7 @@ mod access;
 mod cluster;
 mod connection;
 mod diagnosis;
+mod limits;
 mod listener;
 mod report;
 mod sasl;

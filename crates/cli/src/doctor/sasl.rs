@@ -189,8 +189,7 @@ fn wrong_credentials(mechanism: Mechanism, text: &str) -> Finding {
         Mechanism::Scram(_) => finding
             .advise("check sasl.username and sasl.password; white space at their ends counts")
             .advise(format!(
-                "set the password for this mechanism: kafka-configs.sh --alter --entity-type users --entity-name NAME \
-                 --add-config '{mechanism}=[password=...]'"
+                "let an administrator set the password for this mechanism: ottla users set-password NAME --mechanism {mechanism}"
             ))
             .advise("a delegation token needs sasl.delegation.token=true"),
         Mechanism::AwsMskIam => finding

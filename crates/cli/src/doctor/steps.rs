@@ -1,8 +1,10 @@
 //! From the name of a host to an authenticated connection.
 
 use std::{
+    io,
     net::{SocketAddr, TcpStream, ToSocketAddrs},
-    sync::Arc,
+    sync::{Arc, mpsc},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -16,6 +18,7 @@ use ottla_protocol::api::ApiKey;
 use super::{
     connection::{Broken, Connection, Link, Spoken, Timed},
     diagnosis::{Finding, Problem, Sink, Step, Stepped, step},
+    limits::Limits,
     listener, sasl, tls,
 };
 
@@ -25,18 +28,19 @@ pub struct Doctor {
     pub(super) client_id: String,
     pub(super) tls: Option<TlsContext>,
     pub(super) sasl: Option<Arc<SaslShared>>,
-    /// The time for each step.
-    pub(super) timeout: Duration,
+    pub(super) limits: Limits,
     family: String,
 }
 
 impl Doctor {
     /// Reads the configuration and the files that it names, as the step `config`. `None` if they can't be used.
-    pub fn new(config: &EffectiveConfig<'_>, timeout: Duration, sink: &mut dyn Sink) -> Option<Self> {
+    /// `timeout` is the time for the whole examination.
+    pub fn new(config: &EffectiveConfig<'_>, timeout: Option<Duration>, sink: &mut dyn Sink) -> Option<Self> {
         step(sink, "configuration", Step::Config, || Self::prepare(config, timeout))
     }
 
-    fn prepare(config: &EffectiveConfig<'_>, timeout: Duration) -> Stepped<Self> {
+    fn prepare(config: &EffectiveConfig<'_>, timeout: Option<Duration>) -> Stepped<Self> {
+        let limits = Limits::new(timeout);
         let protocol = config.text("security.protocol").to_owned();
         let bad = |error: ottla::Error| {
             let context = error.context();
@@ -74,10 +78,15 @@ impl Doctor {
             client_id: config.text("client.id").to_owned(),
             tls,
             sasl,
-            timeout,
+            limits,
             family: config.text("broker.address.family").to_owned(),
         };
         Ok((doctor, finding))
+    }
+
+    /// Begins one of `parts` parts of the examination that share the rest of the time.
+    pub fn share_time(&self, parts: usize) {
+        self.limits.share(parts);
     }
 
     /// Connects step by step. `None` if a step failed.
@@ -105,11 +114,11 @@ impl Doctor {
     }
 
     pub(super) fn deadline(&self) -> Instant {
-        Instant::now() + self.timeout
+        Instant::now() + self.limits.wait()
     }
 
     fn resolve(&self, host: &str, port: u16) -> Stepped<Vec<SocketAddr>> {
-        let found = (host, port).to_socket_addrs().map_err(|error| {
+        let found = look_up(host, port, self.limits.wait()).map_err(|error| {
             Finding::failed(Problem::UnknownHost, format!("\"{host}\" has no address: {error}"))
                 .advise("check the spelling of the host")
                 .advise(format!("ask this machine's resolver: getent hosts {host}"))
@@ -118,6 +127,7 @@ impl Doctor {
                 )
         })?;
         let mut addresses: Vec<_> = found
+            .into_iter()
             .filter(|address| match &*self.family {
                 "v4" => address.is_ipv4(),
                 "v6" => address.is_ipv6(),
@@ -137,8 +147,12 @@ impl Doctor {
     pub(super) fn dial(&self, addresses: &[SocketAddr]) -> Stepped<TcpStream> {
         let mut failures = Vec::new();
         let mut problem = Problem::Unreachable;
-        for address in addresses {
-            match TcpStream::connect_timeout(address, self.timeout) {
+        let deadline = self.deadline();
+        for (index, address) in addresses.iter().enumerate() {
+            // The addresses share the time.
+            let left = deadline.saturating_duration_since(Instant::now()) / (addresses.len() - index) as u32;
+            let wait = left.max(Duration::from_millis(1));
+            match TcpStream::connect_timeout(address, wait) {
                 Ok(stream) => {
                     let _ = stream.set_nodelay(true);
                     let mut finding = Finding::passed(format!("connected to {address}"));
@@ -152,7 +166,7 @@ impl Doctor {
                         problem = Problem::ConnectionRefused;
                     }
                     let why = match error.kind() {
-                        std::io::ErrorKind::TimedOut => format!("no response within {:?}", self.timeout),
+                        std::io::ErrorKind::TimedOut => format!("no response within {wait:.1?}"),
                         _ => error.to_string(),
                     };
                     failures.push(format!("{address}: {why}"));
@@ -190,6 +204,11 @@ impl Doctor {
             {
                 listener::speaks_tls(self, server, address)
             }
+            Broken::Closed(_) | Broken::Silent | Broken::NotKafka(Spoken::Other)
+                if !is_tls && listener::speaks_http(self, address) =>
+            {
+                self.explain(Broken::NotKafka(Spoken::Http))
+            }
             other => self.explain(other),
         }
     }
@@ -207,7 +226,7 @@ impl Doctor {
                     .advise("check host and port, and security.protocol")
             }
             Broken::Silent => {
-                let text = format!("the peer accepts connections but does not respond within {:?}", self.timeout);
+                let text = "the peer accepts connections but does not respond in time";
                 Finding::failed(Problem::Silent, text)
                     .advise("check that a Kafka broker listens on this port, and that it is not overloaded or paused")
                     .advise("--timeout gives a slow broker more time")
@@ -227,6 +246,21 @@ impl Doctor {
             }
         }
     }
+}
+
+/// Asks the system's resolver, which has no timeout of its own that a caller could set.
+fn look_up(host: &str, port: u16, wait: Duration) -> io::Result<Vec<SocketAddr>> {
+    let (sender, found) = mpsc::channel();
+    let name = host.to_owned();
+    thread::spawn(move || {
+        let addresses = (name.as_str(), port).to_socket_addrs().map(Iterator::collect);
+        // Nobody waits after the timeout.
+        let _ = sender.send(addresses);
+    });
+    found.recv_timeout(wait).unwrap_or_else(|_| {
+        let text = format!("the resolver did not respond within {wait:.1?}");
+        Err(io::Error::new(io::ErrorKind::TimedOut, text))
+    })
 }
 
 /// Describes what the broker offers. Error: it is no broker for clients.

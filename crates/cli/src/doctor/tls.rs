@@ -12,7 +12,7 @@ use ottla_net::{
 use serde_json::{Value, json};
 
 use super::{
-    connection::{Link, Timed},
+    connection::{Broken, Link, Spoken, Timed},
     diagnosis::{Finding, Problem, Stepped},
     listener,
     steps::Doctor,
@@ -94,6 +94,9 @@ pub fn shake(
             if may_be_plaintext && let Some(finding) = listener::speaks_plaintext(doctor, address) {
                 return Err(finding);
             }
+            if may_be_plaintext && listener::speaks_http(doctor, address) {
+                return Err(doctor.explain(Broken::NotKafka(Spoken::Http)));
+            }
             Err(explain(doctor, *failure))
         }
     }
@@ -118,7 +121,7 @@ pub fn explain(doctor: &Doctor, failure: TlsFailure) -> Finding {
             .advise("compare the clocks: `date -u` here and on the broker"),
         TlsProblem::Expired if all_expired(doctor, &shown, now) => clock_advice(failed(Problem::ClockSkew)),
         TlsProblem::Expired => failed(Problem::CertificateExpired)
-            .advise("renew the certificate in the broker's ssl.keystore.location; brokers read a replaced key store after kafka-configs.sh --alter")
+            .advise("renew the certificate in the broker's ssl.keystore.location; brokers read a replaced key store after `ottla configs set --broker ID` with that property")
             .advise("if the certificate is right, correct this machine's clock: `date -u`"),
         TlsProblem::WrongHost => wrong_host(failed(Problem::WrongHost), &shown),
         TlsProblem::UnknownAuthority => unknown_authority(failed(Problem::UnknownAuthority), &shown),
