@@ -45,14 +45,18 @@ enum Part {
     Headers,
 }
 
-/// The letters after `%` and their meaning, for `--help`.
+/// The letters after `%` and their meaning, and the fields of JSON, for `--help`.
 pub const FORMAT_HELP: &str = "\
 Format of -f:
   %t topic      %p partition    %o offset     %T timestamp in ms
   %k key        %K its length   %s value      %S its length
   %R the value's length as 4 bytes, big-endian
   %h headers (name=value,...)   %% a percent sign
-  \\n \\r \\t \\0 \\xHH characters; the length of a null is -1";
+  \\n \\r \\t \\0 \\xHH characters; the length of a null is -1
+
+Fields of -J: topic, partition, offset, ts (ms), headers (a list: name, value, name, value, ...), key and payload; null if
+there is none. A key or payload that is not UTF-8 is printed in hexadecimal, and key_encoding or payload_encoding is \"hex\";
+otherwise that field is absent";
 
 impl MessageFormat {
     /// Parses a pattern. `null_text`: print nulls as NULL instead of as nothing.
