@@ -19,11 +19,12 @@ pub struct Check {
 }
 
 /// All rules.
-pub const CHECKS: [Check; 10] = [
+pub const CHECKS: [Check; 11] = [
     Check { what: "crates depend on each other in one direction", run: dependency_rule },
     Check { what: "no clock, thread, socket, file or randomness in the crates without I/O", run: no_io },
     Check { what: "unsafe code is forbidden where it is not needed", run: unsafe_is_forbidden },
     Check { what: "the C library takes its locks from its module `lock`", run: capi_locks },
+    Check { what: "the command line prints with functions that can't panic", run: printing },
     Check { what: "no markers of unfinished work, and no ignored tests", run: markers },
     Check { what: "every Rust file belongs to a module", run: dead_files },
     Check { what: "links in the documents lead somewhere", run: links },
@@ -163,6 +164,22 @@ fn capi_locks(root: &Path) -> Result<Vec<String>> {
             let is_std = line.contains("std::sync::Mutex") || line.contains("std::sync::RwLock");
             if line.contains("core::lock") || line.contains("parking_lot") || is_std {
                 found.push(format!("{name}:{number}: {}", line.trim()));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// `eprintln!` and `println!` panic when their stream is closed or full: `note!` of `standard_error.rs` ignores that, and an error
+/// of standard output is a [`Failure`](../../crates/cli/src/failure.rs).
+fn printing(root: &Path) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for folder in ["crates/cli/src", "crates/rdkafka-performance/src"] {
+        for path in files(&root.join(folder), "rs")? {
+            for (number, line) in code(&fs::read_to_string(&path)?) {
+                if ["print!(", "println!("].iter().any(|banned| line.contains(banned)) {
+                    found.push(format!("{}:{number}: {}", relative(root, &path), line.trim()));
+                }
             }
         }
     }

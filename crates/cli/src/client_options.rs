@@ -9,6 +9,7 @@ use ottla::Config;
 
 use crate::debug_lines;
 use crate::failure::{Failure, Outcome};
+use crate::standard_error::note;
 
 /// The properties that bound how long a connection may take until the broker has responded.
 const SETUP_TIMEOUTS: [&str; 2] = ["socket.connection.setup.timeout.ms", "api.version.request.timeout.ms"];
@@ -174,7 +175,7 @@ pub fn require_servers(config: &Config) -> Outcome {
 /// Prints the warnings about a configuration.
 pub fn print_warnings(warnings: &[String]) {
     for warning in warnings {
-        eprintln!("warning: {warning}");
+        note!("warning: {warning}");
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use ottla::Config;
 
-use crate::progress::eprint_line;
+use crate::standard_error::note;
 
 /// Prints the debug lines of all clients from now on, if the configuration requests any. Errors and warnings are events,
 /// which every command prints anyway.
@@ -28,7 +28,7 @@ impl Log for StandardError {
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             let (seconds, millis) = (since.as_secs(), since.subsec_millis());
             let context = record.target().trim_start_matches("ottla::");
-            eprint_line(&format!("{seconds}.{millis:03} {context}: {}", record.args()));
+            note!("{seconds}.{millis:03} {context}: {}", record.args());
         }
     }
 

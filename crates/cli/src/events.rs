@@ -14,7 +14,7 @@ use ottla::{Admin, ConsumerEvent, Error, ErrorKind, Event};
 
 use crate::client_options::{ClientOptions, print_warnings};
 use crate::failure::{Failure, Outcome};
-use crate::progress::eprint_line;
+use crate::standard_error::note;
 
 /// The interval at which the thread polls events.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -77,7 +77,7 @@ impl EventPrinter {
     /// Prints a line, unless the same line was printed less than [`REPEAT_INTERVAL`] ago.
     pub fn line(&self, line: &str, now: Instant) {
         if let Some(line) = self.admit(line, now) {
-            eprint_line(&format!("% {line}"));
+            note!("% {line}");
         }
     }
 

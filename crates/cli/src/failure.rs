@@ -3,6 +3,8 @@
 
 use std::process::ExitCode;
 
+use crate::standard_error::note;
+
 /// The sentence about exit codes that ends the help of every command.
 pub const EXIT_CODES: &str = "Exit codes: 0 success, 1 failure, 2 wrong options or properties, 130 interrupted (SIGINT), 143 terminated (SIGTERM)";
 
@@ -27,11 +29,11 @@ impl Failure {
     pub fn report(&self, program: &str) -> ExitCode {
         match self {
             Failure::Usage(message) => {
-                eprintln!("{program}: {message}");
+                note!("{program}: {message}");
                 ExitCode::from(2)
             }
             Failure::Failed(message) => {
-                eprintln!("{program}: {message}");
+                note!("{program}: {message}");
                 ExitCode::from(1)
             }
             Failure::Interrupted(signal) => ExitCode::from(128 + signal),

@@ -24,6 +24,7 @@ mod perf;
 mod progress;
 mod sending;
 mod signals;
+mod standard_error;
 
 use std::process::ExitCode;
 

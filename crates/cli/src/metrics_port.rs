@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use ottla::Statistics;
 
 use crate::failure::{Failure, Outcome};
+use crate::standard_error::note;
 
 /// The maximum size of a request.
 const MAX_REQUEST_BYTES: usize = 8192;
@@ -38,7 +39,7 @@ impl MetricsServer {
         let failed = |error: io::Error| Failure::Failed(format!("--metrics-port {port}: {error}"));
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        eprintln!("metrics at http://{address}/metrics");
+        note!("metrics at http://{address}/metrics");
         let stopping = Arc::new(AtomicBool::new(false));
         let stop = Arc::clone(&stopping);
         let serve = move || {

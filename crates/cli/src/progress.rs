@@ -11,12 +11,12 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 /// The progress bar that is currently on the terminal.
 static BAR: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
-/// Prints a line to standard error, above the bar if there is one.
-pub fn eprint_line(line: &str) {
+/// Runs `print` while the bar is not on the terminal, if there is one.
+pub fn above_bar(print: impl FnOnce()) {
     let bar = BAR.lock().unwrap_or_else(PoisonError::into_inner).clone();
     match bar {
-        Some(bar) => bar.suspend(|| eprintln!("{line}")),
-        None => eprintln!("{line}"),
+        Some(bar) => bar.suspend(print),
+        None => print(),
     }
 }
 

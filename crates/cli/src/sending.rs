@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use ottla::{ErrorKind, Producer, Record, SendError, Topic};
 
 use crate::failure::{Failure, Outcome};
-use crate::progress::eprint_line;
 use crate::signals::Interrupt;
+use crate::standard_error::note;
 
 /// The interval at which a wait checks for a signal.
 const CHECK_INTERVAL: Duration = Duration::from_millis(200);
@@ -51,10 +51,10 @@ pub fn flush_interruptibly(producer: &Producer, interrupt: &Interrupt) -> Outcom
         if interrupt.is_requested() && !is_announced {
             is_announced = true;
             match producer.in_queue() {
-                0 => eprint_line("% interrupted"),
-                left => eprint_line(&format!(
+                0 => note!("% interrupted"),
+                left => note!(
                     "% interrupted; waiting for the delivery of {left} messages (a second signal ends at once)"
-                )),
+                ),
             }
         }
         match producer.flush(CHECK_INTERVAL) {

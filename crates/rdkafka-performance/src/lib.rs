@@ -5,6 +5,7 @@
 
 use std::{
     ffi::{CString, c_char, c_int},
+    io::Write as _,
     ptr,
     sync::OnceLock,
 };
@@ -47,7 +48,8 @@ extern "C" fn brokers() -> *const c_char {
     match started() {
         Ok(servers) => STARTED.get_or_init(|| servers).as_ptr(),
         Err(error) => {
-            eprintln!("% the embedded brokers can't start: {error}");
+            // Nothing helps where standard error is closed.
+            let _ = writeln!(std::io::stderr(), "% the embedded brokers can't start: {error}");
             ptr::null()
         }
     }

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     failure::{Failure, Outcome},
     signals::Interrupt,
+    standard_error::note,
 };
 
 /// Run an embedded Kafka cluster, until SIGINT (Ctrl-C) or SIGTERM
@@ -184,37 +185,45 @@ pub fn run(options: &BrokerOptions) -> Outcome {
         control.telemetry().set_requested_metrics(options.client_metrics.iter().cloned());
         control.telemetry().set_push_interval(Duration::from_millis(options.client_metrics_interval));
     });
-    for (number, listener) in listeners.iter().enumerate() {
-        if number > 0 {
-            println!();
-        }
-        let protocol = listener.protocol;
-        println!(
-            "bootstrap.servers={}",
-            cluster.bootstrap_servers_of(ListenerId(number)).unwrap_or_default()
-        );
-        if protocol != SecurityProtocol::Plaintext || !options.listener.is_empty() {
-            println!("security.protocol={}", protocol.name());
-        }
-        tls.iter().filter(|_| protocol.has_tls()).for_each(|tls| print!("{}", tls.properties));
-        sasl.iter().filter(|_| protocol.has_sasl()).for_each(|sasl| print!("{}", sasl.properties));
-    }
-    eprintln!("{} broker(s) running; Ctrl-C stops them", options.brokers);
+    print_properties(options, &cluster, &listeners, tls.as_ref(), sasl.as_ref())?;
+    note!("{} broker(s) running; Ctrl-C stops them", options.brokers);
     // The brokers run in a separate thread.
     while !interrupt.is_requested() {
         std::thread::sleep(Duration::from_millis(100));
         let (warnings, pushes) =
             cluster.control(|control| (control.take_warnings(), control.telemetry().take_pushes()));
-        warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+        warnings.iter().for_each(|warning| note!("warning: {warning}"));
         let mut out = std::io::stdout().lock();
-        pushes
-            .iter()
-            .try_for_each(|push| out.write_all(written(push).as_bytes()))
-            .map_err(|error| Failure::Failed(format!("client metrics can't be printed: {error}")))?;
+        pushes.iter().try_for_each(|push| out.write_all(written(push).as_bytes()))?;
     }
     drop(cluster);
-    eprintln!("brokers stopped");
+    note!("brokers stopped");
     Ok(())
+}
+
+/// Prints the properties for clients of each listener.
+fn print_properties(
+    options: &BrokerOptions,
+    cluster: &EmbeddedCluster,
+    listeners: &[ListenerOption],
+    tls: Option<&SelfSigned>,
+    sasl: Option<&Sasl>,
+) -> Outcome {
+    let mut text = String::new();
+    for (number, listener) in listeners.iter().enumerate() {
+        if number > 0 {
+            text.push('\n');
+        }
+        let protocol = listener.protocol;
+        let servers = cluster.bootstrap_servers_of(ListenerId(number)).unwrap_or_default();
+        let _ = writeln!(text, "bootstrap.servers={servers}");
+        if protocol != SecurityProtocol::Plaintext || !options.listener.is_empty() {
+            let _ = writeln!(text, "security.protocol={}", protocol.name());
+        }
+        tls.iter().filter(|_| protocol.has_tls()).for_each(|tls| text.push_str(&tls.properties));
+        sasl.iter().filter(|_| protocol.has_sasl()).for_each(|sasl| text.push_str(&sasl.properties));
+    }
+    Ok(std::io::stdout().write_all(text.as_bytes())?)
 }
 
 /// Returns an authorizer without rules.
@@ -264,7 +273,7 @@ fn start(
     };
     let advertised = cluster_options.advertised_host();
     if options.advertised_host.is_none() && advertised != options.host {
-        eprintln!(
+        note!(
             "warning: the brokers advertise {advertised}, which only clients on this machine can reach; set \
              --advertised-host to a host that other machines can reach"
         );

@@ -14,6 +14,7 @@ use crate::failure::{EXIT_CODES, Failure, Outcome};
 use crate::message_format::{FORMAT_HELP, MessageFormat, MessageParts, write_json};
 use crate::metrics_port::MetricsServer;
 use crate::signals::Interrupt;
+use crate::standard_error::note;
 
 /// Consume messages and print them
 #[derive(Args, Debug)]
@@ -249,7 +250,7 @@ impl Session<'_> {
                 ConsumerEvent::EndOfPartition { partition, .. } => {
                     if !self.options.quiet && self.open.contains(partition) {
                         out.flush()?;
-                        eprintln!("% {event}");
+                        note!("% {event}");
                     }
                     if self.options.exit || self.stop_ms.is_some() {
                         self.open.remove(partition);
@@ -258,7 +259,7 @@ impl Session<'_> {
                 // It is normal that only some partitions have the requested offset; the others reset.
                 ConsumerEvent::OffsetReset { .. } if self.options.quiet => {}
                 ConsumerEvent::TopicRecreated(_) if self.stops_on_recreation => {
-                    eprintln!("% {event}");
+                    note!("% {event}");
                     self.open.clear();
                     self.first_failure.get_or_insert_with(|| event.to_string());
                 }

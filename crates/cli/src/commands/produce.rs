@@ -19,6 +19,7 @@ use crate::metrics_port::MetricsServer;
 use crate::perf::payload::unescape;
 use crate::sending::{flush_interruptibly, require_topic, send_interruptibly};
 use crate::signals::Interrupt;
+use crate::standard_error::note;
 
 /// The time for the last push of metrics.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -162,11 +163,11 @@ pub fn run(options: &ProduceOptions, outer: &ClientOptions) -> Outcome {
     drop(watch);
     let delivered = deliveries.delivered.load(Ordering::Relaxed);
     if options.verbose || interrupt.is_requested() {
-        eprintln!("{} delivered", messages(delivered));
+        note!("{} delivered", messages(delivered));
     }
     let failed = deliveries.failed();
     if let (Err(Failure::Failed(_)), Some(failed)) = (&result, &failed) {
-        eprintln!("{failed}");
+        note!("{failed}");
     }
     result?;
     match failed {

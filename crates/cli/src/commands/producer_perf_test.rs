@@ -26,6 +26,7 @@ use crate::perf::verify::Verifier;
 use crate::progress::Progress;
 use crate::sending::{flush_interruptibly, require_topic, send_interruptibly};
 use crate::signals::Interrupt;
+use crate::standard_error::note;
 
 /// Measure producing, with the options and the output of Kafka's kafka-producer-perf-test
 ///
@@ -415,7 +416,7 @@ fn start_cluster(options: &ProducerPerfTestOptions) -> Outcome<EmbeddedCluster> 
     cluster
         .control(|control| control.create_topic(&options.topic, options.partitions, 3))
         .map_err(|code| Failure::Usage(format!("--topic {}: {}", options.topic, code.description())))?;
-    eprintln!(
+    note!(
         "embedded cluster of 3 brokers, {} partitions, at {}",
         options.partitions,
         cluster.bootstrap_servers()

@@ -15,6 +15,7 @@ use super::typed_groups::{self, DeleteOptions, DescribeOptions, GroupSummary, Li
 use crate::client_options::ClientOptions;
 use crate::events::EventWatch;
 use crate::failure::{EXIT_CODES, Outcome};
+use crate::standard_error::note;
 
 /// List, describe and delete streams groups
 #[derive(Args, Debug)]
@@ -103,7 +104,7 @@ fn members(
     ]);
     for group in groups {
         if group.members.is_empty() && !options.json {
-            eprintln!("streams group \"{}\" has no active members", group.group_id);
+            note!("streams group \"{}\" has no active members", group.group_id);
         }
         for member in group.members {
             table.add([

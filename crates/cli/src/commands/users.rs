@@ -1,7 +1,7 @@
 //! `ottla users`: the SCRAM credentials of users.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io::{self, BufRead, IsTerminal};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -12,6 +12,7 @@ use super::admin_command::{Common, finish, subcommands, texts};
 use super::table::Table;
 use super::topics::TIMEOUT;
 use crate::failure::{EXIT_CODES, Failure, Outcome};
+use crate::standard_error::note;
 
 subcommands! {
     /// List users of SCRAM, set their passwords, and delete their credentials
@@ -180,8 +181,7 @@ pub fn first_line(file: Option<&PathBuf>, what: &str) -> Outcome<Secret> {
         }
         None => {
             if io::stdin().is_terminal() {
-                eprint!("{what} (shown as you type; redirect standard input to hide it): ");
-                io::stderr().flush()?;
+                note!("{what} (shown as you type; redirect standard input to hide it):");
             }
             let unreadable = |error: io::Error| {
                 Failure::Usage(format!("the {what} can't be read from standard input: {error}"))

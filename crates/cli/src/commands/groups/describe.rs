@@ -8,6 +8,7 @@ use super::{TableOptions, finish};
 use crate::commands::table::Table;
 use crate::commands::topics::TIMEOUT;
 use crate::failure::Outcome;
+use crate::standard_error::note;
 
 /// Print the members of groups
 #[derive(Args, Debug)]
@@ -92,7 +93,7 @@ pub fn run_members(
     let mut table = Table::new(if with_assignments { columns } else { &columns[..6] });
     for group in groups {
         if group.members.is_empty() && !options.json {
-            eprintln!("group \"{}\" has no active members", group.group_id);
+            note!("group \"{}\" has no active members", group.group_id);
         }
         for member in group.members {
             let mut row: Vec<Value> = vec![

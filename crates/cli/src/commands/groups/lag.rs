@@ -8,6 +8,7 @@ use super::{TableOptions, describe::described, finish};
 use crate::commands::table::Table;
 use crate::commands::topics::TIMEOUT;
 use crate::failure::Outcome;
+use crate::standard_error::note;
 
 /// Runs `lag`.
 pub fn run(options: &TableOptions, admin: &Admin) -> Outcome {
@@ -25,7 +26,7 @@ pub fn run(options: &TableOptions, admin: &Admin) -> Outcome {
     ]);
     for group in groups {
         if group.members.is_empty() && !options.json {
-            eprintln!("group \"{}\" has no active members", group.group_id);
+            note!("group \"{}\" has no active members", group.group_id);
         }
         for row in rows(admin, &group, &mut failures)? {
             let member = row.member;

@@ -10,6 +10,7 @@ use crate::client_options::ClientOptions;
 use crate::commands::table::Table;
 use crate::commands::topics::TIMEOUT;
 use crate::failure::{Failure, Outcome};
+use crate::standard_error::note;
 
 /// Remove members from a group, as if they had left
 ///
@@ -115,7 +116,7 @@ fn print(options: &RemoveMembersOptions, results: Results) -> Outcome {
         ("STATUS", "status", 0),
     ]);
     if results.is_empty() && !options.json {
-        eprintln!("group \"{}\" has no active members", options.group);
+        note!("group \"{}\" has no active members", options.group);
     }
     let mut failures = Vec::new();
     for (member, result) in results {

@@ -13,6 +13,7 @@ use crate::client_options::ClientOptions;
 use crate::commands::table::Table;
 use crate::commands::topics::{TIMEOUT, partition_count};
 use crate::failure::{Failure, Outcome};
+use crate::standard_error::note;
 
 /// Print the offsets that a group would continue at, and commit them with --execute
 ///
@@ -211,14 +212,14 @@ pub fn run(options: &ResetOptions, plan: &Plan, admin: &Admin) -> Outcome {
         // A topic that was recreated in between can end before it began.
         let offset = requested.min(known(last[&key])).max(known(first[&key]));
         if offset != requested {
-            eprintln!("{key}: offset {requested} is out of range, using {offset}");
+            note!("{key}: offset {requested} is out of range, using {offset}");
         }
         offsets.push(GroupOffset::new(&*key.topic, key.partition, offset));
     }
     let failures = if options.execute { commit(admin, group, &mut offsets)? } else { Vec::new() };
     print(options, &offsets)?;
     if !options.execute && !options.export && !options.json {
-        eprintln!("\nNothing was changed: add --execute to commit these offsets");
+        note!("\nNothing was changed: add --execute to commit these offsets");
     }
     finish(failures)
 }

@@ -21,6 +21,7 @@ use super::table::Table;
 use super::topics::{TIMEOUT, join};
 use crate::client_options::parse_seconds;
 use crate::failure::{EXIT_CODES, Failure, Outcome};
+use crate::standard_error::note;
 
 subcommands! {
     /// Move replicas of partitions to other brokers
@@ -183,7 +184,7 @@ impl ExecuteOptions {
             return self.preview(&plan, &now);
         }
         // The plan that undoes this one.
-        eprintln!("replicas before: {}", plan::to_json(&now));
+        note!("replicas before: {}", plan::to_json(&now));
         // The replicas must not start without their limits.
         self.throttle.set(admin, &plan, &now, false)?;
         let reassignments: Reassignments =
@@ -256,7 +257,7 @@ fn wait(admin: &Admin, keys: &[TopicPartition], timeout: Option<Duration>) -> Ou
     while !partitions.is_empty() {
         let left = admin.list_reassignments(Some(&partitions), TIMEOUT)?.len();
         if shown != Some(left) {
-            eprintln!(
+            note!(
                 "{} of {} partitions reassigned",
                 partitions.len() - left.min(partitions.len()),
                 partitions.len()

@@ -16,6 +16,7 @@ use ottla::{Admin, AdminOptions, ConfigChange, ConfigEntry, ConfigResource};
 
 use super::{Plan, TIMEOUT};
 use crate::failure::{Failure, Outcome};
+use crate::standard_error::note;
 
 const OF_TOPICS: [&str; 2] =
     ["leader.replication.throttled.replicas", "follower.replication.throttled.replicas"];
@@ -82,11 +83,9 @@ impl Throttle {
         }
         apply(admin, &changes, dry_run)?;
         let verb = if dry_run { "would be limited" } else { "limited" };
-        eprintln!("{verb}: {}", names(&changes));
+        note!("{verb}: {}", names(&changes));
         if !dry_run {
-            eprintln!(
-                "run \"ottla reassign verify\" until the reassignment is complete: it removes the limits"
-            );
+            note!("run \"ottla reassign verify\" until the reassignment is complete: it removes the limits");
         }
         Ok(())
     }
@@ -115,7 +114,7 @@ pub fn clear(admin: &Admin, topics: &BTreeSet<&str>) -> Outcome {
         return Ok(());
     }
     apply(admin, &changes, false)?;
-    eprintln!("limits removed: {}", names(&changes));
+    note!("limits removed: {}", names(&changes));
     Ok(())
 }
 

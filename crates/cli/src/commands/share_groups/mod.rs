@@ -20,6 +20,7 @@ use crate::commands::table::Table;
 use crate::commands::topics::TIMEOUT;
 use crate::events::EventWatch;
 use crate::failure::{EXIT_CODES, Outcome};
+use crate::standard_error::note;
 
 const KIND: GroupType = GroupType::Share;
 
@@ -124,7 +125,7 @@ fn members(options: &DescribeOptions, admin: &Admin) -> Outcome {
     ]);
     for group in groups {
         if group.members.is_empty() && !options.json {
-            eprintln!("share group \"{}\" has no active members", group.group_id);
+            note!("share group \"{}\" has no active members", group.group_id);
         }
         for member in group.members {
             table.add([

@@ -10,6 +10,7 @@ use crate::commands::groups::{finish, parse_datetime, scoped_partitions};
 use crate::commands::table::Table;
 use crate::commands::topics::TIMEOUT;
 use crate::failure::Outcome;
+use crate::standard_error::note;
 
 /// Print where a share group would start, and set it with --execute
 ///
@@ -152,7 +153,7 @@ pub fn run(options: &ResetOptions, target: Target, admin: &Admin) -> Outcome {
     }
     table.print(options.json)?;
     if !options.execute && !options.json {
-        eprintln!("\nNothing was changed: add --execute to set these offsets");
+        note!("\nNothing was changed: add --execute to set these offsets");
     }
     finish(failures)
 }
