@@ -23,7 +23,6 @@ use crate::completion;
 #[command(
     name = "ottla",
     version,
-    infer_long_args = true,
     after_help = "Examples:\n  \
         ottla producer-perf-test --topic demo --num-records 5000000 --record-size 100 --throughput -1\n  \
         ottla broker --brokers 3 --port 9092\n  \

@@ -143,9 +143,12 @@ pub fn parse_seconds(text: &str) -> Result<Duration, String> {
 
 /// Sets `name=value`.
 pub fn set_pair(config: &mut Config, pair: &str) -> Outcome {
-    let (name, value) = pair
-        .split_once('=')
-        .ok_or_else(|| Failure::Usage(format!("property \"{pair}\": \"=\" is missing; write NAME=VALUE")))?;
+    let (name, value) = pair.split_once('=').ok_or_else(|| {
+        // What follows the name may be a secret.
+        let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '-');
+        let name = &pair[..pair.find(|letter| !is_of_name(letter)).unwrap_or(pair.len())];
+        Failure::Usage(format!("property \"{name}\": \"=\" is missing; write NAME=VALUE"))
+    })?;
     config.set(name.trim(), value)?;
     Ok(())
 }

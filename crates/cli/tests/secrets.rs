@@ -1,11 +1,14 @@
 //! Passwords, keys and tokens are in no output of the command line, at the highest debug level.
 
+use std::io::{Read, Write};
+use std::process::{Command, Stdio};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use ottla_embedded_broker::{
     ClusterOptions, EmbeddedCluster, SaslListener, SaslMechanism, ScramHash, TestAuthority,
 };
-use support::{Folder, ottla, ottla_with_input};
+use support::{Folder, Running, call, cluster, not_checked, ottla, ottla_with_input};
 
 mod support;
 
@@ -113,4 +116,64 @@ fn no_output_of_the_command_line_contains_a_secret() {
             panic!("{secret} is in: {}", line.chars().take(2000).collect::<String>());
         }
     }
+}
+
+#[test]
+fn refused_options_are_printed_without_their_values() {
+    for command in [
+        &["users", "set-password", "alice", "--password", PASSWORD][..],
+        &["users", "set-password", "alice", &format!("--password={PASSWORD}")],
+        &["users", "-b", "127.0.0.1:1", "-X", &format!("sasl.password:{PASSWORD}"), "list"],
+        &["broker", "--sasl", "plain", "--sasl-user", PASSWORD],
+    ] {
+        let output = ottla(command);
+        assert_eq!(output.code, 2, "{command:?}: {}", output.err);
+        assert!(!output.err.contains(PASSWORD) && output.out.is_empty(), "{command:?}: {}", output.err);
+    }
+}
+
+#[test]
+fn options_are_not_abbreviated() {
+    for command in [&["metadata", "--bootstrap", "127.0.0.1:1"][..], &["consume", "--topi", "t"]] {
+        let output = ottla(command);
+        assert_eq!(output.code, 2, "{command:?}: {}", output.err);
+        assert!(output.err.contains("unexpected argument"), "{command:?}: {}", output.err);
+    }
+}
+
+#[test]
+fn password_that_is_typed_is_not_shown() {
+    let cluster = cluster();
+    let line = format!(
+        "tty; exec {} users -b {} set-password alice --iterations 4096",
+        env!("CARGO_BIN_EXE_ottla"),
+        cluster.bootstrap_servers()
+    );
+    let terminal = Command::new("script")
+        .args(["-qec", &line, "/dev/null"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let Ok(terminal) = terminal else {
+        return not_checked("the prompt for a password", "there is no `script`");
+    };
+    let mut running = Running(terminal);
+    let (mut input, mut output) = (running.0.stdin.take().unwrap(), running.0.stdout.take().unwrap());
+    let (mut shown, mut byte) = (Vec::new(), [0]);
+    while !shown.ends_with(b"(not shown): ") {
+        assert_eq!(output.read(&mut byte).unwrap(), 1, "{}", String::from_utf8_lossy(&shown));
+        shown.extend(byte);
+    }
+    // The prompt comes before the terminal's echo is off, and this test types faster than a user.
+    let device = String::from_utf8_lossy(&shown).lines().next().unwrap().trim().to_owned();
+    let start = Instant::now();
+    while !call("stty", &["-a", "-F", &device], b"").out.contains("-echo ") {
+        assert!(start.elapsed() < Duration::from_secs(60), "the echo of {device} stays on");
+        thread::sleep(Duration::from_millis(20));
+    }
+    input.write_all(format!("{PASSWORD}\n").as_bytes()).unwrap();
+    output.read_to_end(&mut shown).unwrap();
+    let shown = String::from_utf8_lossy(&shown);
+    assert!(running.0.wait().unwrap().success(), "{shown}");
+    assert!(shown.contains("alice") && !shown.contains(PASSWORD), "{shown}");
 }

@@ -12,7 +12,6 @@ use super::admin_command::{Common, finish, subcommands, texts};
 use super::table::Table;
 use super::topics::TIMEOUT;
 use crate::failure::{EXIT_CODES, Failure, Outcome};
-use crate::standard_error::note;
 
 subcommands! {
     /// List users of SCRAM, set their passwords, and delete their credentials
@@ -168,7 +167,7 @@ fn mechanism(name: &str) -> Result<ScramMechanism, String> {
     }
 }
 
-/// Reads a secret from a file or standard input, without its line end.
+/// Reads a secret from a file or standard input, without its line end. A terminal does not show what is typed.
 pub fn first_line(file: Option<&PathBuf>, what: &str) -> Outcome<Secret> {
     let mut line = String::new();
     match file {
@@ -179,10 +178,12 @@ pub fn first_line(file: Option<&PathBuf>, what: &str) -> Outcome<Secret> {
             let file = std::fs::File::open(path).map_err(unreadable)?;
             io::BufReader::new(file).read_line(&mut line).map_err(unreadable)?;
         }
+        None if io::stdin().is_terminal() => {
+            line = rpassword::prompt_password(format!("{what} (not shown): ")).map_err(|error| {
+                Failure::Usage(format!("the {what} can't be read from the terminal: {error}"))
+            })?;
+        }
         None => {
-            if io::stdin().is_terminal() {
-                note!("{what} (shown as you type; redirect standard input to hide it):");
-            }
             let unreadable = |error: io::Error| {
                 Failure::Usage(format!("the {what} can't be read from standard input: {error}"))
             };
