@@ -113,7 +113,35 @@ fn broker_advertises_what_clients_can_connect_to() {
     assert_eq!(broker.servers, "kafka.example:9555");
     let (_, out, err) = ottla(&["metadata", "-b", &format!("127.0.0.1:{port}")]);
     assert!(out.contains("kafka.example:9555"), "{out}{err}");
-    assert!(!broker.end("-TERM").1.contains("warning"));
+    assert!(!broker.end("-TERM").1.contains("only clients on this machine"));
+}
+
+#[test]
+fn advertised_host_that_can_not_be_resolved_is_named() {
+    let host = "no-such-host.invalid";
+    let mut broker = Broker::start(&["--port", "0", "--brokers", "1", "--advertised-host", host]);
+    let mut err = BufReader::new(broker.child.stderr.take().unwrap());
+    let mut line = String::new();
+    while !line.starts_with("warning: ") {
+        line.clear();
+        assert_ne!(err.read_line(&mut line).unwrap(), 0, "no warning");
+    }
+    assert!(line.contains("--advertised-host no-such-host.invalid: this machine can't resolve"), "{line}");
+}
+
+#[test]
+fn users_without_a_rule_may_do_nothing_unless_that_is_chosen() {
+    let create =
+        |broker: &Broker| ottla(&["topics", "-b", &broker.servers, "create", "orders", "--timeout", "20"]);
+    let guarded = Broker::start(&["--port", "0", "--brokers", "1", "--super-user", "admin"]);
+    let (code, _, err) = create(&guarded);
+    assert_eq!(code, Some(1), "{err}");
+    assert!(err.to_lowercase().contains("authoriz"), "{err}");
+    let open = ["--super-user", "admin", "--allow-everyone-if-no-acl-found"];
+    let open = Broker::start(&[&["--port", "0", "--brokers", "1"][..], &open].concat());
+    assert_eq!(create(&open).0, Some(0));
+    let (code, _, err) = ottla(&["broker", "--allow-everyone-if-no-acl-found"]);
+    assert_eq!(code, Some(2), "{err}");
 }
 
 #[test]

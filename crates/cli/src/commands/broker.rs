@@ -1,6 +1,12 @@
 //! `ottla broker`: runs an embedded cluster as a server.
 
-use std::{fmt::Write as _, io::Write as _, net::IpAddr, path::PathBuf, time::Duration};
+use std::{
+    fmt::Write as _,
+    io::Write as _,
+    net::{IpAddr, ToSocketAddrs},
+    path::PathBuf,
+    time::Duration,
+};
 
 use clap::Args;
 use ottla_embedded_broker::{
@@ -105,10 +111,15 @@ pub struct BrokerOptions {
     #[arg(long, value_name = "MS", requires = "sasl", value_parser = clap::value_parser!(u64).range(100..=86_400_000))]
     pub(super) sasl_max_session: Option<u64>,
 
-    /// Check access with rules (`ottla acls`). This user may do everything, and all other users whatever no rule is about; can
+    /// Check access with rules (`ottla acls`). This user may do everything, and all other users only what a rule allows; can
     /// be repeated. Clients that do not authenticate are ANONYMOUS
     #[arg(long, value_name = "NAME")]
     super_user: Vec<String>,
+
+    /// With --super-user: all users may do with a resource whatever they like while no rule is about it
+    /// (allow.everyone.if.no.acl.found)
+    #[arg(long, requires = "super_user")]
+    allow_everyone_if_no_acl_found: bool,
 
     /// The cluster's ID [default: a random one]
     #[arg(long, value_name = "ID")]
@@ -227,10 +238,10 @@ fn print_properties(
 }
 
 /// Returns an authorizer without rules.
-fn authorizer(super_users: &[String]) -> Authorizer {
+fn authorizer(options: &BrokerOptions) -> Authorizer {
     let add = |authorizer: Authorizer, user: &String| authorizer.super_user(&format!("User:{user}"));
-    let mut authorizer = super_users.iter().fold(Authorizer::default(), add);
-    authorizer.allow_everyone_if_no_acl_found = true;
+    let mut authorizer = options.super_user.iter().fold(Authorizer::default(), add);
+    authorizer.allow_everyone_if_no_acl_found = options.allow_everyone_if_no_acl_found;
     authorizer
 }
 
@@ -253,7 +264,7 @@ fn start(
         tls: first.tls,
         sasl: first.sasl,
         listeners: listeners.collect(),
-        authorizer: (!options.super_user.is_empty()).then(|| authorizer(&options.super_user)),
+        authorizer: (!options.super_user.is_empty()).then(|| authorizer(options)),
         host: options.host.clone(),
         advertised_host: options.advertised_host.clone(),
         advertised_port: options.advertised_port,
@@ -278,12 +289,28 @@ fn start(
              --advertised-host to a host that other machines can reach"
         );
     }
+    if let Some(host) = &options.advertised_host {
+        warn_of_unknown_host(host.clone());
+    }
     EmbeddedCluster::start(cluster_options).map_err(|error| {
         Failure::Failed(format!(
             "the brokers can't listen on {} port {}: {error}",
             options.host, options.port
         ))
     })
+}
+
+/// Warns if this machine can't resolve the advertised host. Clients elsewhere may know the name, so the brokers start, and do
+/// not wait for the answer.
+fn warn_of_unknown_host(host: String) {
+    std::thread::spawn(move || {
+        if let Err(error) = (host.as_str(), 0).to_socket_addrs() {
+            note!(
+                "warning: --advertised-host {host}: this machine can't resolve the name ({error}); clients that can't either \
+                 fail after their first request, so name a host that every client can resolve"
+            );
+        }
+    });
 }
 
 fn check(options: &BrokerOptions) -> Outcome {
