@@ -1,8 +1,8 @@
 //! `ottla acls`: lists, adds and removes access rules, with the options of Kafka's kafka-acls.
 
 use clap::Args;
-use ottla::Admin;
 use ottla::admin::{AclBinding, AclFilter, AclOperation, AclPermission, AclResourceType, PatternType};
+use ottla::{Admin, ErrorCode, ErrorKind};
 
 use super::admin_command::{Common, finish, subcommands};
 use super::table::Table;
@@ -135,6 +135,17 @@ impl ListOptions {
     }
 }
 
+/// Error: the brokers have no rules at all, which every result of a request says.
+fn require_authorizer<T>(results: &[ottla::Result<T>]) -> Outcome {
+    let is_about_brokers = |error: &&ottla::Error| matches!(error.kind(), ErrorKind::Broker(code) if code == ErrorCode::SECURITY_DISABLED);
+    match results.first().and_then(|result| result.as_ref().err()).filter(is_about_brokers) {
+        Some(error) => Err(Failure::Failed(format!(
+            "{error}; set authorizer.class.name on the brokers (`ottla broker --super-user NAME` has an authorizer)"
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Returns the rules that match any of the filters, each once.
 fn found(admin: &Admin, filters: &[AclFilter]) -> Outcome<Vec<AclBinding>> {
     let mut rules = Vec::new();
@@ -225,6 +236,7 @@ impl AddOptions {
             return print(&self.common, rules.iter().map(|rule| (rule, Some("would be added"))));
         }
         let results = admin.create_acls(&rules, TIMEOUT)?;
+        require_authorizer(&results)?;
         let errors: Vec<String> = results
             .iter()
             .map(|result| result.as_ref().err().map_or("added".into(), ToString::to_string))
@@ -337,7 +349,9 @@ impl RemoveOptions {
         }
         let mut removed = Vec::new();
         let mut failures = Vec::new();
-        for result in admin.delete_acls(&filters, TIMEOUT)? {
+        let results = admin.delete_acls(&filters, TIMEOUT)?;
+        require_authorizer(&results)?;
+        for result in results {
             match result {
                 Ok(rules) => removed.extend(rules),
                 Err(error) => failures.push(error.to_string()),

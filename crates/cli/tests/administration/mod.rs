@@ -50,6 +50,19 @@ fn default() -> Started {
 }
 
 #[test]
+fn missing_authorizer_is_reported_once() {
+    let cluster = default();
+    let add = ["acls", "add", "--allow-principal", "User:alice", "--producer", "--topic", "orders"];
+    let remove = ["acls", "remove", "--topic", "orders", "--topic", "others"];
+    for command in [&add[..], &remove] {
+        let output = cluster.run(command);
+        assert_eq!((output.code, output.out.as_str()), (1, ""), "{command:?}: {}", output.err);
+        assert_eq!(output.err.lines().count(), 1, "{command:?}: {}", output.err);
+        assert!(output.err.contains("authorizer.class.name"), "{command:?}: {}", output.err);
+    }
+}
+
+#[test]
 fn acls_are_added_listed_and_removed() {
     let authorizer = Some(Authorizer::default().super_user("User:ANONYMOUS"));
     let cluster = Started::new(ClusterOptions { authorizer, ..ClusterOptions::default() });
