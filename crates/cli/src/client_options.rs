@@ -15,6 +15,10 @@ use crate::standard_error::note;
 const SETUP_TIMEOUTS: [&str; 2] = ["socket.connection.setup.timeout.ms", "api.version.request.timeout.ms"];
 /// `--timeout` without a value of its own.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The timeout of a call after the first broker has responded, without `--timeout`.
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+/// The timeout that the command line sets for calls.
+static CHOSEN_CALL_TIMEOUT: OnceLock<Duration> = OnceLock::new();
 
 /// `-b`, `-X`, `-F`, `--timeout`: before or after the name of the command.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
@@ -36,7 +40,9 @@ pub struct ClientOptions {
     #[arg(short = 'F', value_name = "FILE")]
     pub file: Option<PathBuf>,
 
-    /// Give up if no broker responds within this time [default: default.api.timeout.ms if it is set, or else 10]
+    /// Give up if no broker responds within this time, and a wait if nothing happens for this time [default:
+    /// default.api.timeout.ms if it is set, or else 10 for the first broker and 30 for a request; other waits end as the
+    /// properties say]
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub timeout: Option<Duration>,
 
@@ -67,6 +73,9 @@ impl ClientOptions {
         require_servers(&config)?;
         debug_lines::print_if_requested(&config);
         bound_connection_setup(&mut config, self.timeout())?;
+        if let Some(timeout) = self.timeout.or_else(|| self.default_api_timeout()) {
+            bound_calls(timeout);
+        }
         Ok(config)
     }
 
@@ -131,6 +140,16 @@ pub fn bound_connection_setup(config: &mut Config, timeout: Duration) -> Outcome
         }
     }
     Ok(())
+}
+
+/// Sets the timeout of all calls of this process.
+pub fn bound_calls(timeout: Duration) {
+    let _ = CHOSEN_CALL_TIMEOUT.set(timeout);
+}
+
+/// Returns the timeout of a call after the first broker has responded.
+pub fn call_timeout() -> Duration {
+    CHOSEN_CALL_TIMEOUT.get().copied().unwrap_or(CALL_TIMEOUT)
 }
 
 /// Parses the value of `--timeout`.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use ottla::{Config, Producer, Transaction, TransactionError};
 
 use crate::failure::{Failure, Outcome};
+use crate::sending::Sending;
 
 /// The transactions of a producer, one after the other.
 pub struct Transactions<'a> {
@@ -13,6 +14,7 @@ pub struct Transactions<'a> {
     began: Instant,
     duration: Duration,
     timeout: Duration,
+    sending: Sending,
 }
 
 /// Returns the transactional ID of the configuration, or sets one that no other producer has.
@@ -27,12 +29,20 @@ pub fn ensure_id(config: &mut Config, prefix: &str) -> Outcome {
 
 impl<'a> Transactions<'a> {
     /// Obtains the producer ID. Transactions are committed after `duration`.
-    pub fn start(producer: &'a Producer, config: &Config, duration: Duration) -> Outcome<Transactions<'a>> {
+    pub fn start(
+        producer: &'a Producer,
+        config: &Config,
+        duration: Duration,
+        sending: &Sending,
+    ) -> Outcome<Transactions<'a>> {
         let timeout =
             config.get("transaction.timeout.ms").and_then(|value| value.parse().ok()).unwrap_or(60_000);
         let timeout = Duration::from_millis(timeout);
-        producer.init_transactions(timeout).map_err(|error| failure("can't start transactions", &error))?;
-        Ok(Transactions { producer, open: None, began: Instant::now(), duration, timeout })
+        producer
+            .init_transactions(sending.bound(timeout))
+            .map_err(|error| failure("can't start transactions", &error))?;
+        let sending = sending.clone();
+        Ok(Transactions { producer, open: None, began: Instant::now(), duration, timeout, sending })
     }
 
     /// Commits the transaction if it is old enough, and begins one unless one is open.
@@ -52,7 +62,7 @@ impl<'a> Transactions<'a> {
     /// Commits the open transaction, if there is one.
     pub fn commit(&mut self) -> Outcome {
         let Some(open) = self.open.take() else { return Ok(()) };
-        open.commit(self.timeout).map_err(|error| match error {
+        open.commit(self.sending.bound(self.timeout)).map_err(|error| match error {
             TransactionError::Retriable(_) => failure("the outcome of the transaction is unknown", &error),
             _ => failure("the transaction was not committed", &error),
         })
@@ -61,7 +71,8 @@ impl<'a> Transactions<'a> {
     /// Aborts the open transaction, if there is one.
     pub fn abort(&mut self) -> Outcome {
         let Some(open) = self.open.take() else { return Ok(()) };
-        open.abort(self.timeout).map_err(|error| failure("the transaction was not aborted", &error))
+        open.abort(self.sending.bound(self.timeout))
+            .map_err(|error| failure("the transaction was not aborted", &error))
     }
 }
 

@@ -20,6 +20,7 @@ mod in_transactions;
 mod input;
 mod message_format;
 mod metrics_port;
+mod patience;
 mod perf;
 mod progress;
 mod sending;

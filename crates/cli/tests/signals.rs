@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ottla_embedded_broker::EmbeddedCluster;
+use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
 
 mod support;
 
@@ -177,4 +177,41 @@ fn interrupted_consumers_print_their_messages_and_end() {
     out.read_to_string(&mut rest).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(143));
     assert!(rest.contains("records-consumed-total:{client-id=perf-consumer-client} : 2.000"), "{rest}");
+}
+
+#[test]
+fn first_signal_ends_a_wait_and_says_what_was_not_delivered() {
+    // Bootstrapping works, and the leader can't be reached.
+    let advertised_host = Some("no-such-host.invalid".to_owned());
+    let options = ClusterOptions { brokers: 1, advertised_host, ..ClusterOptions::default() };
+    let cluster = EmbeddedCluster::start(options).unwrap();
+    cluster.control(|control| control.create_topic("demo", 1, 1)).unwrap();
+    let servers = cluster.bootstrap_servers().replace("no-such-host.invalid", "127.0.0.1");
+    let produce = ["produce", "-b", &servers, "-t", "demo"];
+    let perf =
+        ["producer-perf-test", "-b", &servers, "--topic", "demo", "--num-records", "1", "--record-size", "1"];
+    for (command, name, code, last) in [
+        (&produce[..], "-TERM", 143, "1 message was not delivered"),
+        (&perf, "-INT", 130, "1 message was not delivered"),
+        (&[&produce[..], &["--transactional"]].concat(), "-TERM", 143, ""),
+        (&["consume", "-b", &servers, "-t", "demo", "-e"], "-TERM", 143, ""),
+        (&["consume", "-b", &servers, "-t", "demo", "-G", "g"], "-TERM", 143, ""),
+        (&["consume", "-b", &servers, "-t", "demo", "--share-group", "g"], "-INT", 130, ""),
+    ] {
+        let mut child = start(command);
+        child.stdin.take().unwrap().write_all(b"one\n").unwrap();
+        let mut err = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("can't resolve no-such-host.invalid") {
+            line.clear();
+            assert_ne!(err.read_line(&mut line).unwrap(), 0, "{command:?}");
+        }
+        let signalled = Instant::now();
+        signal(&child, name);
+        let mut rest = String::new();
+        err.read_to_string(&mut rest).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{command:?}: {rest}");
+        assert!(signalled.elapsed() < DEADLINE, "{command:?}");
+        assert!(rest.lines().any(|line| line.contains(last)) || last.is_empty(), "{command:?}: {rest}");
+    }
 }

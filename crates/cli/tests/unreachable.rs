@@ -160,3 +160,47 @@ fn client_options_work_before_the_command() {
     let after = ottla(&["topics", "describe", "other", "-b", &servers]);
     assert_eq!(after.code, 0, "{}", after.err);
 }
+
+/// A cluster whose brokers advertise a host that does not exist: bootstrapping works, and nothing else does.
+fn unreachable_leaders() -> EmbeddedCluster {
+    let advertised_host = Some("no-such-host.invalid".to_owned());
+    let options = ClusterOptions { brokers: 1, advertised_host, ..ClusterOptions::default() };
+    let cluster = EmbeddedCluster::start(options).unwrap();
+    cluster.control(|control| control.create_topic("demo", 1, 1)).unwrap();
+    cluster
+}
+
+fn bootstrap(cluster: &EmbeddedCluster) -> String {
+    cluster.bootstrap_servers().replace("no-such-host.invalid", "127.0.0.1")
+}
+
+#[test]
+fn every_wait_without_progress_ends_after_the_timeout() {
+    let cluster = unreachable_leaders();
+    let servers = bootstrap(&cluster);
+    for (command, last) in [
+        (&["produce", "-t", "demo"][..], "1 message was not delivered: nothing happened for 1 s (--timeout)"),
+        (&["produce", "-t", "demo", "--transactional"], "can't start transactions"),
+        (
+            &["consume", "-t", "demo", "-e"],
+            "the end of partition 0 was not reached: nothing happened for 1 s",
+        ),
+        (&["consume", "-t", "demo", "-o", "e@1"], "the end of partition 0 was not reached"),
+        (&["consume", "-t", "demo", "-e", "-G", "g"], "the group has assigned no partition to this member"),
+        (&["groups", "describe", "g"], "g"),
+    ] {
+        let start = Instant::now();
+        let output = ottla_with_input(&[&["-b", &servers, "--timeout", "1"], command].concat(), b"hello\n");
+        assert!(start.elapsed() < DEADLINE, "{command:?}");
+        assert_eq!(output.code, 1, "{command:?}: {}", output.err);
+        assert!(output.err.lines().last().unwrap().contains(last), "{command:?}: {}", output.err);
+    }
+}
+
+#[test]
+fn timeout_in_seconds_is_refused_where_it_is_in_milliseconds() {
+    let command = ["consumer-perf-test", "-b", "127.0.0.1:1", "--topic", "t", "--num-records", "5"];
+    let output = ottla(&[&["--timeout", "1"], &command[..]].concat());
+    assert_eq!(output.code, 2, "{}", output.err);
+    assert!(output.err.contains("consumer-perf-test --timeout MS"), "{}", output.err);
+}

@@ -6,7 +6,7 @@ use ottla::{Admin, ErrorCode, ErrorKind};
 
 use super::admin_command::{Common, finish, subcommands};
 use super::table::Table;
-use super::topics::TIMEOUT;
+use crate::client_options::call_timeout;
 use crate::failure::{EXIT_CODES, Failure, Outcome};
 
 subcommands! {
@@ -150,7 +150,7 @@ fn require_authorizer<T>(results: &[ottla::Result<T>]) -> Outcome {
 fn found(admin: &Admin, filters: &[AclFilter]) -> Outcome<Vec<AclBinding>> {
     let mut rules = Vec::new();
     for filter in filters {
-        rules.extend(admin.describe_acls(filter, TIMEOUT)?);
+        rules.extend(admin.describe_acls(filter, call_timeout())?);
     }
     rules.sort();
     rules.dedup();
@@ -235,7 +235,7 @@ impl AddOptions {
         if self.dry_run {
             return print(&self.common, rules.iter().map(|rule| (rule, Some("would be added"))));
         }
-        let results = admin.create_acls(&rules, TIMEOUT)?;
+        let results = admin.create_acls(&rules, call_timeout())?;
         require_authorizer(&results)?;
         let errors: Vec<String> = results
             .iter()
@@ -349,7 +349,7 @@ impl RemoveOptions {
         }
         let mut removed = Vec::new();
         let mut failures = Vec::new();
-        let results = admin.delete_acls(&filters, TIMEOUT)?;
+        let results = admin.delete_acls(&filters, call_timeout())?;
         require_authorizer(&results)?;
         for result in results {
             match result {

@@ -9,8 +9,7 @@ use clap::Args;
 use ottla::Admin;
 
 use super::table::Table;
-use super::topics::TIMEOUT;
-use crate::client_options::ClientOptions;
+use crate::client_options::{ClientOptions, call_timeout};
 use crate::events::EventWatch;
 use crate::failure::{Failure, Outcome};
 
@@ -172,7 +171,7 @@ pub fn resolve(admin: &Admin, all: &[Partitions]) -> Outcome<Vec<(String, i32)>>
     let open: Vec<&str> =
         all.iter().filter(|one| one.numbers.is_empty()).map(|one| one.topic.as_str()).collect();
     if !open.is_empty() {
-        for topic in admin.describe_topics(&open, TIMEOUT)? {
+        for topic in admin.describe_topics(&open, call_timeout())? {
             if let Some(error) = topic.error {
                 return Err(error.into());
             }

@@ -5,7 +5,7 @@ use ottla::{Admin, AdminOptions, ConfigChange, ConfigResource, ResourceKind};
 
 use super::admin_command::{Common, finish, pair, subcommands, texts};
 use super::table::Table;
-use super::topics::TIMEOUT;
+use crate::client_options::call_timeout;
 use crate::failure::{EXIT_CODES, Failure, Outcome};
 
 subcommands! {
@@ -124,7 +124,7 @@ struct ListOptions {
 impl ListOptions {
     fn run(&self, admin: &Admin) -> Outcome {
         let mut table = Table::new(&[("KIND", "kind", 0), ("NAME", "name", 0)]);
-        for resource in admin.list_config_resources(&self.kind, TIMEOUT)? {
+        for resource in admin.list_config_resources(&self.kind, call_timeout())? {
             table.add([kind_name(resource.kind).into(), resource.name.into()]);
         }
         table.print(self.common.json)
@@ -160,7 +160,7 @@ impl DescribeOptions {
             ("SENSITIVE", "sensitive", 0),
         ]);
         let mut failures = Vec::new();
-        for (resource, result) in admin.describe_configs(&self.resources.all()?, TIMEOUT)? {
+        for (resource, result) in admin.describe_configs(&self.resources.all()?, call_timeout())? {
             let entries = match result {
                 Ok(entries) => entries,
                 Err(error) => {
@@ -262,7 +262,8 @@ fn alter(
     dry_run: bool,
 ) -> Outcome {
     let all = resources.all()?.into_iter().map(|resource| (resource, changes.to_vec())).collect();
-    let results = admin.incremental_alter_configs(&all, AdminOptions::new(TIMEOUT).validate_only(dry_run))?;
+    let results =
+        admin.incremental_alter_configs(&all, AdminOptions::new(call_timeout()).validate_only(dry_run))?;
     let done = if dry_run { "would be changed:" } else { "changed" };
     common.report("configuration of", done, texts(results, shown))
 }

@@ -13,6 +13,7 @@ use crate::events::{EventPrinter, EventWatch, describe};
 use crate::failure::{EXIT_CODES, Failure, Outcome};
 use crate::message_format::{FORMAT_HELP, MessageFormat, MessageParts, write_json};
 use crate::metrics_port::MetricsServer;
+use crate::patience::Patience;
 use crate::signals::Interrupt;
 use crate::standard_error::note;
 
@@ -138,6 +139,7 @@ pub fn run(options: &ConsumeOptions, outer: &ClientOptions) -> Outcome {
         left: options.count.unwrap_or(u64::MAX),
         first_failure: None,
         printer: &printer,
+        patience: Patience::new(client.timeout.filter(|_| options.exit || stop_ms.is_some())),
     };
     let is_terminal = io::stdout().is_terminal();
     let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
@@ -148,6 +150,7 @@ pub fn run(options: &ConsumeOptions, outer: &ClientOptions) -> Outcome {
             out.flush()?;
         }
         session.handle_events(&records, &mut out)?;
+        session.check_patience(topic, &records)?;
     }
     out.flush()?;
     interrupt.check()?;
@@ -222,6 +225,7 @@ struct Session<'a> {
     left: u64,
     first_failure: Option<String>,
     printer: &'a EventPrinter,
+    patience: Patience,
 }
 
 impl Session<'_> {
@@ -238,6 +242,19 @@ impl Session<'_> {
             self.options.print(&self.format, &message, out)?;
         }
         Ok(())
+    }
+
+    /// Error: nothing came for too long.
+    fn check_patience(&mut self, topic: &str, records: &Records) -> Outcome {
+        let reached_end = |event: &ConsumerEvent| matches!(event, ConsumerEvent::EndOfPartition { .. });
+        self.patience.renew_if(!records.is_empty() || records.events().iter().any(reached_end));
+        if self.open.is_empty() || self.left == 0 {
+            return Ok(());
+        }
+        self.patience.check(|| {
+            let partitions: Vec<_> = self.open.iter().map(i32::to_string).collect();
+            format!("topic \"{topic}\": the end of partition {} was not reached", partitions.join(", "))
+        })
     }
 
     fn handle_events(&mut self, records: &Records, out: &mut impl Write) -> Outcome {

@@ -13,6 +13,7 @@ use crate::events::{EventPrinter, EventWatch};
 use crate::failure::{Failure, Outcome};
 use crate::message_format::MessageFormat;
 use crate::metrics_port::MetricsServer;
+use crate::patience::Patience;
 use crate::progress::StatusLine;
 use crate::signals::Interrupt;
 
@@ -59,6 +60,7 @@ pub fn run(options: &ConsumeOptions, client: &ClientOptions, group: &str, format
         began: Instant::now(),
         count: 0,
         next_interval: Instant::now() + INTERVAL,
+        patience: Patience::new(client.timeout.filter(|_| options.exit)),
         status: if is_terminal || options.quiet { None } else { StatusLine::start() },
     };
     let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
@@ -70,12 +72,13 @@ pub fn run(options: &ConsumeOptions, client: &ClientOptions, group: &str, format
         }
         session.handle_events(&records, &mut out)?;
         session.handle_interval()?;
+        session.check_patience(&records)?;
     }
     // Offsets are committed only of messages that have left the process.
     out.flush()?;
-    session.commit()?;
+    session.commit(interrupt.bound(CLOSE_TIMEOUT))?;
     drop(session);
-    consumer.close(CLOSE_TIMEOUT)?;
+    consumer.close(interrupt.bound(CLOSE_TIMEOUT))?;
     interrupt.check()
 }
 
@@ -114,6 +117,7 @@ struct Session<'a> {
     began: Instant,
     count: u64,
     next_interval: Instant,
+    patience: Patience,
     status: Option<StatusLine>,
 }
 
@@ -162,6 +166,27 @@ impl Session<'_> {
         !assignment.is_empty() && assignment.iter().all(|key| self.at_end.contains(key))
     }
 
+    /// Error: nothing came for too long.
+    fn check_patience(&mut self, records: &Records) -> Outcome {
+        let reached_end = |event: &ConsumerEvent| matches!(event, ConsumerEvent::EndOfPartition { .. });
+        self.patience.renew_if(!records.is_empty() || records.events().iter().any(reached_end));
+        if self.left == 0 || self.is_at_end() {
+            return Ok(());
+        }
+        self.patience.check(|| {
+            let assignment = self.consumer.assignment();
+            let left: Vec<String> = assignment
+                .iter()
+                .filter(|key| !self.at_end.contains(key))
+                .map(|key| format!("{} [{}]", key.topic, key.partition))
+                .collect();
+            match left.is_empty() {
+                true => "the group has assigned no partition to this member".to_owned(),
+                false => format!("the end of {} was not reached", left.join(", ")),
+            }
+        })
+    }
+
     fn handle_interval(&mut self) -> Outcome {
         let now = Instant::now();
         if now < self.next_interval {
@@ -176,11 +201,11 @@ impl Session<'_> {
             });
             status.set(status_text(self.count, now - self.began, assignment.len(), lag.sum()));
         }
-        self.commit()
+        self.commit(CLOSE_TIMEOUT)
     }
 
     /// Commits the printed messages of partitions that the consumer still has.
-    fn commit(&mut self) -> Outcome {
+    fn commit(&mut self, timeout: Duration) -> Outcome {
         let assignment: BTreeSet<TopicPartition> = self.consumer.assignment().into_iter().collect();
         let printed = std::mem::take(&mut self.printed).into_iter();
         let offsets: Vec<GroupOffset> = printed
@@ -190,7 +215,7 @@ impl Session<'_> {
         if offsets.is_empty() {
             return Ok(());
         }
-        for error in self.consumer.commit(&offsets, CLOSE_TIMEOUT)?.into_iter().filter_map(Result::err) {
+        for error in self.consumer.commit(&offsets, timeout)?.into_iter().filter_map(Result::err) {
             self.printer.error(&error);
         }
         Ok(())

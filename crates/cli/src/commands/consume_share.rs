@@ -8,8 +8,8 @@ use ottla::{
 };
 
 use super::consume::ConsumeOptions;
-use crate::client_options::{ClientOptions, print_warnings};
-use crate::commands::topics::{TIMEOUT, partition_count};
+use crate::client_options::{ClientOptions, call_timeout, print_warnings};
+use crate::commands::topics::partition_count;
 use crate::events::{EventPrinter, EventWatch};
 use crate::failure::{Failure, Outcome};
 use crate::message_format::{MessageFormat, MessageParts};
@@ -64,12 +64,12 @@ pub fn run(options: &ConsumeOptions, client: &ClientOptions, group: &str, format
         report(&consumer, &printer);
     }
     out.flush()?;
-    for (partition, result) in consumer.commit_sync(CLOSE_TIMEOUT)?.partitions {
+    for (partition, result) in consumer.commit_sync(interrupt.bound(CLOSE_TIMEOUT))?.partitions {
         if let Err(error) = result {
             printer.error(&error.with_partition(&*partition.topic, partition.partition));
         }
     }
-    consumer.close(CLOSE_TIMEOUT)?;
+    consumer.close(interrupt.bound(CLOSE_TIMEOUT))?;
     report(&consumer, &printer);
     interrupt.check()
 }
@@ -133,7 +133,7 @@ fn start_of(offsets: &[String]) -> Outcome<Option<&'static str>> {
 fn set_start(admin: &Admin, group: &str, start: &str) -> Outcome {
     let changes = vec![ConfigChange::set("share.auto.offset.reset", start)];
     for (_, result) in
-        admin.incremental_alter_configs(&vec![(ConfigResource::group(group), changes)], TIMEOUT)?
+        admin.incremental_alter_configs(&vec![(ConfigResource::group(group), changes)], call_timeout())?
     {
         result?;
     }

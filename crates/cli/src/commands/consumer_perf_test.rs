@@ -9,7 +9,7 @@ use ottla::{Admin, Config, Consumer, ConsumerEvent, Records};
 use ottla_protocol::pattern::Pattern;
 
 use crate::client_options::{
-    ClientOptions, bound_connection_setup, load, print_warnings, require_servers, set_pair,
+    ClientOptions, bound_calls, bound_connection_setup, load, print_warnings, require_servers, set_pair,
 };
 use crate::commands::topics::{partition_count, topic_names};
 use crate::events::EventWatch;
@@ -93,7 +93,7 @@ pub struct ConsumerPerfTestOptions {
     #[arg(long)]
     show_detailed_stats: bool,
 
-    /// Give up after this time without records, or if no broker responds within this time
+    /// Give up after this time without records, or if no broker responds within this time; in milliseconds, as in Kafka's tool
     #[arg(long, value_name = "MS", default_value_t = 10_000)]
     timeout: u64,
 
@@ -116,6 +116,7 @@ pub struct ConsumerPerfTestOptions {
 
 /// Runs the command; `outer` are the options before its name.
 pub fn run(options: &ConsumerPerfTestOptions, outer: &ClientOptions) -> Outcome {
+    refuse_seconds(outer)?;
     let client = options.client().after(outer);
     if client.wants_list() {
         return super::properties::list(&mut io::stdout().lock());
@@ -128,10 +129,9 @@ pub fn run(options: &ConsumerPerfTestOptions, outer: &ClientOptions) -> Outcome 
     let include = options.include.as_deref().map(compile).transpose()?;
     let mut config = options.config(&client)?;
     require_servers(&config)?;
-    // Kafka's --timeout is in milliseconds; the --timeout before the command is in seconds.
     let timeout = Duration::from_millis(options.timeout);
-    let broker_timeout = outer.timeout.unwrap_or(timeout);
-    bound_connection_setup(&mut config, broker_timeout)?;
+    bound_connection_setup(&mut config, timeout)?;
+    bound_calls(timeout);
     let target = options.num_records.or(options.messages).unwrap_or_default();
     let mut measure = Measure::new(options);
     let consumer = Consumer::new(&config)?;
@@ -140,7 +140,7 @@ pub fn run(options: &ConsumerPerfTestOptions, outer: &ClientOptions) -> Outcome 
     let _metrics = MetricsServer::start(options.metrics_port, move || counted.statistics())?;
     let admin = consumer.admin();
     let watch = EventWatch::start(admin.clone());
-    watch.wait_for_broker(broker_timeout)?;
+    watch.wait_for_broker(timeout)?;
     // From here on the loop below handles the events.
     let printer = watch.into_printer();
     let mut out = io::stdout();
@@ -191,7 +191,7 @@ pub fn run(options: &ConsumerPerfTestOptions, outer: &ClientOptions) -> Outcome 
     }
     let ended = Instant::now();
     // Kafka's tool leaves its group and commits, too.
-    consumer.close(timeout)?;
+    consumer.close(interrupt.bound(timeout))?;
     if !options.show_detailed_stats {
         writeln!(out, "{}", measure.total(ended))?;
     }
@@ -246,6 +246,18 @@ impl ConsumerPerfTestOptions {
             config.set("group.id", &format!("perf-consumer-{}", since.as_nanos() % 100_000))?;
         }
         Ok(config)
+    }
+}
+
+/// Error: the options before the command have a timeout in seconds.
+fn refuse_seconds(outer: &ClientOptions) -> Outcome {
+    match outer.timeout {
+        None => Ok(()),
+        Some(_) => Err(Failure::Usage(
+            "--timeout before the command is in seconds, and that of consumer-perf-test is in milliseconds, as in Kafka's \
+             tool; write it behind the command: consumer-perf-test --timeout MS"
+                .into(),
+        )),
     }
 }
 

@@ -10,8 +10,8 @@ use ottla::{Admin, Secret};
 
 use super::admin_command::{Common, subcommands};
 use super::table::Table;
-use super::topics::TIMEOUT;
 use super::users::first_line;
+use crate::client_options::call_timeout;
 use crate::failure::{EXIT_CODES, Failure, Outcome};
 
 subcommands! {
@@ -102,7 +102,7 @@ struct ListOptions {
 impl ListOptions {
     fn run(&self, admin: &Admin) -> Outcome {
         let owners = (!self.owner.is_empty()).then_some(&self.owner[..]);
-        print(&self.common, &admin.describe_delegation_tokens(owners, TIMEOUT)?, self.show_hmac)
+        print(&self.common, &admin.describe_delegation_tokens(owners, call_timeout())?, self.show_hmac)
     }
 }
 
@@ -135,7 +135,7 @@ impl CreateOptions {
         new.owner.clone_from(&self.owner);
         new.renewers.clone_from(&self.renewer);
         new.max_lifetime = self.max_hours;
-        let mut token = admin.create_delegation_token(&new, TIMEOUT)?;
+        let mut token = admin.create_delegation_token(&new, call_timeout())?;
         token.renewers.clone_from(&self.renewer);
         print(&self.common, &[token], self.show_hmac)
     }
@@ -181,7 +181,10 @@ struct RenewOptions {
 
 impl RenewOptions {
     fn run(&self, admin: &Admin) -> Outcome {
-        print_expiry(&self.common, admin.renew_delegation_token(&self.hmac.read()?, self.hours, TIMEOUT)?)
+        print_expiry(
+            &self.common,
+            admin.renew_delegation_token(&self.hmac.read()?, self.hours, call_timeout())?,
+        )
     }
 }
 
@@ -207,11 +210,11 @@ impl ExpireOptions {
     fn run(&self, admin: &Admin) -> Outcome {
         let hmac = self.hmac.read()?;
         if self.dry_run {
-            let tokens = admin.describe_delegation_tokens(None, TIMEOUT)?;
+            let tokens = admin.describe_delegation_tokens(None, call_timeout())?;
             let found = tokens.into_iter().find(|token| token.hmac == hmac);
             let found = found.ok_or_else(|| Failure::Failed("there is no token with this HMAC".into()))?;
             return self.common.preview("token", [found.token_id], "expired");
         }
-        print_expiry(&self.common, admin.expire_delegation_token(&hmac, self.hours, TIMEOUT)?)
+        print_expiry(&self.common, admin.expire_delegation_token(&hmac, self.hours, call_timeout())?)
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::admin_command::{Common, finish, read_text};
 use super::table::Table;
-use super::topics::TIMEOUT;
+use crate::client_options::call_timeout;
 use crate::failure::{Failure, Outcome};
 
 /// Delete the records of partitions before an offset
@@ -114,7 +114,7 @@ impl DeleteRecordsOptions {
             let records = before.map_or(RecordsToDelete::All, RecordsToDelete::Before);
             (&*key.topic, key.partition, records)
         });
-        let results = admin.delete_records(&records.collect::<Vec<_>>(), TIMEOUT)?;
+        let results = admin.delete_records(&records.collect::<Vec<_>>(), call_timeout())?;
         let mut failures = Vec::new();
         let mut table = Table::new(&[
             ("TOPIC", "topic", 15),
@@ -135,7 +135,7 @@ impl DeleteRecordsOptions {
         let mut offsets = Vec::new();
         for spec in [OffsetSpec::Earliest, OffsetSpec::Latest] {
             let questions: Vec<_> = partitions.keys().map(|key| (&*key.topic, key.partition, spec)).collect();
-            offsets.push(admin.list_offsets(&questions, TIMEOUT)?.into_iter());
+            offsets.push(admin.list_offsets(&questions, call_timeout())?.into_iter());
         }
         let mut failures = Vec::new();
         let mut table = Table::new(&[

@@ -5,8 +5,7 @@ use ottla::admin::{Election, ElectionType};
 
 use super::admin_command::{Common, Partitions, connected, finish, named, partitions, resolve};
 use super::table::Table;
-use super::topics::TIMEOUT;
-use crate::client_options::ClientOptions;
+use crate::client_options::{ClientOptions, call_timeout};
 use crate::failure::{EXIT_CODES, Outcome};
 
 /// Elect leaders of partitions: the preferred ones, or with --unclean any replica
@@ -49,7 +48,7 @@ pub fn run(options: &ElectLeadersOptions, outer: &ClientOptions) -> Outcome {
         let mut table =
             Table::new(&[("TOPIC", "topic", 0), ("PARTITION", "partition", 0), ("STATUS", "status", 0)]);
         let mut failures = Vec::new();
-        for (key, result) in admin.elect_leaders(election, chosen, TIMEOUT)? {
+        for (key, result) in admin.elect_leaders(election, chosen, call_timeout())? {
             let status = match result {
                 Ok(Election::Elected) => "elected".to_owned(),
                 Ok(Election::NotNeeded) => "not needed".to_owned(),
@@ -71,7 +70,7 @@ impl ElectLeadersOptions {
         let chosen = resolve(admin, &self.partitions)?;
         let mut topics: Vec<&str> = chosen.iter().map(|(topic, _)| topic.as_str()).collect();
         topics.dedup();
-        let described = admin.metadata((!self.all).then_some(&topics[..]), TIMEOUT)?.topics;
+        let described = admin.metadata((!self.all).then_some(&topics[..]), call_timeout())?.topics;
         let mut items = Vec::new();
         for topic in described {
             for partition in &topic.partitions {

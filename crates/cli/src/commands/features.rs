@@ -8,7 +8,7 @@ use ottla::{Admin, AdminOptions};
 
 use super::admin_command::{Common, finish, pair, subcommands, texts};
 use super::table::Table;
-use super::topics::TIMEOUT;
+use crate::client_options::call_timeout;
 use crate::failure::{EXIT_CODES, Failure, Outcome};
 
 subcommands! {
@@ -30,7 +30,7 @@ struct ListOptions {
 
 impl ListOptions {
     fn run(&self, admin: &Admin) -> Outcome {
-        let features = admin.describe_features(TIMEOUT)?;
+        let features = admin.describe_features(call_timeout())?;
         let mut table = Table::new(&[
             ("FEATURE", "feature", 0),
             ("SUPPORTED-MIN", "supported_min", 0),
@@ -74,7 +74,7 @@ impl ApisOptions {
             ("MAX", "max_version", 0),
             ("USABLE", "usable", 0),
         ]);
-        let mut described = admin.describe_broker_apis(TIMEOUT)?;
+        let mut described = admin.describe_broker_apis(call_timeout())?;
         let is_described = |id: &i32| described.iter().any(|(broker, _)| broker == id);
         let mut failures: Vec<String> = self
             .broker
@@ -180,7 +180,8 @@ fn update(
     if updates.len() < features.len() {
         return Err(Failure::Usage("a feature is named twice".into()));
     }
-    let results = admin.update_features(&updates, AdminOptions::new(TIMEOUT).validate_only(dry_run))?;
+    let results =
+        admin.update_features(&updates, AdminOptions::new(call_timeout()).validate_only(dry_run))?;
     common.report(
         "feature",
         if dry_run { "would be changed:" } else { "changed" },

@@ -7,7 +7,7 @@ use ottla::{Admin, TopicPartition};
 
 use super::admin_command::{Common, Partitions, finish, named, partitions, resolve, subcommands};
 use super::table::Table;
-use super::topics::TIMEOUT;
+use crate::client_options::call_timeout;
 use crate::failure::{EXIT_CODES, Failure, Outcome};
 
 subcommands! {
@@ -64,7 +64,7 @@ impl DescribeOptions {
             ],
         });
         let mut failures = Vec::new();
-        for (broker, dirs) in admin.describe_log_dirs(brokers, chosen, TIMEOUT)? {
+        for (broker, dirs) in admin.describe_log_dirs(brokers, chosen, call_timeout())? {
             let dirs = match dirs {
                 Ok(dirs) => dirs,
                 Err(error) => {
@@ -134,7 +134,7 @@ struct MoveOptions {
 impl MoveOptions {
     fn run(&self, admin: &Admin) -> Outcome {
         let chosen = resolve(admin, &self.partitions)?;
-        let dirs = admin.describe_log_dirs(Some(&[self.broker]), None, TIMEOUT)?.remove(0).1?;
+        let dirs = admin.describe_log_dirs(Some(&[self.broker]), None, call_timeout())?.remove(0).1?;
         if !dirs.iter().any(|dir| dir.path == self.to) {
             let known: Vec<&str> = dirs.iter().map(|dir| dir.path.as_str()).collect();
             return Err(Failure::Failed(format!(
@@ -155,7 +155,7 @@ impl MoveOptions {
             return self.common.preview("replica", keys.iter().map(name), "moved");
         }
         let paths: BTreeMap<_, _> = keys.into_iter().map(|key| (key, self.to.clone())).collect();
-        let results = admin.alter_replica_log_dirs(self.broker, &paths, TIMEOUT)?;
+        let results = admin.alter_replica_log_dirs(self.broker, &paths, call_timeout())?;
         self.common.report("replica", "moving", super::admin_command::texts(results, name))
     }
 }

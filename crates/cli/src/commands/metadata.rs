@@ -6,8 +6,8 @@ use clap::Args;
 use ottla::ClusterDescription;
 use serde_json::{Value, json};
 
-use crate::client_options::ClientOptions;
-use crate::commands::topics::{TIMEOUT, join};
+use crate::client_options::{ClientOptions, call_timeout};
+use crate::commands::topics::join;
 use crate::events::EventWatch;
 use crate::failure::{EXIT_CODES, Outcome};
 
@@ -38,7 +38,7 @@ pub fn run(options: &MetadataOptions, outer: &ClientOptions) -> Outcome {
     let (admin, _watch) = EventWatch::connect_admin(&client)?;
     let names: Vec<_> = options.topic.iter().map(String::as_str).collect();
     let which = if names.is_empty() { None } else { Some(names.as_slice()) };
-    let mut cluster = admin.metadata(which, TIMEOUT)?;
+    let mut cluster = admin.metadata(which, call_timeout())?;
     cluster.brokers.sort_by_key(|broker| broker.id);
     cluster.topics.sort_by(|left, right| left.name.cmp(&right.name));
     let mut out = io::stdout().lock();

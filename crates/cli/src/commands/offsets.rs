@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use clap::Args;
 use ottla::OffsetSpec;
 
-use crate::client_options::ClientOptions;
-use crate::commands::topics::{TIMEOUT, partition_count, topic_names};
+use crate::client_options::{ClientOptions, call_timeout};
+use crate::commands::topics::{partition_count, topic_names};
 use crate::events::EventWatch;
 use crate::failure::{EXIT_CODES, Failure, Outcome};
 
@@ -46,7 +46,9 @@ pub fn run(options: &OffsetsOptions, outer: &ClientOptions) -> Outcome {
     }
     let mut out = io::stdout().lock();
     let mut failure = None;
-    for ((topic, partition, _), result) in questions.iter().zip(admin.list_offsets(&questions, TIMEOUT)?) {
+    for ((topic, partition, _), result) in
+        questions.iter().zip(admin.list_offsets(&questions, call_timeout())?)
+    {
         match result {
             // If no record has this timestamp or a later one, Kafka's tool prints an empty offset.
             Ok(listed) => {

@@ -17,7 +17,7 @@ use crate::in_transactions::{Transactions, ensure_id};
 use crate::input::InterruptibleInput;
 use crate::metrics_port::MetricsServer;
 use crate::perf::payload::unescape;
-use crate::sending::{flush_interruptibly, require_topic, send_interruptibly};
+use crate::sending::{Sending, require_topic};
 use crate::signals::Interrupt;
 use crate::standard_error::note;
 
@@ -31,8 +31,8 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
     printf 'k1:v1\\nk2:v2\\n' | ottla produce -b localhost:9092 -t demo -K : -H source=cli -p 3\n  \
     ottla produce -b localhost:9092 -t pictures -k cat cat.jpg -z zstd\n  \
     ottla produce -b localhost:9092 -t orders -l orders.txt --transactional\n\n\
-    SIGINT (Ctrl-C) ends the input; messages that were already read are still delivered, or with --transactional, aborted.\n\
-    A second SIGINT ends at once.\n\n\
+    SIGINT (Ctrl-C) ends the input; messages that were already read are still delivered within a few seconds, or with\n\
+    --transactional, aborted. A second SIGINT ends at once.\n\n\
     {EXIT_CODES}"))]
 pub struct ProduceOptions {
     #[command(flatten)]
@@ -137,8 +137,9 @@ pub fn run(options: &ProduceOptions, outer: &ClientOptions) -> Outcome {
     watch.wait_for_broker(client.timeout())?;
     require_topic(&producer, topic, client.timeout())?;
     let interrupt = Interrupt::catch()?;
+    let sending = Sending::new(&producer, &interrupt, client.timeout);
     let mut transactions = match config.get("transactional.id").filter(|id| !id.is_empty()) {
-        Some(_) => Some(Transactions::start(&producer, &config, Duration::MAX)?),
+        Some(_) => Some(Transactions::start(&producer, &config, Duration::MAX, &sending)?),
         None => None,
     };
     if let Some(transactions) = &mut transactions {
@@ -149,6 +150,7 @@ pub fn run(options: &ProduceOptions, outer: &ClientOptions) -> Outcome {
         topic: producer.topic(topic),
         key_delimiter: options.key_delimiter.as_deref().map(unescape),
         interrupt: interrupt.clone(),
+        sending: sending.clone(),
         number: 0,
     };
     let result = sender.send_all(&delimiter, max_bytes);
@@ -158,21 +160,20 @@ pub fn run(options: &ProduceOptions, outer: &ClientOptions) -> Outcome {
         None => Ok(()),
     };
     // Nothing is left to deliver when it closes, which pushes the last metrics to a broker that subscribed to them.
-    let flushed =
-        flush_interruptibly(&producer, &interrupt).and_then(|()| Ok(producer.close(CLOSE_TIMEOUT)?));
+    let flushed = sending.flush().and_then(|()| Ok(producer.close(CLOSE_TIMEOUT)?));
     drop(watch);
     let delivered = deliveries.delivered.load(Ordering::Relaxed);
     if options.verbose || interrupt.is_requested() {
         note!("{} delivered", messages(delivered));
     }
     let failed = deliveries.failed();
-    if let (Err(Failure::Failed(_)), Some(failed)) = (&result, &failed) {
-        note!("{failed}");
-    }
-    result?;
-    match failed {
-        Some(failed) => Err(Failure::Failed(failed)),
-        None => ended.and(flushed).and_then(|()| interrupt.check()),
+    let outcome = result.and(ended).and(flushed).and_then(|()| interrupt.check());
+    match (outcome, failed) {
+        (Ok(()), Some(failed)) => Err(Failure::Failed(failed)),
+        (outcome, failed) => {
+            failed.iter().for_each(|failed| note!("{failed}"));
+            outcome
+        }
     }
 }
 
@@ -232,6 +233,7 @@ struct Sender<'a> {
     topic: Topic,
     key_delimiter: Option<Vec<u8>>,
     interrupt: Interrupt,
+    sending: Sending,
     /// The number of messages that were sent.
     number: u64,
 }
@@ -307,7 +309,8 @@ impl Sender<'_> {
             };
         }
         self.number += 1;
-        send_interruptibly(&self.topic, &record, &self.interrupt)?
+        self.sending
+            .send(&self.topic, &record)?
             .map_err(|error| Failure::Failed(format!("message {} was not accepted: {error}", self.number)))
     }
 }

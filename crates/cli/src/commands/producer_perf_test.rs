@@ -24,7 +24,7 @@ use crate::perf::pace::Pace;
 use crate::perf::payload::Payloads;
 use crate::perf::verify::Verifier;
 use crate::progress::Progress;
-use crate::sending::{flush_interruptibly, require_topic, send_interruptibly};
+use crate::sending::{Sending, require_topic};
 use crate::signals::Interrupt;
 use crate::standard_error::note;
 
@@ -119,7 +119,8 @@ pub struct ProducerPerfTestOptions {
     #[arg(long, value_name = "PORT")]
     metrics_port: Option<u16>,
 
-    /// Give up if no broker responds within this time [default: default.api.timeout.ms if it is set, or else 10]
+    /// Give up if no broker responds within this time, and a wait if nothing happens for this time [default:
+    /// default.api.timeout.ms if it is set, or else 10 for the first broker; other waits end as the properties say]
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     timeout: Option<Duration>,
 
@@ -144,7 +145,7 @@ pub fn run(options: &ProducerPerfTestOptions, outer: &ClientOptions) -> Outcome 
         config.set("bootstrap.servers", &cluster.bootstrap_servers())?;
     }
     bound_connection_setup(&mut config, client.timeout())?;
-    produce(options, &config, client.timeout(), &mut payloads)?;
+    produce(options, &config, &client, &mut payloads)?;
     match &cluster {
         Some(cluster) => verify(options, cluster, &payloads),
         None => Ok(()),
@@ -193,13 +194,18 @@ impl ProducerPerfTestOptions {
     }
 
     /// Starts transactions, if the configuration has a transactional ID.
-    fn transactions<'a>(&self, producer: &'a Producer, config: &Config) -> Outcome<Option<Transactions<'a>>> {
+    fn transactions<'a>(
+        &self,
+        producer: &'a Producer,
+        config: &Config,
+        sending: &Sending,
+    ) -> Outcome<Option<Transactions<'a>>> {
         const DEFAULT_DURATION_MS: u64 = 3000;
         if config.get("transactional.id").is_none_or(|id| id.is_empty()) {
             return Ok(None);
         }
         let duration = self.transaction_duration_ms.unwrap_or(DEFAULT_DURATION_MS);
-        Transactions::start(producer, config, Duration::from_millis(duration)).map(Some)
+        Transactions::start(producer, config, Duration::from_millis(duration), sending).map(Some)
     }
 
     fn payloads(&self) -> Outcome<Payloads> {
@@ -259,7 +265,7 @@ impl Failures {
 fn produce(
     options: &ProducerPerfTestOptions,
     config: &Config,
-    timeout: Duration,
+    client: &ClientOptions,
     payloads: &mut Payloads,
 ) -> Outcome {
     if options.warmup_records > 0 {
@@ -281,11 +287,12 @@ fn produce(
     let watch = EventWatch::start(producer.admin());
     let counted = producer.clone();
     let _metrics = MetricsServer::start(options.metrics_port, move || counted.statistics())?;
-    watch.wait_for_broker(timeout)?;
-    require_topic(&producer, &options.topic, timeout)?;
+    watch.wait_for_broker(client.timeout())?;
+    require_topic(&producer, &options.topic, client.timeout())?;
     let interrupt = Interrupt::catch()?;
+    let sending = Sending::new(&producer, &interrupt, client.timeout);
     let topic = producer.topic(&options.topic);
-    let mut transactions = options.transactions(&producer, config)?;
+    let mut transactions = options.transactions(&producer, config, &sending)?;
     // The measurement does not include the wait for the first broker, nor for the producer ID.
     run.start();
     let progress = {
@@ -297,15 +304,13 @@ fn produce(
             move || sent.sent.load(Ordering::Relaxed),
         )
     };
-    let sent = send_all(options, &run, (&topic, &mut transactions), payloads, &interrupt);
+    let sent = send_all(options, &run, (&topic, &mut transactions), payloads, (&sending, &interrupt));
     if !matches!(sent, Ok(()) | Err(Failure::Interrupted(_))) {
         return sent;
     }
-    if let Some(transactions) = &mut transactions {
-        transactions.commit()?;
-    }
+    let ended = transactions.as_mut().map_or(Ok(()), Transactions::commit);
     // Reports arrive by message.timeout.ms at the latest.
-    flush_interruptibly(&producer, &interrupt)?;
+    let flushed = sending.flush();
     progress.stop();
     drop(watch);
     let elapsed_ms = run.now_ms();
@@ -328,7 +333,8 @@ fn produce(
             ],
         )?;
     }
-    producer.close(Duration::from_secs(10))?;
+    ended.and(flushed)?;
+    producer.close(interrupt.bound(Duration::from_secs(10)))?;
     match &failures.first {
         Some(first) => {
             Err(Failure::Failed(format!("records not delivered: {}; first error: {first}", failures.count)))
@@ -343,7 +349,7 @@ fn send_all(
     run: &Run,
     (topic, transactions): (&Topic, &mut Option<Transactions<'_>>),
     payloads: &mut Payloads,
-    interrupt: &Interrupt,
+    (sending, interrupt): (&Sending, &Interrupt),
 ) -> Outcome {
     /// The number of records per clock reading; reading the clock costs as much as sending a record.
     const CLOCK_EVERY: u64 = 32;
@@ -370,7 +376,7 @@ fn send_all(
         let sent = match topic.try_send(Record::new().value(payload).opaque(tag.0)) {
             Err(TrySendError { record, error: SendError::QueueFull }) => {
                 run.sent.store(number, Ordering::Relaxed);
-                let sent = send_interruptibly(topic, &record, interrupt)?;
+                let sent = sending.send(topic, &record)?;
                 now_ms = run.now_ms();
                 sent
             }

@@ -6,7 +6,7 @@ use ottla::{Admin, AdminOptions, ClusterDescription, ErrorKind};
 
 use super::admin_command::{Common, pair, subcommands};
 use super::table::Table;
-use super::topics::TIMEOUT;
+use crate::client_options::call_timeout;
 use crate::failure::{EXIT_CODES, Failure, Outcome};
 
 subcommands! {
@@ -41,8 +41,8 @@ fn ids(replicas: &[QuorumReplica]) -> String {
 
 impl StatusOptions {
     fn run(&self, admin: &Admin) -> Outcome {
-        let cluster = admin.describe_cluster(TIMEOUT)?;
-        let quorum = admin.describe_quorum(TIMEOUT)?;
+        let cluster = admin.describe_cluster(call_timeout())?;
+        let quorum = admin.describe_quorum(call_timeout())?;
         let followers = quorum.voters.iter().filter(|one| Some(one.id) != quorum.leader);
         let lag = followers.map(|one| quorum.high_watermark - one.log_end_offset).max().unwrap_or(0).max(0);
         let mut table = Table::new(&[
@@ -76,7 +76,7 @@ struct ReplicationOptions {
 
 impl ReplicationOptions {
     fn run(&self, admin: &Admin) -> Outcome {
-        let quorum = admin.describe_quorum(TIMEOUT)?;
+        let quorum = admin.describe_quorum(call_timeout())?;
         let mut table = Table::new(&[
             ("NODE", "node", 0),
             ("DIRECTORY", "directory_id", 0),
@@ -116,8 +116,10 @@ struct BrokersOptions {
 
 /// Describes the cluster, with its fenced brokers if the brokers can list them.
 fn with_fenced(admin: &Admin) -> Outcome<ClusterDescription> {
-    match admin.describe_cluster(AdminOptions::new(TIMEOUT).include_fenced_brokers(true)) {
-        Err(error) if error.kind() == ErrorKind::UnsupportedVersion => Ok(admin.describe_cluster(TIMEOUT)?),
+    match admin.describe_cluster(AdminOptions::new(call_timeout()).include_fenced_brokers(true)) {
+        Err(error) if error.kind() == ErrorKind::UnsupportedVersion => {
+            Ok(admin.describe_cluster(call_timeout())?)
+        }
         described => Ok(described?),
     }
 }
@@ -177,7 +179,7 @@ impl Controller {
 
     /// Prints what would be done.
     fn preview(&self, admin: &Admin, common: &Common, done: &str) -> Outcome {
-        let quorum = admin.describe_quorum(TIMEOUT)?;
+        let quorum = admin.describe_quorum(call_timeout())?;
         let is_voter = quorum.voters.iter().any(|one| one.id == self.id);
         let state = if is_voter { "votes" } else { "does not vote" };
         common.preview("controller", [format!("{} (it {state} now)", self.id)], done)
@@ -216,7 +218,7 @@ impl AddControllerOptions {
         if of.dry_run {
             return of.preview(admin, &self.common, "added");
         }
-        admin.add_raft_voter(of.cluster_id.as_deref(), of.voter(), &self.listener, TIMEOUT)?;
+        admin.add_raft_voter(of.cluster_id.as_deref(), of.voter(), &self.listener, call_timeout())?;
         self.common.report("controller", "added", [(of.id.to_string(), Ok(()))])
     }
 }
@@ -237,7 +239,7 @@ impl RemoveControllerOptions {
         if of.dry_run {
             return of.preview(admin, &self.common, "removed");
         }
-        admin.remove_raft_voter(of.cluster_id.as_deref(), of.voter(), TIMEOUT)?;
+        admin.remove_raft_voter(of.cluster_id.as_deref(), of.voter(), call_timeout())?;
         self.common.report("controller", "removed", [(of.id.to_string(), Ok(()))])
     }
 }
@@ -276,7 +278,7 @@ impl UnregisterBrokerOptions {
                 self.id
             )));
         }
-        admin.unregister_broker(self.id, TIMEOUT)?;
+        admin.unregister_broker(self.id, call_timeout())?;
         self.common.report("broker", "unregistered", [(self.id.to_string(), Ok(()))])
     }
 }

@@ -9,7 +9,7 @@ use ottla::admin::{QuotaChanges, QuotaEntity, QuotaFilter, QuotaMatch};
 
 use super::admin_command::{Common, pair, subcommands, texts};
 use super::table::Table;
-use super::topics::TIMEOUT;
+use crate::client_options::call_timeout;
 use crate::failure::{EXIT_CODES, Failure, Outcome};
 
 subcommands! {
@@ -101,7 +101,7 @@ impl ListOptions {
         let filter = if self.strict { filter.strict() } else { filter };
         let mut table =
             Table::new(&[("CLIENTS", "clients", 0), ("QUOTA", "quota", 0), ("VALUE", "value", 0)]);
-        for (entity, values) in admin.describe_client_quotas(&filter, TIMEOUT)? {
+        for (entity, values) in admin.describe_client_quotas(&filter, call_timeout())? {
             for (key, value) in values {
                 table.add([shown(&entity).into(), key.into(), value.into()]);
             }
@@ -157,7 +157,7 @@ fn alter(
     dry_run: bool,
     done: &str,
 ) -> Outcome {
-    let options = AdminOptions::new(TIMEOUT).validate_only(dry_run);
+    let options = AdminOptions::new(call_timeout()).validate_only(dry_run);
     let results = admin.alter_client_quotas(&BTreeMap::from([(entity, changes)]), options)?;
     let done = if dry_run { format!("would have {done}") } else { done.to_owned() };
     common.report("clients", &done, texts(results, shown))
@@ -190,7 +190,7 @@ impl RemoveOptions {
             for (kind, name) in &entity {
                 filter = filter.matching(kind, name.clone().map_or(QuotaMatch::Default, QuotaMatch::Name));
             }
-            let found = admin.describe_client_quotas(&filter, TIMEOUT)?;
+            let found = admin.describe_client_quotas(&filter, call_timeout())?;
             names = found.into_iter().flat_map(|(_, values)| values.into_keys()).collect();
         }
         if names.is_empty() {

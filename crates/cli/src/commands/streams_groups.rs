@@ -10,9 +10,8 @@ use serde_json::Value;
 
 use super::groups::{committed_and_ends, describe_with, finish};
 use super::table::Table;
-use super::topics::TIMEOUT;
 use super::typed_groups::{self, DeleteOptions, DescribeOptions, GroupSummary, ListOptions};
-use crate::client_options::ClientOptions;
+use crate::client_options::{ClientOptions, call_timeout};
 use crate::events::EventWatch;
 use crate::failure::{EXIT_CODES, Outcome};
 use crate::standard_error::note;
@@ -46,7 +45,7 @@ enum Action {
 
 /// Describes groups, and returns the errors of those that can't be described.
 fn described(admin: &Admin, groups: &[String]) -> Outcome<(Vec<StreamsGroupDescription>, Vec<String>)> {
-    describe_with(groups, |names| admin.describe_streams_groups(names, TIMEOUT))
+    describe_with(groups, |names| admin.describe_streams_groups(names, call_timeout()))
 }
 
 fn summaries(

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::time::Duration;
 
 use clap::Args;
 use ottla::{
@@ -13,10 +12,8 @@ use serde_json::{Value, json};
 
 use super::admin_command::{Common, finish, pair, subcommands};
 use super::delete_records::DeleteRecordsOptions;
+use crate::client_options::call_timeout;
 use crate::failure::{EXIT_CODES, Failure, Outcome};
-
-/// The timeout of a request after the first broker has responded.
-pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 subcommands! {
     /// List, create, alter, delete and describe topics, and delete records
@@ -115,7 +112,7 @@ impl CreateOptions {
             self.config.iter().fold(topic, |topic, (name, value)| topic.config(name, value))
         };
         let topics: Vec<NewTopic> = self.topics.iter().map(new).collect();
-        let options = AdminOptions::new(TIMEOUT).validate_only(self.dry_run);
+        let options = AdminOptions::new(call_timeout()).validate_only(self.dry_run);
         let mut results = admin.create_topics(&topics, options)?;
         if self.if_not_exists {
             results.retain(|(_, result)| !is_error(result, ErrorCode::TOPIC_ALREADY_EXISTS));
@@ -151,7 +148,7 @@ impl AlterOptions {
     fn run(&self, admin: &Admin) -> Outcome {
         let topics: Vec<_> =
             self.topics.iter().map(|topic| NewPartitions::new(topic, self.partitions)).collect();
-        let options = AdminOptions::new(TIMEOUT).validate_only(self.dry_run);
+        let options = AdminOptions::new(call_timeout()).validate_only(self.dry_run);
         let results = admin.create_partitions(&topics, options)?;
         report(&self.common, results, if self.dry_run { "would be changed:" } else { "changed" })
     }
@@ -190,16 +187,16 @@ impl DeleteOptions {
         };
         let results: Vec<_> = if !self.topic_id.is_empty() {
             by_id(if self.dry_run {
-                let described = admin.describe_topics_by_id(&self.topic_id, TIMEOUT)?.into_iter();
+                let described = admin.describe_topics_by_id(&self.topic_id, call_timeout())?.into_iter();
                 described.map(|(id, result)| (id, result.map(drop))).collect()
             } else {
-                admin.delete_topics_by_id(&self.topic_id, TIMEOUT)?
+                admin.delete_topics_by_id(&self.topic_id, call_timeout())?
             })
         } else if self.dry_run {
-            let described = admin.describe_topics(&names, TIMEOUT)?.into_iter();
+            let described = admin.describe_topics(&names, call_timeout())?.into_iter();
             described.map(|topic| (topic.name, topic.error.map_or(Ok(()), Err))).collect()
         } else {
-            admin.delete_topics(&names, TIMEOUT)?
+            admin.delete_topics(&names, call_timeout())?
         };
         let is_counted =
             |result: &ottla::Result<()>| !self.if_exists || !result.as_ref().is_err_and(&is_missing);
@@ -286,7 +283,7 @@ impl DescribeOptions {
     fn described(&self, admin: &Admin) -> Outcome<(Vec<TopicDescription>, Vec<String>)> {
         let (mut topics, mut failures) = (Vec::new(), Vec::new());
         if !self.topic_id.is_empty() {
-            for (id, result) in admin.describe_topics_by_id(&self.topic_id, TIMEOUT)? {
+            for (id, result) in admin.describe_topics_by_id(&self.topic_id, call_timeout())? {
                 match result {
                     Ok(topic) => topics.push(topic),
                     Err(error) => failures.push(format!("topic ID {id}: {error}")),
@@ -296,13 +293,15 @@ impl DescribeOptions {
         }
         let mut names = self.topics.clone();
         if names.is_empty() {
-            names = admin.metadata(None, TIMEOUT)?.topics.into_iter().map(|topic| topic.name).collect();
+            names =
+                admin.metadata(None, call_timeout())?.topics.into_iter().map(|topic| topic.name).collect();
         }
         names.sort();
         names.dedup();
         let names: Vec<_> = names.iter().map(String::as_str).collect();
         // Metadata does not report eligible leaders.
-        let described = if names.is_empty() { Vec::new() } else { admin.describe_topics(&names, TIMEOUT)? };
+        let described =
+            if names.is_empty() { Vec::new() } else { admin.describe_topics(&names, call_timeout())? };
         for topic in described {
             match topic.error {
                 Some(error) => failures.push(error.to_string()),
@@ -319,7 +318,7 @@ impl DescribeOptions {
         }
         let resources: Vec<_> = topics.iter().map(|topic| ConfigResource::topic(&topic.name)).collect();
         let mut all = BTreeMap::new();
-        for (resource, entries) in admin.describe_configs(&resources, TIMEOUT)? {
+        for (resource, entries) in admin.describe_configs(&resources, call_timeout())? {
             let value = entries?.into_iter().find(|entry| entry.name == "min.insync.replicas");
             let least = value.and_then(|entry| entry.value?.parse().ok());
             all.insert(resource.name, least.unwrap_or(1));
@@ -378,14 +377,14 @@ fn print(out: &mut impl Write, topic: &TopicDescription, with_heading: bool) -> 
 
 /// Returns the names of all topics, sorted.
 pub fn topic_names(admin: &Admin) -> Outcome<Vec<String>> {
-    let mut names = admin.list_topics(TIMEOUT)?;
+    let mut names = admin.list_topics(call_timeout())?;
     names.sort();
     Ok(names)
 }
 
 /// Returns the number of partitions of a topic.
 pub fn partition_count(admin: &Admin, topic: &str) -> Outcome<i32> {
-    let cluster = admin.metadata(Some(&[topic]), TIMEOUT)?;
+    let cluster = admin.metadata(Some(&[topic]), call_timeout())?;
     let Some(description) = cluster.topics.into_iter().find(|description| description.name == topic) else {
         return Err(Failure::Failed(format!("topic \"{topic}\": the metadata response does not contain it")));
     };

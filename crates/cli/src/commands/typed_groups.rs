@@ -7,8 +7,7 @@ use ottla::{Admin, BrokerDescription, GroupFilter, GroupListings, GroupState, Gr
 
 use super::groups::{coordinator_text, delete_and_print, finish, listing_failures, print_dry_run, resolve};
 use super::table::Table;
-use super::topics::TIMEOUT;
-use crate::client_options::ClientOptions;
+use crate::client_options::{ClientOptions, call_timeout};
 use crate::failure::Outcome;
 
 /// The options of `list`.
@@ -101,7 +100,7 @@ impl Selection {
 
 fn listed(admin: &Admin, kind: GroupType) -> Outcome<GroupListings> {
     let filter = GroupFilter { types: vec![kind], ..GroupFilter::default() };
-    Ok(admin.list_groups(&filter, TIMEOUT)?)
+    Ok(admin.list_groups(&filter, call_timeout())?)
 }
 
 /// Runs `list`.

@@ -10,7 +10,7 @@ use ottla::{Admin, Secret};
 
 use super::admin_command::{Common, finish, subcommands, texts};
 use super::table::Table;
-use super::topics::TIMEOUT;
+use crate::client_options::call_timeout;
 use crate::failure::{EXIT_CODES, Failure, Outcome};
 
 subcommands! {
@@ -43,7 +43,7 @@ impl ListOptions {
             ("ITERATIONS", "iterations", 0),
         ]);
         let mut failures = Vec::new();
-        for (user, result) in admin.describe_scram_users(named, TIMEOUT)? {
+        for (user, result) in admin.describe_scram_users(named, call_timeout())? {
             match result {
                 Ok(credentials) => credentials.iter().for_each(|one| {
                     table.add([user.as_str().into(), one.mechanism.name().into(), one.iterations.into()]);
@@ -114,7 +114,7 @@ impl DeleteOptions {
         let names: Vec<&str> = self.users.iter().map(String::as_str).collect();
         let mut alterations = Vec::new();
         let mut failures = Vec::new();
-        for (user, result) in admin.describe_scram_users(Some(&names), TIMEOUT)? {
+        for (user, result) in admin.describe_scram_users(Some(&names), call_timeout())? {
             match result {
                 Ok(credentials) => {
                     let named =
@@ -149,7 +149,7 @@ fn altered(admin: &Admin, alterations: &[ScramAlteration]) -> Outcome<Vec<(Strin
     let mut results = BTreeMap::new();
     for alteration in alterations {
         for (user, result) in
-            texts(admin.alter_scram_users(std::slice::from_ref(alteration), TIMEOUT)?, String::clone)
+            texts(admin.alter_scram_users(std::slice::from_ref(alteration), call_timeout())?, String::clone)
         {
             let known = results.entry(user).or_insert(Ok(()));
             if known.is_ok() {

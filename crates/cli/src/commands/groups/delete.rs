@@ -7,9 +7,8 @@ use ottla::{Admin, TopicPartition};
 use serde_json::Value;
 
 use super::{Selection, describe::described, finish};
-use crate::client_options::ClientOptions;
+use crate::client_options::{ClientOptions, call_timeout};
 use crate::commands::table::Table;
-use crate::commands::topics::TIMEOUT;
 use crate::failure::Outcome;
 
 /// Delete groups without members, with their committed offsets
@@ -89,7 +88,7 @@ pub fn delete_and_print(admin: &Admin, names: &[&str], what: &str, json: bool) -
         table.print(json)?;
         return Ok(failures);
     }
-    for (group, result) in admin.delete_groups(names, TIMEOUT)? {
+    for (group, result) in admin.delete_groups(names, call_timeout())? {
         match result {
             Ok(()) if json => table.add([group.into(), Value::from("deleted")]),
             Ok(()) => writeln!(io::stdout(), "deleted {what} {group}")?,
@@ -107,7 +106,7 @@ pub fn delete_and_print(admin: &Admin, names: &[&str], what: &str, json: bool) -
 
 /// Runs `delete-offsets`.
 pub fn run_offsets(options: &DeleteOffsetsOptions, admin: &Admin) -> Outcome {
-    let committed = admin.list_group_offsets(&options.group, None, TIMEOUT)?;
+    let committed = admin.list_group_offsets(&options.group, None, call_timeout())?;
     let is_named = |key: &TopicPartition| options.topic.iter().any(|topic| **topic == *key.topic);
     let partitions: Vec<TopicPartition> =
         committed.into_iter().map(|(key, _)| key).filter(|key| is_named(key)).collect();
@@ -127,7 +126,7 @@ pub fn run_offsets(options: &DeleteOffsetsOptions, admin: &Admin) -> Outcome {
         partitions.iter().for_each(|key| add(key, "would be deleted".to_owned()));
     } else if !partitions.is_empty() {
         let named: Vec<_> = partitions.iter().map(|key| (&*key.topic, key.partition)).collect();
-        for (key, result) in admin.delete_group_offsets(&options.group, &named, TIMEOUT)? {
+        for (key, result) in admin.delete_group_offsets(&options.group, &named, call_timeout())? {
             match result {
                 Ok(()) => add(&key, "Successful".to_owned()),
                 Err(error) => {

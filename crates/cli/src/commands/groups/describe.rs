@@ -5,8 +5,8 @@ use ottla::{Admin, BrokerDescription, GroupDescription, TopicPartition};
 use serde_json::Value;
 
 use super::{TableOptions, finish};
+use crate::client_options::call_timeout;
 use crate::commands::table::Table;
-use crate::commands::topics::TIMEOUT;
 use crate::failure::Outcome;
 use crate::standard_error::note;
 
@@ -23,7 +23,7 @@ pub struct MembersOptions {
 
 /// Describes groups, and returns the errors of those that can't be described.
 pub fn described(admin: &Admin, groups: &[String]) -> Outcome<(Vec<GroupDescription>, Vec<String>)> {
-    describe_with(groups, |names| admin.describe_groups(names, TIMEOUT))
+    describe_with(groups, |names| admin.describe_groups(names, call_timeout()))
 }
 
 /// Describes groups with `call`, unless there are none. Returns the descriptions, and the errors of the other groups.

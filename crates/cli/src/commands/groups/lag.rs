@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use ottla::{Admin, GroupDescription, GroupOffset, MemberDescription, OffsetSpec, TopicPartition};
 
 use super::{TableOptions, describe::described, finish};
+use crate::client_options::call_timeout;
 use crate::commands::table::Table;
-use crate::commands::topics::TIMEOUT;
 use crate::failure::Outcome;
 use crate::standard_error::note;
 
@@ -87,7 +87,7 @@ fn committed(
     failures: &mut Vec<String>,
 ) -> Outcome<BTreeMap<TopicPartition, Option<i64>>> {
     let mut found = BTreeMap::new();
-    for (key, result) in admin.list_group_offsets(group_id, None, TIMEOUT)? {
+    for (key, result) in admin.list_group_offsets(group_id, None, call_timeout())? {
         match result {
             Ok(committed) => {
                 found.insert(key, committed.map(|committed: GroupOffset| committed.offset));
@@ -129,7 +129,7 @@ fn ends<'a>(
     let questions: Vec<_> =
         partitions.iter().map(|key| (&*key.topic, key.partition, OffsetSpec::Latest)).collect();
     let mut ends = BTreeMap::new();
-    for (key, result) in partitions.into_iter().zip(admin.list_offsets(&questions, TIMEOUT)?) {
+    for (key, result) in partitions.into_iter().zip(admin.list_offsets(&questions, call_timeout())?) {
         match result {
             Ok(listed) => ends.extend(listed.offset.map(|end| (key.clone(), end))),
             Err(error) => failures.push(error.to_string()),

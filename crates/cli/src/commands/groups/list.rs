@@ -6,9 +6,8 @@ use clap::Args;
 use ottla::{Admin, GroupFilter, GroupState, GroupType};
 
 use super::{finish, listing_failures};
-use crate::client_options::ClientOptions;
+use crate::client_options::{ClientOptions, call_timeout};
 use crate::commands::table::Table;
-use crate::commands::topics::TIMEOUT;
 use crate::failure::Outcome;
 
 /// Print the IDs of the consumer groups
@@ -60,7 +59,7 @@ fn group_type(name: &str) -> Result<GroupType, String> {
 /// Lists the groups of all brokers; fails after that if a broker did.
 pub fn run(options: &ListOptions, admin: &Admin) -> Outcome {
     let filter = GroupFilter { states: options.state.clone(), types: options.group_type.clone() };
-    let listings = admin.list_groups(&filter, TIMEOUT)?;
+    let listings = admin.list_groups(&filter, call_timeout())?;
     let every = options.all || !options.group_type.is_empty();
     let groups: Vec<_> = listings.groups.iter().filter(|group| every || group.is_of_consumers()).collect();
     if options.long || options.json {

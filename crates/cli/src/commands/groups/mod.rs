@@ -33,8 +33,7 @@ pub(super) use self::{
     reset::scoped_partitions,
     target::parse_datetime,
 };
-use crate::client_options::ClientOptions;
-use crate::commands::topics::TIMEOUT;
+use crate::client_options::{ClientOptions, call_timeout};
 use crate::events::EventWatch;
 use crate::failure::{EXIT_CODES, Failure, Outcome};
 
@@ -100,7 +99,7 @@ impl Selection {
     /// Returns the IDs of the groups, each once.
     fn resolve(&self, admin: &Admin) -> Outcome<Vec<String>> {
         let named = (!self.all).then_some(&*self.groups);
-        let list = || Ok(admin.list_groups(&GroupFilter::default(), TIMEOUT)?);
+        let list = || Ok(admin.list_groups(&GroupFilter::default(), call_timeout())?);
         resolve(named, list, GroupListing::is_of_consumers)
     }
 }

@@ -6,9 +6,8 @@ use clap::{ArgGroup, Args};
 use ottla::{Admin, MemberToRemove};
 
 use super::finish;
-use crate::client_options::ClientOptions;
+use crate::client_options::{ClientOptions, call_timeout};
 use crate::commands::table::Table;
-use crate::commands::topics::TIMEOUT;
 use crate::failure::{Failure, Outcome};
 use crate::standard_error::note;
 
@@ -66,14 +65,14 @@ pub fn run(options: &RemoveMembersOptions, admin: &Admin) -> Outcome {
     let results = if options.dry_run {
         dry_run(options, admin)?
     } else if options.all {
-        let removed = admin.remove_all_members(&options.group, reason, TIMEOUT)?;
+        let removed = admin.remove_all_members(&options.group, reason, call_timeout())?;
         removed
             .into_iter()
             .map(|(member, result)| (member, result.map_err(|error| error.to_string())))
             .collect()
     } else {
         let members = options.named();
-        let removed = admin.remove_members(&options.group, &members, reason, TIMEOUT)?;
+        let removed = admin.remove_members(&options.group, &members, reason, call_timeout())?;
         let removed = removed.into_iter().map(|result| result.map_err(|error| error.to_string()));
         members.into_iter().zip(removed).collect()
     };
@@ -84,7 +83,7 @@ type Results = Vec<(MemberToRemove, Result<(), String>)>;
 
 /// Returns the members that would be removed. A named member that the group does not have is an error.
 fn dry_run(options: &RemoveMembersOptions, admin: &Admin) -> Outcome<Results> {
-    let described = admin.describe_groups(&[&options.group], TIMEOUT)?;
+    let described = admin.describe_groups(&[&options.group], call_timeout())?;
     let Some((_, group)) = described.into_iter().next() else {
         return Err(Failure::Failed(format!("group \"{}\" is not described", options.group)));
     };

@@ -9,9 +9,9 @@ use ottla::{Admin, ErrorCode, ErrorKind, GroupOffset, OffsetSpec, TopicPartition
 
 use super::finish;
 use super::target::{Target, parse_datetime, parse_duration};
-use crate::client_options::ClientOptions;
+use crate::client_options::{ClientOptions, call_timeout};
 use crate::commands::table::Table;
-use crate::commands::topics::{TIMEOUT, partition_count};
+use crate::commands::topics::partition_count;
 use crate::failure::{Failure, Outcome};
 use crate::standard_error::note;
 
@@ -193,7 +193,7 @@ fn parse_file(text: &str) -> Result<BTreeMap<TopicPartition, i64>, usize> {
 pub fn run(options: &ResetOptions, plan: &Plan, admin: &Admin) -> Outcome {
     let group = &options.group;
     let mut committed = BTreeMap::new();
-    for (key, result) in admin.list_group_offsets(group, None, TIMEOUT)? {
+    for (key, result) in admin.list_group_offsets(group, None, call_timeout())? {
         committed.extend(result?.map(|offset| (key, offset.offset)));
     }
     check_is_inactive(admin, group)?;
@@ -227,7 +227,7 @@ pub fn run(options: &ResetOptions, plan: &Plan, admin: &Admin) -> Outcome {
 /// Error: the group has members, which would ignore and overwrite the offsets.
 fn check_is_inactive(admin: &Admin, group: &str) -> Outcome {
     let not_found = ErrorKind::Broker(ErrorCode::GROUP_ID_NOT_FOUND);
-    let described = admin.describe_groups(&[group], TIMEOUT)?;
+    let described = admin.describe_groups(&[group], call_timeout())?;
     for (_, result) in described {
         match result {
             Ok(description) if !description.members.is_empty() => {
@@ -258,7 +258,7 @@ fn listed(
         return Ok(BTreeMap::new());
     }
     let questions: Vec<_> = partitions.iter().map(|key| (&*key.topic, key.partition, spec)).collect();
-    let results = partitions.iter().zip(admin.list_offsets(&questions, TIMEOUT)?);
+    let results = partitions.iter().zip(admin.list_offsets(&questions, call_timeout())?);
     results.map(|(key, result)| Ok((key.clone(), result?.offset))).collect()
 }
 
@@ -305,7 +305,7 @@ fn commit(admin: &Admin, group: &str, offsets: &mut Vec<GroupOffset>) -> Outcome
     if offsets.is_empty() {
         return Ok(Vec::new());
     }
-    let results = admin.alter_group_offsets(group, offsets, TIMEOUT)?;
+    let results = admin.alter_group_offsets(group, offsets, call_timeout())?;
     let errors: Vec<Option<String>> =
         results.into_iter().map(|(_, result)| result.err().map(|error| error.to_string())).collect();
     let mut refused = errors.iter().map(Option::is_some);

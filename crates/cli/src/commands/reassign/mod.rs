@@ -18,8 +18,8 @@ use self::plan::{LogDirs, Plan};
 use self::throttle::Throttle;
 use super::admin_command::{Common, Partitions, finish, named, partitions, resolve, subcommands, texts};
 use super::table::Table;
-use super::topics::{TIMEOUT, join};
-use crate::client_options::parse_seconds;
+use super::topics::join;
+use crate::client_options::{call_timeout, parse_seconds};
 use crate::failure::{EXIT_CODES, Failure, Outcome};
 use crate::standard_error::note;
 
@@ -61,7 +61,7 @@ fn current(admin: &Admin, keys: impl Iterator<Item = TopicPartition>) -> Outcome
     let mut topics: Vec<&str> = keys.iter().map(|key| &*key.topic).collect();
     topics.dedup();
     let mut plan = Plan::new();
-    for topic in admin.describe_topics(&topics, TIMEOUT)? {
+    for topic in admin.describe_topics(&topics, call_timeout())? {
         if let Some(error) = topic.error {
             return Err(error.into());
         }
@@ -171,7 +171,7 @@ struct ExecuteOptions {
 impl ExecuteOptions {
     fn run(&self, admin: &Admin) -> Outcome {
         let (plan, log_dirs) = plan::read(&self.plan)?;
-        let ongoing = admin.list_reassignments(None, TIMEOUT)?.len();
+        let ongoing = admin.list_reassignments(None, call_timeout())?.len();
         if ongoing > 0 && !self.additional {
             return Err(Failure::Failed(format!(
                 "{ongoing} reassignments are in progress; use --additional to start others beside them, or to change \
@@ -189,7 +189,7 @@ impl ExecuteOptions {
         self.throttle.set(admin, &plan, &now, false)?;
         let reassignments: Reassignments =
             plan.iter().map(|(key, replicas)| (key.clone(), Some(replicas.clone()))).collect();
-        let options = AdminOptions::new(TIMEOUT).same_replication_factor(self.same_replication_factor);
+        let options = AdminOptions::new(call_timeout()).same_replication_factor(self.same_replication_factor);
         let results = admin.alter_reassignments(&reassignments, options)?;
         let started: Vec<TopicPartition> =
             results.iter().filter(|(_, result)| result.is_ok()).map(|(key, _)| key.clone()).collect();
@@ -198,7 +198,7 @@ impl ExecuteOptions {
         let reported = self.common.report("reassignment of", "started", rows);
         if self.wait {
             wait(admin, &started, self.wait_timeout)?;
-            if !self.preserve_throttles && admin.list_reassignments(None, TIMEOUT)?.is_empty() {
+            if !self.preserve_throttles && admin.list_reassignments(None, call_timeout())?.is_empty() {
                 throttle::clear(admin, &topics(plan.keys()))?;
             }
         }
@@ -240,7 +240,7 @@ fn move_replicas(
         paths.retain(|key, _| started.contains(key));
         if !paths.is_empty() {
             let name = |key: &TopicPartition| format!("{} to {} of broker {broker}", shown(key), paths[key]);
-            rows.extend(texts(admin.alter_replica_log_dirs(*broker, &paths, TIMEOUT)?, name));
+            rows.extend(texts(admin.alter_replica_log_dirs(*broker, &paths, call_timeout())?, name));
         }
     }
     Ok(rows)
@@ -255,7 +255,7 @@ fn wait(admin: &Admin, keys: &[TopicPartition], timeout: Option<Duration>) -> Ou
     let partitions: Vec<(&str, i32)> = keys.iter().map(|key| (&*key.topic, key.partition)).collect();
     let mut shown = None;
     while !partitions.is_empty() {
-        let left = admin.list_reassignments(Some(&partitions), TIMEOUT)?.len();
+        let left = admin.list_reassignments(Some(&partitions), call_timeout())?.len();
         if shown != Some(left) {
             note!(
                 "{} of {} partitions reassigned",
@@ -294,7 +294,7 @@ struct VerifyOptions {
 impl VerifyOptions {
     fn run(&self, admin: &Admin) -> Outcome {
         let (plan, log_dirs) = plan::read(&self.plan)?;
-        let ongoing = admin.list_reassignments(None, TIMEOUT)?;
+        let ongoing = admin.list_reassignments(None, call_timeout())?;
         let now = current(admin, plan.keys().cloned())?;
         let mut table =
             Table::new(&[("TOPIC", "topic", 0), ("PARTITION", "partition", 0), ("STATUS", "status", 0)]);
@@ -330,7 +330,7 @@ fn elsewhere(admin: &Admin, log_dirs: &LogDirs) -> Outcome<BTreeMap<TopicPartiti
     let mut elsewhere = BTreeMap::new();
     for (broker, paths) in log_dirs {
         let keys: Vec<(&str, i32)> = paths.keys().map(|key| (&*key.topic, key.partition)).collect();
-        for (_, dirs) in admin.describe_log_dirs(Some(&[*broker]), Some(&keys), TIMEOUT)? {
+        for (_, dirs) in admin.describe_log_dirs(Some(&[*broker]), Some(&keys), call_timeout())? {
             for dir in dirs? {
                 for (key, replica) in dir.replicas {
                     let is_there = paths.get(&key).is_none_or(|path| *path == dir.path);
@@ -360,7 +360,7 @@ impl ListOptions {
             ("ADDING", "adding", 0),
             ("REMOVING", "removing", 0),
         ]);
-        for (key, one) in admin.list_reassignments(None, TIMEOUT)? {
+        for (key, one) in admin.list_reassignments(None, call_timeout())? {
             let lists = [&one.replicas, &one.adding, &one.removing].map(|ids| Value::from(join(ids)));
             let [replicas, adding, removing] = lists;
             table.add([(*key.topic).into(), key.partition.into(), replicas, adding, removing]);
@@ -396,14 +396,14 @@ impl CancelOptions {
     fn run(&self, admin: &Admin) -> Outcome {
         let chosen = resolve(admin, &self.partitions)?;
         let chosen = named(&chosen);
-        let ongoing = admin.list_reassignments((!self.all).then_some(&chosen[..]), TIMEOUT)?;
+        let ongoing = admin.list_reassignments((!self.all).then_some(&chosen[..]), call_timeout())?;
         if self.dry_run || ongoing.is_empty() {
             return self.common.preview("reassignment of", ongoing.keys().map(shown), "cancelled");
         }
         let cancelled: Reassignments = ongoing.into_keys().map(|key| (key, None)).collect();
-        let results = admin.alter_reassignments(&cancelled, TIMEOUT)?;
+        let results = admin.alter_reassignments(&cancelled, call_timeout())?;
         let reported = self.common.report("reassignment of", "cancelled", texts(results, shown));
-        if !self.preserve_throttles && admin.list_reassignments(None, TIMEOUT)?.is_empty() {
+        if !self.preserve_throttles && admin.list_reassignments(None, call_timeout())?.is_empty() {
             throttle::clear(admin, &topics(cancelled.keys()))?;
         }
         reported

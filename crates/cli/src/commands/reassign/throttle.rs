@@ -14,7 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use clap::Args;
 use ottla::{Admin, AdminOptions, ConfigChange, ConfigEntry, ConfigResource};
 
-use super::{Plan, TIMEOUT};
+use super::Plan;
+use crate::client_options::call_timeout;
 use crate::failure::{Failure, Outcome};
 use crate::standard_error::note;
 
@@ -94,11 +95,11 @@ impl Throttle {
 /// Removes the limits of these topics and of all brokers, as far as they are set. The limit between the directories of a broker
 /// stays while it moves replicas between them.
 pub fn clear(admin: &Admin, topics: &BTreeSet<&str>) -> Outcome {
-    let brokers = admin.describe_cluster(TIMEOUT)?.brokers;
+    let brokers = admin.describe_cluster(call_timeout())?.brokers;
     let mut resources: Vec<ConfigResource> = topics.iter().copied().map(ConfigResource::topic).collect();
     resources.extend(brokers.iter().map(|broker| ConfigResource::broker(broker.id)));
     let mut changes = Changes::new();
-    for (resource, entries) in admin.describe_configs(&resources, TIMEOUT)? {
+    for (resource, entries) in admin.describe_configs(&resources, call_timeout())? {
         // A topic of the plan may be deleted since.
         let Ok(entries) = entries else { continue };
         let mut set: Vec<&str> =
@@ -130,7 +131,7 @@ fn is_limit(entry: &ConfigEntry) -> bool {
 
 fn moves_replicas(admin: &Admin, broker: &ConfigResource) -> Outcome<bool> {
     let Some(id) = broker.of_broker() else { return Ok(false) };
-    for (_, dirs) in admin.describe_log_dirs(Some(&[id]), None, TIMEOUT)? {
+    for (_, dirs) in admin.describe_log_dirs(Some(&[id]), None, call_timeout())? {
         if dirs?.iter().any(|dir| dir.replicas.values().any(|replica| replica.is_future)) {
             return Ok(true);
         }
@@ -139,7 +140,7 @@ fn moves_replicas(admin: &Admin, broker: &ConfigResource) -> Outcome<bool> {
 }
 
 fn apply(admin: &Admin, changes: &Changes, dry_run: bool) -> Outcome {
-    let options = AdminOptions::new(TIMEOUT).validate_only(dry_run);
+    let options = AdminOptions::new(call_timeout()).validate_only(dry_run);
     let results = admin.incremental_alter_configs(changes, options)?;
     let failures: Vec<String> = results
         .into_iter()

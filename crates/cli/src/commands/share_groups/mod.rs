@@ -15,9 +15,8 @@ use serde_json::Value;
 
 use super::groups::{assignment, describe_with, finish};
 use super::typed_groups::{self, DeleteOptions, DescribeOptions, GroupSummary, ListOptions};
-use crate::client_options::ClientOptions;
+use crate::client_options::{ClientOptions, call_timeout};
 use crate::commands::table::Table;
-use crate::commands::topics::TIMEOUT;
 use crate::events::EventWatch;
 use crate::failure::{EXIT_CODES, Outcome};
 use crate::standard_error::note;
@@ -57,7 +56,7 @@ enum Action {
 
 /// Describes groups, and returns the errors of those that can't be described.
 fn described(admin: &Admin, groups: &[String]) -> Outcome<(Vec<ShareGroupDescription>, Vec<String>)> {
-    describe_with(groups, |names| admin.describe_share_groups(names, TIMEOUT))
+    describe_with(groups, |names| admin.describe_share_groups(names, call_timeout()))
 }
 
 fn summaries(admin: &Admin, groups: &[String]) -> Outcome<(Vec<GroupSummary>, Vec<String>)> {
@@ -152,7 +151,7 @@ fn offsets(options: &DescribeOptions, admin: &Admin) -> Outcome {
         ("LAG", "lag", 0),
     ]);
     for group in options.selection.resolve(admin, KIND)? {
-        let listed = match admin.list_share_group_offsets(&group, None, TIMEOUT) {
+        let listed = match admin.list_share_group_offsets(&group, None, call_timeout()) {
             Ok(listed) => listed,
             Err(error) => {
                 failures.push(format!("group \"{group}\": {error}"));

@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use clap::{ArgGroup, Args};
 use ottla::{Admin, OffsetSpec, TopicPartition};
 
-use crate::client_options::ClientOptions;
+use crate::client_options::{ClientOptions, call_timeout};
 use crate::commands::groups::{finish, parse_datetime, scoped_partitions};
 use crate::commands::table::Table;
-use crate::commands::topics::TIMEOUT;
 use crate::failure::Outcome;
 use crate::standard_error::note;
 
@@ -115,7 +114,7 @@ impl ResetOptions {
 
     fn partitions(&self, admin: &Admin) -> Outcome<BTreeSet<TopicPartition>> {
         if self.all_topics {
-            let listed = admin.list_share_group_offsets(&self.group, None, TIMEOUT)?;
+            let listed = admin.list_share_group_offsets(&self.group, None, call_timeout())?;
             return Ok(listed.into_iter().map(|(key, _)| key).collect());
         }
         scoped_partitions(admin, &self.topic)
@@ -136,7 +135,7 @@ pub fn run(options: &ResetOptions, target: Target, admin: &Admin) -> Outcome {
     ]);
     let mut refused = BTreeSet::new();
     if options.execute && !offsets.is_empty() {
-        for (key, result) in admin.alter_share_group_offsets(&options.group, &offsets, TIMEOUT)? {
+        for (key, result) in admin.alter_share_group_offsets(&options.group, &offsets, call_timeout())? {
             if let Err(error) = result {
                 failures.push(error.to_string());
                 refused.insert(key);
@@ -193,7 +192,7 @@ fn listed(
         return Ok(BTreeMap::new());
     }
     let questions: Vec<_> = partitions.iter().map(|key| (&*key.topic, key.partition, spec)).collect();
-    let results = partitions.iter().zip(admin.list_offsets(&questions, TIMEOUT)?);
+    let results = partitions.iter().zip(admin.list_offsets(&questions, call_timeout())?);
     results.map(|(key, result)| Ok((key.clone(), result?.offset))).collect()
 }
 
@@ -203,7 +202,7 @@ pub fn run_delete(options: &DeleteOffsetsOptions, admin: &Admin) -> Outcome {
     let mut failures = Vec::new();
     let topics: BTreeSet<&str> = options.topic.iter().map(String::as_str).collect();
     if options.dry_run {
-        let listed = admin.list_share_group_offsets(&options.group, None, TIMEOUT)?;
+        let listed = admin.list_share_group_offsets(&options.group, None, call_timeout())?;
         for topic in topics {
             if listed.iter().any(|(key, _)| *key.topic == *topic) {
                 table.add([topic.into(), "would be deleted".into()]);
@@ -213,7 +212,7 @@ pub fn run_delete(options: &DeleteOffsetsOptions, admin: &Admin) -> Outcome {
         }
     } else {
         let topics: Vec<&str> = topics.into_iter().collect();
-        for (topic, result) in admin.delete_share_group_offsets(&options.group, &topics, TIMEOUT)? {
+        for (topic, result) in admin.delete_share_group_offsets(&options.group, &topics, call_timeout())? {
             match result {
                 Ok(()) => table.add([topic.as_str().into(), "Successful".into()]),
                 Err(error) => {

@@ -5,8 +5,7 @@ use std::io::{self, Write};
 use clap::Args;
 use ottla::{Admin, HangingTransaction};
 
-use crate::client_options::ClientOptions;
-use crate::commands::topics::TIMEOUT;
+use crate::client_options::{ClientOptions, call_timeout};
 use crate::failure::{Failure, Outcome};
 
 /// Write the abort marker of a hanging transaction to its partition
@@ -60,7 +59,7 @@ pub fn run(options: &AbortOptions, admin: &Admin) -> Outcome {
         writeln!(io::stdout(), "would abort {what}")?;
         return Ok(());
     }
-    admin.abort_transaction(&transaction, TIMEOUT)?;
+    admin.abort_transaction(&transaction, call_timeout())?;
     writeln!(io::stdout(), "aborted {what}")?;
     Ok(())
 }
@@ -73,7 +72,7 @@ fn find(options: &AbortOptions, admin: &Admin) -> Outcome<HangingTransaction> {
         let coordinator_epoch = options.coordinator_epoch;
         return Ok(HangingTransaction { topic, partition, producer_id, producer_epoch, coordinator_epoch });
     }
-    let producers = admin.describe_producers(&[(&options.topic, partition)], TIMEOUT)?.remove(0)?;
+    let producers = admin.describe_producers(&[(&options.topic, partition)], call_timeout())?.remove(0)?;
     let found = producers.iter().find(|one| one.transaction_start == options.start_offset);
     let Some(found) = found else {
         let offset = options.start_offset.unwrap_or(-1);

@@ -6,10 +6,9 @@ use clap::Args;
 use ottla::Admin;
 use serde_json::Value;
 
-use crate::client_options::ClientOptions;
+use crate::client_options::{ClientOptions, call_timeout};
 use crate::commands::groups::finish;
 use crate::commands::table::Table;
-use crate::commands::topics::TIMEOUT;
 use crate::failure::Outcome;
 
 /// Print state, producer and partitions of transactional IDs
@@ -69,7 +68,7 @@ pub fn run(options: &DescribeOptions, admin: &Admin) -> Outcome {
         ("TopicPartitions", "partitions", 0),
     ]);
     let mut failures = Vec::new();
-    for (id, result) in admin.describe_transactions(&ids, TIMEOUT)? {
+    for (id, result) in admin.describe_transactions(&ids, call_timeout())? {
         let one = match result {
             Ok(one) => one,
             Err(error) => {
@@ -106,7 +105,7 @@ pub fn run_producers(options: &ProducersOptions, admin: &Admin) -> Outcome {
         ("CurrentTransactionStartOffset", "transaction_start", 0),
     ]);
     let partition = (options.topic.as_str(), options.partition);
-    for one in admin.describe_producers(&[partition], TIMEOUT)?.remove(0)? {
+    for one in admin.describe_producers(&[partition], call_timeout())?.remove(0)? {
         table.add([
             one.producer_id.into(),
             one.producer_epoch.into(),

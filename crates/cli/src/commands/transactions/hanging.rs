@@ -14,10 +14,9 @@ use ottla::{ActiveProducer, Admin, TopicPartition, TransactionFilter};
 use serde_json::Value;
 
 use super::describe::unix_ms;
-use crate::client_options::ClientOptions;
+use crate::client_options::{ClientOptions, call_timeout};
 use crate::commands::groups::finish;
 use crate::commands::table::Table;
-use crate::commands::topics::TIMEOUT;
 use crate::failure::{Failure, Outcome};
 
 /// Print transactions that no coordinator will end
@@ -100,7 +99,7 @@ fn open_transactions(
         return Ok(open);
     }
     let named: Vec<(&str, i32)> = partitions.iter().map(|one| (&*one.topic, one.partition)).collect();
-    for (partition, found) in partitions.iter().zip(admin.describe_producers(&named, TIMEOUT)?) {
+    for (partition, found) in partitions.iter().zip(admin.describe_producers(&named, call_timeout())?) {
         match found {
             Ok(producers) => open.extend(
                 producers
@@ -123,14 +122,15 @@ fn partitions(
     admin: &Admin,
     failures: &mut Vec<String>,
 ) -> Outcome<Vec<TopicPartition>> {
-    let names = if options.topic.is_empty() { admin.list_topics(TIMEOUT)? } else { options.topic.clone() };
+    let names =
+        if options.topic.is_empty() { admin.list_topics(call_timeout())? } else { options.topic.clone() };
     let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
     names.sort_unstable();
     names.dedup();
     if names.is_empty() {
         return Ok(Vec::new());
     }
-    let topics = admin.describe_topics(&names, TIMEOUT)?;
+    let topics = admin.describe_topics(&names, call_timeout())?;
     failures.extend(
         topics.iter().filter_map(|topic| {
             topic.error.as_ref().map(|error| format!("topic \"{}\": {error}", topic.name))
@@ -157,7 +157,7 @@ fn hanging(open: Vec<Open>, admin: &Admin) -> Outcome<Vec<Open>> {
         producer_ids: producer_ids.into_iter().collect(),
         ..TransactionFilter::default()
     };
-    let listings = admin.list_transactions(&filter, TIMEOUT)?;
+    let listings = admin.list_transactions(&filter, call_timeout())?;
     if let Some((broker, error)) = listings.failed.first() {
         // Without its list, a transaction that it coordinates would look as if it hung.
         return Err(Failure::Failed(format!("broker {broker} did not list its transactions: {error}")));
@@ -166,7 +166,7 @@ fn hanging(open: Vec<Open>, admin: &Admin) -> Outcome<Vec<Open>> {
         listings.transactions.iter().map(|one| (one.producer_id, &*one.transactional_id)).collect();
     let names: Vec<&str> = ids.values().copied().collect();
     let described =
-        if names.is_empty() { Vec::new() } else { admin.describe_transactions(&names, TIMEOUT)? };
+        if names.is_empty() { Vec::new() } else { admin.describe_transactions(&names, call_timeout())? };
     let mut known: BTreeMap<&str, Vec<TopicPartition>> = BTreeMap::new();
     for (id, result) in &described {
         known.insert(

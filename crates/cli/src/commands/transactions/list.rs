@@ -5,10 +5,9 @@ use std::time::Duration;
 use clap::Args;
 use ottla::{Admin, TransactionFilter, TransactionState};
 
-use crate::client_options::ClientOptions;
+use crate::client_options::{ClientOptions, call_timeout};
 use crate::commands::groups::finish;
 use crate::commands::table::Table;
-use crate::commands::topics::TIMEOUT;
 use crate::failure::Outcome;
 
 /// Print transactional IDs, with coordinator, producer and state
@@ -56,7 +55,7 @@ pub fn run(options: &ListOptions, admin: &Admin) -> Outcome {
         running_longer_than: options.running_longer_than.map(Duration::from_millis),
         id_pattern: options.pattern.clone(),
     };
-    let listings = admin.list_transactions(&filter, TIMEOUT)?;
+    let listings = admin.list_transactions(&filter, call_timeout())?;
     let mut table = Table::new(&[
         ("TransactionalId", "transactional_id", 0),
         ("Coordinator", "coordinator", 0),

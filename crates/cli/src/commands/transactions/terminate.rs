@@ -5,9 +5,8 @@ use std::io::{self, Write};
 use clap::Args;
 use ottla::Admin;
 
-use crate::client_options::ClientOptions;
+use crate::client_options::{ClientOptions, call_timeout};
 use crate::commands::groups::finish;
-use crate::commands::topics::TIMEOUT;
 use crate::failure::Outcome;
 
 /// Abort the open transactions of transactional IDs, and fence their producers
@@ -35,7 +34,7 @@ pub fn run(options: &TerminateOptions, admin: &Admin) -> Outcome {
         |id: &str, error: &ottla::Error| failures.push(format!("transactional ID \"{id}\": {error}"));
     // A coordinator would create an ID that it does not know.
     let mut known = Vec::new();
-    for (id, result) in admin.describe_transactions(&ids, TIMEOUT)? {
+    for (id, result) in admin.describe_transactions(&ids, call_timeout())? {
         match result {
             Ok(one) => known.push((id, one)),
             Err(error) => fail(&id, &error),
@@ -52,7 +51,7 @@ pub fn run(options: &TerminateOptions, admin: &Admin) -> Outcome {
         }
     } else if !known.is_empty() {
         let ids: Vec<&str> = known.iter().map(|(id, _)| id.as_str()).collect();
-        for (id, result) in admin.fence_producers(&ids, TIMEOUT)? {
+        for (id, result) in admin.fence_producers(&ids, call_timeout())? {
             match result {
                 Ok(one) => {
                     let (producer, epoch) = (one.producer_id, one.producer_epoch);
