@@ -105,6 +105,7 @@ fn unwritable_output_is_an_error_and_a_closed_pipe_is_not() {
         &["offsets", "-b", &servers],
         &["topics", "list", "-b", &servers],
         &["properties"],
+        &["broker", "--port", "0", "--brokers", "1"],
         &[
             "producer-perf-test",
             "--topic",
@@ -140,4 +141,53 @@ fn run(command: &[&str], stdout: Stdio) -> (Option<i32>, String) {
         .output()
         .unwrap();
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn consume_at_the_end_says_that_it_waits_there() {
+    let cluster = cluster();
+    let servers = cluster.bootstrap_servers();
+    cluster.control(|control| control.create_topic("demo", 2, 1)).unwrap();
+    let start = |more: &[&str]| {
+        let child = Command::new(env!("CARGO_BIN_EXE_ottla"))
+            .args([&["consume", "-b", &servers, "-t", "demo"], more].concat())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn();
+        support::Running(child.unwrap())
+    };
+    let mut running = start(&[]);
+    let mut err = BufReader::new(running.0.stderr.take().unwrap());
+    let mut lines = [String::new(), String::new(), String::new()];
+    lines.iter_mut().for_each(|line| assert_ne!(err.read_line(line).unwrap(), 0));
+    assert_eq!(lines[2], "% at the end; -o beginning reads from the start\n", "{lines:?}");
+    let exits = ottla(&["consume", "-b", &servers, "-t", "demo", "-e"]);
+    assert_eq!((exits.code, exits.err.contains("at the end;")), (0, false), "{}", exits.err);
+}
+
+#[test]
+fn properties_of_groups_without_effect_are_named() {
+    let cluster = cluster();
+    let servers = cluster.bootstrap_servers();
+    let produced = support::ottla_with_input(&["produce", "-b", &servers, "-t", "demo", "-p", "0"], b"one\n");
+    assert_eq!(produced.code, 0, "{}", produced.err);
+    let properties = ["-X", "group.id=billing", "-X", "auto.offset.reset=earliest"];
+    let consume = [&["consume", "-b", &servers, "-t", "demo", "-e"][..], &properties].concat();
+    let output = ottla(&[&consume[..], &["-o", "beginning"]].concat());
+    assert_eq!((output.code, output.out.as_str()), (0, "one\n"), "{}", output.err);
+    for warning in ["warning: group.id has no effect without -G", "warning: auto.offset.reset has no effect"]
+    {
+        assert!(output.err.contains(warning), "{}", output.err);
+    }
+    let groups = ottla(&["groups", "-b", &servers, "list"]);
+    assert!(!groups.out.contains("billing"), "nothing was committed: {}", groups.out);
+    let output = ottla(&[&consume[..], &["-o", "17"]].concat());
+    assert!(
+        !output.err.contains("auto.offset.reset has no effect"),
+        "an offset may be out of range: {}",
+        output.err
+    );
+    let output = ottla(&[&consume[..], &["-G", "billing"]].concat());
+    assert_eq!((output.code, output.out.as_str()), (0, "one\n"), "{}", output.err);
+    assert!(!output.err.contains("no effect"), "{}", output.err);
 }

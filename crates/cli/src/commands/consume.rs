@@ -117,7 +117,10 @@ pub fn run(options: &ConsumeOptions, outer: &ClientOptions) -> Outcome {
         return Err(Failure::Usage("several topics need a group: add -G ID".into()));
     }
     let mut config = client.config()?;
+    print_warnings(&without_effect(&config, start));
     config.set("enable.partition.eof", "true")?;
+    // Without -G nothing is committed, whatever group the configuration names.
+    config.set("enable.auto.commit", "false")?;
     let consumer = Consumer::new(&config)?;
     print_warnings(consumer.warnings());
     let watch = EventWatch::start(consumer.admin());
@@ -139,6 +142,8 @@ pub fn run(options: &ConsumeOptions, outer: &ClientOptions) -> Outcome {
         left: options.count.unwrap_or(u64::MAX),
         first_failure: None,
         printer: &printer,
+        // A user who did not choose the end may wonder why nothing is printed.
+        waits_at_end: (options.offset.is_empty() && !options.quiet && !options.exit).then(BTreeSet::new),
         patience: Patience::new(client.timeout.filter(|_| options.exit || stop_ms.is_some())),
     };
     let is_terminal = io::stdout().is_terminal();
@@ -225,6 +230,8 @@ struct Session<'a> {
     left: u64,
     first_failure: Option<String>,
     printer: &'a EventPrinter,
+    /// The partitions whose end was reached, until a message comes or the user is told that the command waits there.
+    waits_at_end: Option<BTreeSet<i32>>,
     patience: Patience,
 }
 
@@ -239,9 +246,20 @@ impl Session<'_> {
                 continue;
             }
             self.left -= 1;
+            self.waits_at_end = None;
             self.options.print(&self.format, &message, out)?;
         }
         Ok(())
+    }
+
+    /// Says that the command waits for new messages, once every partition is at its end.
+    fn say_where_it_waits(&mut self, partition: i32) {
+        let Some(reached) = &mut self.waits_at_end else { return };
+        reached.insert(partition);
+        if self.open.is_subset(reached) {
+            note!("% at the end; -o beginning reads from the start");
+            self.waits_at_end = None;
+        }
     }
 
     /// Error: nothing came for too long.
@@ -269,6 +287,7 @@ impl Session<'_> {
                         out.flush()?;
                         note!("% {event}");
                     }
+                    self.say_where_it_waits(*partition);
                     if self.options.exit || self.stop_ms.is_some() {
                         self.open.remove(partition);
                     }
@@ -293,6 +312,25 @@ impl Session<'_> {
         }
         Ok(())
     }
+}
+
+/// Returns warnings about properties that are for members of groups.
+fn without_effect(config: &Config, start: Offset) -> Vec<String> {
+    let mut warnings = Vec::new();
+    if let Some(group) = config.get("group.id").filter(|group| !group.is_empty()) {
+        warnings.push(format!(
+            "group.id has no effect without -G: every partition is read, and no offsets are committed; -G {group} consumes as a \
+             member of the group"
+        ));
+    }
+    // A requested offset may be out of range.
+    if config.is_modified("auto.offset.reset") && !matches!(start, Offset::At(_)) {
+        warnings.push(
+            "auto.offset.reset has no effect without -G: -o beginning or -o end sets where to start"
+                .to_owned(),
+        );
+    }
+    warnings
 }
 
 /// True if this error stops its partition until the application acts.
