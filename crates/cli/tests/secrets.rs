@@ -142,23 +142,19 @@ fn options_are_not_abbreviated() {
     }
 }
 
-#[test]
-fn password_that_is_typed_is_not_shown() {
-    let cluster = cluster();
+/// Runs `ottla users set-password` at a terminal, types at its prompt, and returns the exit code and what the terminal shows, with
+/// its settings after the command. `None` if there is no terminal.
+fn set_password_at_a_terminal(servers: &str, typed: &str) -> Option<(Option<i32>, String)> {
     let line = format!(
-        "tty; exec {} users -b {} set-password alice --iterations 4096",
-        env!("CARGO_BIN_EXE_ottla"),
-        cluster.bootstrap_servers()
+        "tty; {} users -b {servers} set-password alice --iterations 4096; code=$?; stty -a; exit $code",
+        env!("CARGO_BIN_EXE_ottla")
     );
     let terminal = Command::new("script")
         .args(["-qec", &line, "/dev/null"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn();
-    let Ok(terminal) = terminal else {
-        return not_checked("the prompt for a password", "there is no `script`");
-    };
-    let mut running = Running(terminal);
+    let mut running = Running(terminal.ok()?);
     let (mut input, mut output) = (running.0.stdin.take().unwrap(), running.0.stdout.take().unwrap());
     let (mut shown, mut byte) = (Vec::new(), [0]);
     while !shown.ends_with(b"(not shown): ") {
@@ -172,9 +168,23 @@ fn password_that_is_typed_is_not_shown() {
         assert!(start.elapsed() < Duration::from_secs(60), "the echo of {device} stays on");
         thread::sleep(Duration::from_millis(20));
     }
-    input.write_all(format!("{PASSWORD}\n").as_bytes()).unwrap();
+    input.write_all(typed.as_bytes()).unwrap();
     output.read_to_end(&mut shown).unwrap();
-    let shown = String::from_utf8_lossy(&shown);
-    assert!(running.0.wait().unwrap().success(), "{shown}");
-    assert!(shown.contains("alice") && !shown.contains(PASSWORD), "{shown}");
+    let code = running.0.wait().unwrap().code();
+    Some((code, String::from_utf8_lossy(&shown).into_owned()))
+}
+
+#[test]
+fn password_that_is_typed_is_not_shown() {
+    let cluster = cluster();
+    let servers = cluster.bootstrap_servers();
+    for (typed, expected) in [(format!("{PASSWORD}\n"), 0), (format!("{PASSWORD}\x03"), 130)] {
+        let Some((code, shown)) = set_password_at_a_terminal(&servers, &typed) else {
+            return not_checked("the prompt for a password", "there is no `script`");
+        };
+        assert_eq!(code, Some(expected), "{shown}");
+        assert_eq!(shown.contains("changed"), expected == 0, "{shown}");
+        assert!(!shown.contains(PASSWORD), "{shown}");
+        assert!(shown.contains(" echo ") && shown.contains(" icanon "), "the terminal is as before: {shown}");
+    }
 }

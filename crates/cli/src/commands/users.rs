@@ -12,6 +12,7 @@ use super::admin_command::{Common, finish, subcommands, texts};
 use super::table::Table;
 use crate::client_options::call_timeout;
 use crate::failure::{EXIT_CODES, Failure, Outcome};
+use crate::signals::Interrupt;
 
 subcommands! {
     /// List users of SCRAM, set their passwords, and delete their credentials
@@ -179,8 +180,12 @@ pub fn first_line(file: Option<&PathBuf>, what: &str) -> Outcome<Secret> {
             io::BufReader::new(file).read_line(&mut line).map_err(unreadable)?;
         }
         None if io::stdin().is_terminal() => {
+            // Ctrl-C has to restore the terminal first.
+            let interrupt = Interrupt::catch()?;
             line = rpassword::prompt_password(format!("{what} (not shown): ")).map_err(|error| {
-                Failure::Usage(format!("the {what} can't be read from the terminal: {error}"))
+                let unreadable =
+                    Failure::Usage(format!("the {what} can't be read from the terminal: {error}"));
+                interrupt.check().err().unwrap_or(unreadable)
             })?;
         }
         None => {

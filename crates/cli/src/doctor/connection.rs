@@ -104,6 +104,13 @@ impl Link {
         }
     }
 
+    /// Returns true if the peer answers a request of HTTP.
+    pub fn answers_http(&mut self) -> bool {
+        let mut start = [0; 5];
+        let asked = self.write_all(b"GET / HTTP/1.0\r\n\r\n");
+        asked.and_then(|()| self.reader().read_exact(&mut start)).is_ok() && &start == b"HTTP/"
+    }
+
     fn reader(&mut self) -> &mut dyn Read {
         match self {
             Self::Plain(stream) => stream,

@@ -1,9 +1,6 @@
 //! The protocol that a port speaks, if it is not the protocol of the client.
 
-use std::{
-    io::{Read, Write},
-    net::SocketAddr,
-};
+use std::net::SocketAddr;
 
 use ottla_net::{TlsContext, TlsProblem, TlsSettings};
 use ottla_protocol::{error_code::ErrorCode, generated::sasl_handshake::SaslHandshakeRequest};
@@ -35,11 +32,7 @@ fn probe_tls(doctor: &Doctor, server: (&str, u16), address: SocketAddr) -> Optio
 /// Returns true if the port answers a request of HTTP. Some servers close the connection after what is not HTTP, or wait for more
 /// of it.
 pub fn speaks_http(doctor: &Doctor, address: SocketAddr) -> bool {
-    let Ok((stream, _)) = doctor.dial(&[address]) else { return false };
-    let mut stream = doctor.timed(stream);
-    let mut start = [0; 5];
-    let asked = stream.write_all(b"GET / HTTP/1.0\r\n\r\n").and_then(|()| stream.read_exact(&mut start));
-    asked.is_ok() && &start == b"HTTP/"
+    doctor.dial(&[address]).is_ok_and(|(stream, _)| Link::Plain(doctor.timed(stream)).answers_http())
 }
 
 /// Explains that the listener has TLS and the client has not.
@@ -47,6 +40,11 @@ pub fn speaks_tls(doctor: &Doctor, server: (&str, u16), address: SocketAddr) -> 
     let link = probe_tls(doctor, server, address).flatten();
     let mechanisms = match link.map(|link| mechanisms(doctor, link, address)) {
         Some(Err(http @ Broken::NotKafka(Spoken::Http))) => return doctor.explain(http),
+        Some(Err(Broken::Closed(_) | Broken::Silent | Broken::NotKafka(_)))
+            if probe_tls(doctor, server, address).flatten().is_some_and(|mut link| link.answers_http()) =>
+        {
+            return doctor.explain(Broken::NotKafka(Spoken::Http));
+        }
         answer => answer.and_then(Result::ok),
     };
     let text = format!("the listener has TLS, and security.protocol={} has not", doctor.protocol);
