@@ -3,8 +3,9 @@
 //! `cli.rs` lists the subcommands; each is a file in `commands/`. The options of all clients are in
 //! `client_options.rs`, the parts of the performance tools in `perf/`, the output formats of `consume` in
 //! `message_format.rs`. A command returns `Ok` or a [`failure::Failure`], which determines the exit code. `events.rs`
-//! prints the events of the client, `completion.rs` completes command lines in shells, `signals.rs` ends a command on SIGINT and SIGTERM. `doctor/` has the examination of
-//! `ottla doctor`.
+//! prints the events of the client, `completion.rs` completes command lines in shells, `signals.rs` ends a command on SIGINT and SIGTERM,
+//! `patience.rs` after `--timeout` without progress. All that goes to standard error is printed by `standard_error.rs`. `doctor/` has
+//! the examination of `ottla doctor`.
 
 #![forbid(unsafe_code)]
 
