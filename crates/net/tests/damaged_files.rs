@@ -256,6 +256,9 @@ fn trusted_certificates_of_a_jks_store_are_read() {
     assert_eq!(found.certificates, [der.to_vec()]);
     let error = credentials::store(&store, Some(&Secret::from("other"))).unwrap_err();
     assert!(error.contains("password is wrong"), "{error}");
+    // Java reads the certificates of a trust store without a password, too.
+    let found = credentials::store(&store, None).unwrap();
+    assert!(found.key.is_none() && !found.certificates.is_empty());
 }
 
 #[test]

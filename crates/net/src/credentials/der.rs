@@ -7,6 +7,7 @@
 pub mod tag {
     pub const BOOLEAN: u8 = 0x01;
     pub const INTEGER: u8 = 0x02;
+    pub const BIT_STRING: u8 = 0x03;
     pub const OCTET_STRING: u8 = 0x04;
     pub const OID: u8 = 0x06;
     pub const UTC_TIME: u8 = 0x17;

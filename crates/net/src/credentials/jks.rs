@@ -16,17 +16,20 @@ const HASH_BYTES: usize = 20;
 /// The highest number of certificates of a store.
 const MAX_CERTIFICATES: usize = 20_000;
 
-/// Reads a store. Error: the password is wrong, or what is wrong with the store.
-pub fn read(bytes: &[u8], password: &Secret) -> Result<Store, String> {
-    let password = utf16(password)?;
+/// Reads a store. Without a password its hash is not checked, and keys are left out. Error: the password is wrong, or what is
+/// wrong with the store.
+pub fn read(bytes: &[u8], password: Option<&Secret>) -> Result<Store, String> {
+    let password = password.map(utf16).transpose()?;
     let (body, hash) = bytes.split_last_chunk::<HASH_BYTES>().ok_or("the JKS store ends too early")?;
-    let computed = Sha1::new()
-        .chain_update(password.expose())
-        .chain_update(b"Mighty Aphrodite")
-        .chain_update(body)
-        .finalize();
-    if computed[..] != hash[..] {
-        return Err("the password is wrong, or the JKS store is damaged".to_owned());
+    if let Some(password) = &password {
+        let computed = Sha1::new()
+            .chain_update(password.expose())
+            .chain_update(b"Mighty Aphrodite")
+            .chain_update(body)
+            .finalize();
+        if computed[..] != hash[..] {
+            return Err("the password is wrong, or the JKS store is damaged".to_owned());
+        }
     }
     let mut body = Bytes(body);
     body.take(MAGIC.len())?;
@@ -40,8 +43,10 @@ pub fn read(bytes: &[u8], password: &Secret) -> Result<Store, String> {
             1 => {
                 let length = body.number()? as usize;
                 let key = body.take(length)?;
-                if found.key.is_none() {
-                    found.key = Some(decrypt(key, &password)?);
+                if let Some(password) = &password
+                    && found.key.is_none()
+                {
+                    found.key = Some(decrypt(key, password)?);
                 }
                 for _ in 0..body.number()? {
                     let certificate = body.certificate(version, found.certificates.len())?;

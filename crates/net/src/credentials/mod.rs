@@ -6,6 +6,7 @@
 //! | `pem` | PEM blocks |
 //! | `der` | values in DER |
 //! | `x509` | names, times and keys of a certificate |
+//! | `public_key` | kinds of keys and signatures, and which can be used |
 //! | `pbe` | decryption with a password |
 //! | `pkcs12`, `jks` | key stores |
 //!
@@ -16,6 +17,7 @@ mod jks;
 pub mod pbe;
 pub mod pem;
 mod pkcs12;
+pub mod public_key;
 pub mod secret;
 pub mod x509;
 
@@ -84,7 +86,8 @@ pub fn private_key(bytes: &[u8], password: Option<&Secret>) -> Result<Secret, St
 pub fn store(bytes: &[u8], password: Option<&Secret>) -> Result<Store, String> {
     const NO_PASSWORD: &str = "the store's password is not set";
     if bytes.starts_with(&jks::MAGIC) {
-        return jks::read(bytes, password.ok_or(NO_PASSWORD)?);
+        // Java reads a trust store without a password, too.
+        return jks::read(bytes, password);
     }
     if bytes.first() == Some(&0x30) {
         return pkcs12::read(bytes, password.ok_or(NO_PASSWORD)?);

@@ -28,6 +28,10 @@ pub struct Certificate {
     pub not_after: i64,
     /// The DER encoding of the subject's public key with its algorithm.
     pub public_key: Vec<u8>,
+    /// The identifier of the algorithm that the certificate is signed with.
+    pub signature_algorithm: Vec<u8>,
+    /// True if the certificate has a keyUsage without keyCertSign, so that it must not issue others.
+    pub must_not_issue: bool,
     /// True if the certificate has a subjectAltName.
     pub has_names: bool,
     /// The host names and addresses of the subjectAltName, as far as they can be read; at most 100.
@@ -46,18 +50,22 @@ impl Certificate {
             None => 1,
         };
         body.expect(tag::INTEGER)?;
-        body.expect(tag::SEQUENCE)?;
+        let signature_algorithm = body.inside(tag::SEQUENCE)?.expect(tag::OID)?.to_vec();
         let issuer = body.any()?;
         let mut validity = body.inside(tag::SEQUENCE)?;
         let (not_before, not_after) = (time(&mut validity)?, time(&mut validity)?);
         let subject = body.any()?;
         let public_key = body.any()?.whole.to_vec();
         let (subject_name, common_name) = name(subject.content)?;
-        let mut names = None;
+        let (mut names, mut must_not_issue) = (None, false);
         while !body.is_empty() {
             let value = body.any()?;
             if value.tag == tag::CONTEXT_3 {
-                names = alternative_names(value.content)?;
+                names = extension(value.content, SUBJECT_ALT_NAME)?
+                    // A malformed list of names is webpki's to refuse; the certificate can still be described.
+                    .map(|value| general_names(value).unwrap_or_default());
+                must_not_issue =
+                    extension(value.content, KEY_USAGE)?.is_some_and(|usage| !signs_certificates(usage));
             }
         }
         Ok(Self {
@@ -70,6 +78,8 @@ impl Certificate {
             not_before,
             not_after,
             public_key,
+            signature_algorithm,
+            must_not_issue,
             has_names: names.is_some(),
             names: names.unwrap_or_default(),
         })
@@ -91,26 +101,34 @@ pub fn describe(der: &[u8]) -> String {
     Certificate::parse(der).map_or_else(|why| format!("of {} bytes ({why})", der.len()), |it| it.describe())
 }
 
-/// Returns the names of the subjectAltName among the extensions, if there is one.
-fn alternative_names(extensions: &[u8]) -> Result<Option<Vec<String>>, DerError> {
-    const SUBJECT_ALT_NAME: &[u8] = &[0x55, 0x1d, 0x11];
+const SUBJECT_ALT_NAME: &[u8] = &[0x55, 0x1d, 0x11];
+const KEY_USAGE: &[u8] = &[0x55, 0x1d, 0x0f];
+
+/// Returns the value of an extension, if it is among the extensions.
+fn extension<'a>(extensions: &'a [u8], oid: &[u8]) -> Result<Option<&'a [u8]>, DerError> {
     let mut extensions = Der::new(extensions).inside(tag::SEQUENCE)?;
     while !extensions.is_empty() {
         let mut extension = extensions.inside(tag::SEQUENCE)?;
-        if extension.expect(tag::OID)? == SUBJECT_ALT_NAME {
-            // A malformed list of names is webpki's to refuse; the certificate can still be described.
-            return Ok(Some(general_names(extension).unwrap_or_default()));
+        if extension.expect(tag::OID)? == oid {
+            extension.optional(tag::BOOLEAN)?;
+            return extension.expect(tag::OCTET_STRING).map(Some);
         }
     }
     Ok(None)
 }
 
-/// Reads host names and addresses behind the identifier of a subjectAltName.
-fn general_names(mut extension: Der<'_>) -> Result<Vec<String>, DerError> {
+/// Returns whether a keyUsage has keyCertSign, the sixth bit.
+fn signs_certificates(usage: &[u8]) -> bool {
+    const KEY_CERT_SIGN: u8 = 0x04;
+    let bits = Der::new(usage).expect(tag::BIT_STRING).unwrap_or_default();
+    bits.get(1).is_some_and(|first| first & KEY_CERT_SIGN != 0)
+}
+
+/// Reads host names and addresses of a subjectAltName.
+fn general_names(value: &[u8]) -> Result<Vec<String>, DerError> {
     const DNS_NAME: u8 = 0x82;
     const IP_ADDRESS: u8 = 0x87;
-    extension.optional(tag::BOOLEAN)?;
-    let mut list = Der::new(extension.expect(tag::OCTET_STRING)?).inside(tag::SEQUENCE)?;
+    let mut list = Der::new(value).inside(tag::SEQUENCE)?;
     let mut names = Vec::new();
     while !list.is_empty() && names.len() < MAX_NAMES {
         let value = list.any()?;

@@ -146,14 +146,18 @@ impl Lists {
         Ok(provider)
     }
 
-    /// Returns the permitted protocol versions.
-    pub fn versions(&self) -> Result<Vec<&'static SupportedProtocolVersion>, String> {
+    /// Returns the permitted protocol versions. Older ones in the list are left out, with a note.
+    pub fn versions(
+        &self,
+        notes: &mut Vec<String>,
+    ) -> Result<Vec<&'static SupportedProtocolVersion>, String> {
         let Some(list) = &self.versions else { return Ok(vec![&TLS13, &TLS12]) };
-        let mut versions = Vec::new();
+        let (mut versions, mut old) = (Vec::new(), Vec::new());
         for name in items(list) {
             match &*name.to_ascii_lowercase() {
                 "tlsv1.3" => versions.push(&TLS13),
                 "tlsv1.2" | "tls" => versions.push(&TLS12),
+                "tlsv1.1" | "tlsv1" | "sslv3" | "sslv2hello" => old.push(name),
                 _ => {
                     return Err(format!(
                         "ssl.enabled.protocols: \"{}\" is not supported; TLSv1.2 and TLSv1.3 are, older versions are insecure",
@@ -161,6 +165,17 @@ impl Lists {
                     ));
                 }
             }
+        }
+        if !old.is_empty() {
+            let old = old.join(", ");
+            if versions.is_empty() {
+                return Err(format!(
+                    "ssl.enabled.protocols: {old}: TLSv1.2 and TLSv1.3 are supported, older versions are insecure"
+                ));
+            }
+            notes.push(format!(
+                "ssl.enabled.protocols: {old} has no effect, because versions before TLSv1.2 are insecure"
+            ));
         }
         if versions.is_empty() {
             return Err("ssl.enabled.protocols: the list is empty".to_owned());
@@ -316,7 +331,19 @@ mod tests {
         let mapping = lists.provider().unwrap().signature_verification_algorithms.mapping;
         assert_eq!(mapping.len(), 2);
         assert_eq!(mapping[0].0, SignatureScheme::RSA_PKCS1_SHA256);
-        let old = Lists { versions: Some("TLSv1.1,TLSv1.2".to_owned()), ..Lists::default() };
-        assert!(old.versions().unwrap_err().contains("TLSv1.1"));
+    }
+
+    #[test]
+    fn old_versions_beside_a_new_one_have_no_effect() {
+        let versions = |list: &str| {
+            let mut notes = Vec::new();
+            let lists = Lists { versions: Some(list.to_owned()), ..Lists::default() };
+            lists.versions(&mut notes).map(|versions| (versions.len(), notes))
+        };
+        assert_eq!(versions("TLSv1.2,TLSv1.3"), Ok((2, Vec::new())));
+        let (count, notes) = versions("TLSv1.2, TLSv1.1,TLSv1,SSLv2Hello").unwrap();
+        assert!(count == 1 && notes[0].contains("TLSv1.1, TLSv1, SSLv2Hello has no effect"), "{notes:?}");
+        assert!(versions("TLSv1.1").unwrap_err().contains("TLSv1.1"));
+        assert!(versions("TLSv1.2,TLSv9").unwrap_err().contains("TLSv9"));
     }
 }

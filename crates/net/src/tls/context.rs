@@ -119,7 +119,7 @@ fn load_all(settings: &TlsSettings) -> Result<Loaded, Error> {
     let wrong = |why: String| Error::new(ErrorKind::InvalidArgument, why);
     let mut notes = Vec::new();
     let provider = Arc::new(settings.lists.provider().map_err(wrong)?);
-    let versions = settings.lists.versions().map_err(wrong)?;
+    let versions = settings.lists.versions(&mut notes).map_err(wrong)?;
     let identity = load::identity(settings, &provider)?.map(Arc::new);
     let policy =
         Policy { certificate: settings.verifies, host: settings.checks_host, legacy: settings.legacy };

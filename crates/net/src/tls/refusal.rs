@@ -7,7 +7,10 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use webpki::Error;
 
 use super::{failure::TlsProblem, verify::Trusted};
-use crate::credentials::x509::{self, Certificate, date};
+use crate::credentials::{
+    public_key::{self, KeyKind},
+    x509::{self, Certificate, date},
+};
 
 /// The reason of a refusal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +36,9 @@ const NO_REVOCATION_LIST: i32 = 3;
 const REVOCATION_LIST_EXPIRED: i32 = 12;
 const WEAK_SIGNATURE: i32 = 68;
 const HOST_MISMATCH: i32 = 62;
+const KEY_TOO_SMALL: i32 = 66;
+const CA_KEY_TOO_SMALL: i32 = 67;
+const NO_CERT_SIGN: i32 = 32;
 
 impl Refusal {
     /// Creates a refusal.
@@ -184,16 +190,12 @@ pub fn of_chain(
             INVALID_PURPOSE,
             "is not for servers (extendedKeyUsage): create one with serverAuth, or without extendedKeyUsage",
         ),
-        Error::InvalidSignatureForPublicKey | Error::SignatureAlgorithmMismatch => refuse(
-            SIGNATURE_FAILURE,
-            "has a signature that does not match the key of its issuer: a trusted CA may have been created again under the \
-             same name, or a key has fewer than 2048 bits",
-        ),
-        Error::UnsupportedSignatureAlgorithmContext(_)
-        | Error::UnsupportedSignatureAlgorithmForPublicKeyContext(_) => refuse(
-            WEAK_SIGNATURE,
-            "or its issuer's is signed with an algorithm that is not supported, such as SHA-1: create it with SHA-256",
-        ),
+        Error::InvalidSignatureForPublicKey
+        | Error::SignatureAlgorithmMismatch
+        | Error::UnsupportedSignatureAlgorithmContext(_)
+        | Error::UnsupportedSignatureAlgorithmForPublicKeyContext(_) => {
+            of_signature(leaf, intermediates, trusted)
+        }
         Error::MaximumPathDepthExceeded
         | Error::MaximumPathBuildCallsExceeded
         | Error::MaximumSignatureChecksExceeded
@@ -210,6 +212,72 @@ pub fn of_chain(
             refuse(UNSPECIFIED, &format!("can't be used: {other:?}").chars().take(300).collect::<String>())
         }
     }
+}
+
+/// Returns the refusal of a chain with a signature that can't be verified: with a weak hash, by a key that can't be used, or by
+/// another key.
+fn of_signature(
+    leaf: &CertificateDer<'_>,
+    intermediates: &[CertificateDer<'_>],
+    trusted: &Trusted,
+) -> Refusal {
+    let parsed = |der: &CertificateDer<'_>| Certificate::parse(der).ok();
+    let sent: Vec<_> = std::iter::once(leaf).chain(intermediates).filter_map(parsed).collect();
+    let of_roots = trusted.certificates.iter().filter_map(parsed);
+    let all: Vec<_> = sent.iter().cloned().chain(of_roots).collect();
+    let broken = sent.iter().filter(|it| !it.is_self_issued()).find_map(|it| {
+        if let Some(hash) = public_key::weak_hash(&it.signature_algorithm) {
+            let text = format!(
+                "the certificate {} is signed with {hash}, which is not secure: create it with SHA-256",
+                it.describe()
+            );
+            return Some(Refusal::new(WEAK_SIGNATURE, text));
+        }
+        let issuer = all.iter().find(|other| other.subject_der == it.issuer_der)?;
+        let rule = broken_rule(issuer)?;
+        let text = format!("the key that issued the certificate {} {rule}", it.describe());
+        Some(Refusal::new(CA_KEY_TOO_SMALL, text))
+    });
+    broken.unwrap_or_else(|| {
+        let text = format!(
+            "the broker's certificate {} has a signature that does not match the key of its issuer: a trusted CA may have been \
+             created again under the same name",
+            x509::describe(leaf)
+        );
+        Refusal::new(SIGNATURE_FAILURE, text)
+    })
+}
+
+/// Returns the rule that the key of a certificate breaks.
+fn broken_rule(certificate: &Certificate) -> Option<String> {
+    KeyKind::parse(&certificate.public_key).ok()?.broken_rule()
+}
+
+/// Returns the refusal of a broker that could not prove that it has the key of its certificate.
+pub fn of_handshake(leaf: &CertificateDer<'_>) -> Refusal {
+    let rule = Certificate::parse(leaf).ok().and_then(|it| broken_rule(&it));
+    let shown = x509::describe(leaf);
+    match rule {
+        Some(rule) => {
+            Refusal::new(KEY_TOO_SMALL, format!("the key of the broker's certificate {shown} {rule}"))
+        }
+        None => Refusal::new(
+            SIGNATURE_FAILURE,
+            format!(
+                "the broker's signature of the handshake does not belong to its certificate {shown}: the broker may have the key \
+                 of another certificate, or someone interferes"
+            ),
+        ),
+    }
+}
+
+/// Returns the refusal of a chain with an intermediate certificate that must not issue others.
+pub fn of_issuer(issuer: &Certificate) -> Refusal {
+    let text = format!(
+        "the certificate {} must not issue others, because its keyUsage lacks keyCertSign: create it with keyCertSign",
+        issuer.describe()
+    );
+    Refusal::new(NO_CERT_SIGN, text)
 }
 
 /// Describes the certificate of the chain that has a property.

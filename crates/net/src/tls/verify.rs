@@ -9,7 +9,7 @@
 //! - webpki refuses certificates of version 1, so the signature of the handshake is checked with the public key alone
 //!   (`legacy_mode_accepts_only_the_pinned_certificate`).
 
-use std::{fmt, sync::Arc};
+use std::{cell::RefCell, fmt, sync::Arc};
 
 use rustls::{
     CertificateError, DigitallySignedStruct, Error, OtherError, SignatureScheme,
@@ -22,7 +22,7 @@ use rustls::{
 };
 use webpki::{
     CertRevocationList, EndEntityCert, ExpirationPolicy, KeyUsage, RevocationCheckDepth,
-    RevocationOptionsBuilder, UnknownStatusPolicy,
+    RevocationOptionsBuilder, UnknownStatusPolicy, VerifiedPath,
 };
 
 use super::refusal::{self, Refusal};
@@ -140,6 +140,19 @@ impl Verifier {
                 .with_expiration_policy(ExpirationPolicy::Enforce)
                 .build()
         });
+        let without_right = RefCell::new(None);
+        let may_issue = |path: &VerifiedPath<'_>| {
+            // webpki does not check keyUsage. An error lets it try other paths.
+            let issuers =
+                path.intermediate_certificates().filter_map(|it| Certificate::parse(&it.der()).ok());
+            match issuers.into_iter().find(|issuer| issuer.must_not_issue) {
+                Some(issuer) => {
+                    *without_right.borrow_mut() = Some(refusal::of_issuer(&issuer));
+                    Err(webpki::Error::EndEntityUsedAsCa)
+                }
+                None => Ok(()),
+            }
+        };
         let verified = end_entity
             .verify_for_usage(
                 self.algorithms.all,
@@ -148,9 +161,9 @@ impl Verifier {
                 now,
                 KeyUsage::server_auth(),
                 revocation,
-                None,
+                Some(&may_issue),
             )
-            .map_err(refuse)?;
+            .map_err(|error| without_right.take().unwrap_or_else(|| refuse(error)))?;
         path.push(leaf.to_vec());
         path.extend(verified.intermediate_certificates().map(|certificate| certificate.der().to_vec()));
         let key = webpki::spki_for_anchor(verified.anchor());
@@ -228,9 +241,7 @@ impl ServerCertVerifier for Verifier {
     ) -> Result<ServerCertVerified, Error> {
         match self.verify(leaf, intermediates, host, now) {
             Ok(()) => Ok(ServerCertVerified::assertion()),
-            Err(refusal) => {
-                Err(Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(refusal)))))
-            }
+            Err(refusal) => Err(refused(refusal)),
         }
     }
 
@@ -241,7 +252,8 @@ impl ServerCertVerifier for Verifier {
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         if EndEntityCert::try_from(leaf).is_ok() {
-            return verify_tls12_signature(message, leaf, signed, &self.algorithms);
+            return verify_tls12_signature(message, leaf, signed, &self.algorithms)
+                .map_err(|error| explained(error, leaf));
         }
         let key = public_key(leaf)?;
         let bad = || Error::InvalidCertificate(CertificateError::BadSignature);
@@ -261,7 +273,8 @@ impl ServerCertVerifier for Verifier {
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         if EndEntityCert::try_from(leaf).is_ok() {
-            return verify_tls13_signature(message, leaf, signed, &self.algorithms);
+            return verify_tls13_signature(message, leaf, signed, &self.algorithms)
+                .map_err(|error| explained(error, leaf));
         }
         verify_tls13_signature_with_raw_key(message, &public_key(leaf)?, signed, &self.algorithms)
     }
@@ -269,6 +282,18 @@ impl ServerCertVerifier for Verifier {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.algorithms.supported_schemes()
     }
+}
+
+/// Returns the error of a handshake's signature with the rule that the certificate's key breaks.
+fn explained(error: Error, leaf: &CertificateDer<'_>) -> Error {
+    match error {
+        Error::InvalidCertificate(_) => refused(refusal::of_handshake(leaf)),
+        other => other,
+    }
+}
+
+fn refused(refusal: Refusal) -> Error {
+    Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(refusal))))
 }
 
 fn public_key(leaf: &CertificateDer<'_>) -> Result<SubjectPublicKeyInfoDer<'static>, Error> {

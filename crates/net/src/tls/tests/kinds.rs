@@ -1,9 +1,18 @@
 //! Further kinds of certificates: damaged, forged and unusual ones.
 
+use ottla_core::config::{EffectiveConfig, Profile, RawConfig};
 use rcgen::{CustomExtension, SanType, string::Ia5String};
 
+use rustls::SignatureScheme;
+
 use super::*;
-use crate::{credentials, tls::algorithms::Lists};
+use crate::{
+    credentials::{
+        self,
+        der::{Der, tag},
+    },
+    tls::algorithms::Lists,
+};
 
 /// A broker's certificate with a change.
 fn changed(issuer: &Made, change: impl FnOnce(&mut CertificateParams)) -> Made {
@@ -149,14 +158,18 @@ fn of_openssl(pem: &str) -> (Made, String) {
 
 #[test]
 fn certificates_of_weak_or_unsupported_authorities_are_refused() {
-    let p521 = if cfg!(feature = "aws-lc-rs") { Ok(()) } else { Err(&["not supported", "SHA-256"][..]) };
+    let p521 = if cfg!(feature = "aws-lc-rs") {
+        Ok(())
+    } else {
+        Err(&["CN=broker", "issued", "P-521", "aws-lc-rs"][..])
+    };
     for (case, pem, expected) in [
         ("RSA-2048", include_str!("kinds/rsa-2048.pem"), Ok(())),
-        ("RSA-1024", include_str!("kinds/rsa-1024.pem"), Err(&["CN=broker", "fewer than 2048 bits"][..])),
+        ("RSA-1024", include_str!("kinds/rsa-1024.pem"), Err(&["CN=broker", "RSA key of 1024 bits"][..])),
         (
             "SHA-1",
             include_str!("kinds/sha-1.pem"),
-            Err(&["CN=broker", "SHA-1", "create it with SHA-256"][..]),
+            Err(&["CN=broker", "is signed with SHA-1", "create it with SHA-256"][..]),
         ),
         ("P-521", include_str!("kinds/p-521.pem"), p521),
     ] {
@@ -184,9 +197,17 @@ fn post_quantum_key_exchange_needs_aws_lc() {
 #[test]
 fn client_keys_that_can_not_sign_are_errors_at_the_start() {
     let root = ca("Root");
-    for (case, pem) in [
-        ("RSA-1024", include_str!("kinds/client-rsa-1024.pem")),
-        ("P-521", include_str!("kinds/client-p-521.pem")),
+    for (case, pem, rule) in [
+        (
+            "RSA-1024",
+            include_str!("kinds/client-rsa-1024.pem"),
+            "RSA keys need 2048 to 8192 bits, EC keys the curve P-256",
+        ),
+        (
+            "P-521",
+            include_str!("kinds/client-p-521.pem"),
+            "P-521, which needs a build with the feature aws-lc-rs",
+        ),
     ] {
         let settings = TlsSettings {
             certificate_pem: Some(pem.to_owned()),
@@ -197,12 +218,158 @@ fn client_keys_that_can_not_sign_are_errors_at_the_start() {
             Ok(()) => assert!(cfg!(feature = "aws-lc-rs") && case == "P-521", "{case} is accepted"),
             Err(error) => {
                 let error = error.to_string();
-                assert!(
-                    error.contains("RSA keys need 2048 to 8192 bits, EC keys the curve P-256"),
-                    "{error}"
-                );
+                assert!(error.contains(rule), "{error}");
                 assert!(!error.contains("PRIVATE KEY"), "{error}");
             }
         }
+    }
+}
+
+/// A broker that signs handshakes whatever the client accepts.
+#[derive(Debug)]
+struct Stubborn(Arc<CertifiedKey>);
+
+impl rustls::server::ResolvesServerCert for Stubborn {
+    fn resolve(&self, _: rustls::server::ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(&self.0))
+    }
+}
+
+#[derive(Debug)]
+struct AnySignature(SignatureScheme);
+
+impl rustls::sign::SigningKey for AnySignature {
+    fn choose_scheme(&self, _: &[SignatureScheme]) -> Option<Box<dyn rustls::sign::Signer>> {
+        Some(Box::new(Self(self.0)))
+    }
+
+    fn algorithm(&self) -> rustls::SignatureAlgorithm {
+        match self.0 {
+            SignatureScheme::RSA_PSS_SHA256 => rustls::SignatureAlgorithm::RSA,
+            _ => rustls::SignatureAlgorithm::ECDSA,
+        }
+    }
+}
+
+impl rustls::sign::Signer for AnySignature {
+    fn sign(&self, _: &[u8]) -> Result<Vec<u8>, rustls::Error> {
+        Ok(vec![7; 128])
+    }
+
+    fn scheme(&self) -> SignatureScheme {
+        self.0
+    }
+}
+
+/// A public key whose private key nobody has here.
+struct RsaKey(Vec<u8>);
+
+impl rcgen::PublicKeyData for RsaKey {
+    fn der_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    fn algorithm(&self) -> &'static rcgen::SignatureAlgorithm {
+        &rcgen::PKCS_RSA_SHA256
+    }
+}
+
+#[test]
+fn broker_that_can_not_prove_its_key_is_refused_with_the_rule() {
+    let root = ca("Root");
+    let small = {
+        // rcgen makes no such keys; the CA signs a public key of OpenSSL's.
+        let pem = include_str!("kinds/client-rsa-1024.pem");
+        let der = credentials::certificates(pem.as_bytes()).unwrap().remove(0);
+        let info = credentials::x509::Certificate::parse(&der).unwrap().public_key;
+        let mut body = Der::new(&info).inside(tag::SEQUENCE).unwrap();
+        body.any().unwrap();
+        let key = RsaKey(body.expect(tag::BIT_STRING).unwrap()[1..].to_vec());
+        params("broker", &[HOST]).signed_by(&key, &root.issuer()).unwrap().der().to_vec()
+    };
+    for (case, der, scheme, words) in [
+        (
+            "RSA-1024",
+            small,
+            SignatureScheme::RSA_PSS_SHA256,
+            &["CN=broker", "RSA key of 1024 bits", "2048"][..],
+        ),
+        (
+            "another key",
+            leaf(&[HOST], &root).der,
+            SignatureScheme::ECDSA_NISTP256_SHA256,
+            &["CN=broker", "does not belong to its certificate"],
+        ),
+    ] {
+        let certified = CertifiedKey::new(vec![CertificateDer::from(der)], Arc::new(AnySignature(scheme)));
+        for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
+            let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+                .with_protocol_versions(&[version])
+                .unwrap()
+                .with_no_client_auth()
+                .with_cert_resolver(Arc::new(Stubborn(Arc::new(certified.clone()))));
+            let error = shake(trusting(&[&root]), config, HOST).map(drop).unwrap_err();
+            assert!(words.iter().all(|word| error.contains(word)), "{case}: {error}");
+            assert!(!error.contains("BadSignature"), "{case}: {error}");
+        }
+    }
+}
+
+#[test]
+fn intermediate_certificate_without_the_right_to_issue_is_refused() {
+    let root = ca("Root");
+    let intermediate = |usages: Vec<KeyUsagePurpose>| {
+        let mut params = ca_params("Intermediate");
+        params.key_usages = usages;
+        made(params, Some(&root))
+    };
+    let lacking = intermediate(vec![KeyUsagePurpose::CrlSign, KeyUsagePurpose::DigitalSignature]);
+    let broker = leaf(&[HOST], &lacking);
+    let words = ["\"CN=Intermediate\"", "keyCertSign"];
+    check("without keyCertSign", trusting(&[&root]), server(&[&broker, &lacking]), HOST, Err(&words));
+    let without_usage = intermediate(Vec::new());
+    let broker = leaf(&[HOST], &without_usage);
+    check("without keyUsage", trusting(&[&root]), server(&[&broker, &without_usage]), HOST, Ok(()));
+    // That a certificate is trusted is explicit.
+    let broker = leaf(&[HOST], &lacking);
+    check("trusted", trusting(&[&lacking]), server(&[&broker]), HOST, Ok(()));
+}
+
+#[test]
+fn first_certificate_behind_a_byte_order_mark_is_read() {
+    let (first, second) = (ca("First"), ca("Second"));
+    let text = format!("\u{feff}{}\u{feff}{}", first.pem(), second.pem());
+    for root in [&first, &second] {
+        let settings = TlsSettings { ca_pem: Some(text.clone()), ..trusting(&[]) };
+        check("byte order mark", settings, server(&[&leaf(&[HOST], root)]), HOST, Ok(()));
+    }
+}
+
+#[test]
+fn identity_and_trust_of_java_properties_may_be_on_one_line() {
+    let root = ca("Root");
+    let client = leaf(&["client.test"], &root);
+    let key = pem("PRIVATE KEY", &client.key.serialize_der());
+    let forms: [fn(&str) -> String; 4] = [
+        |pem| pem.trim_end().replace('\n', "\\n"),
+        |pem| pem.trim_end().replace('\n', "\\n\\\n  "),
+        |pem| pem.trim_end().replace('\n', " \\\n "),
+        |pem| pem.trim_end().replace('\n', ""),
+    ];
+    for form in forms {
+        let text = format!(
+            "security.protocol=SSL\nssl.keystore.type=PEM\nssl.keystore.certificate.chain={}\nssl.keystore.key={}\n\
+             ssl.truststore.type=PEM\nssl.truststore.certificates={}\n",
+            form(&(client.pem() + &root.pem())),
+            form(&key),
+            form(&root.pem()),
+        );
+        let mut raw = RawConfig::new(Profile::Rust);
+        raw.load("client.properties", &text).unwrap();
+        let config = EffectiveConfig::admin(&raw).unwrap();
+        let settings = TlsSettings::new(&config, PassedCredentials::default()).unwrap();
+        let broker = server_with_clients_of(&[&leaf(&[HOST], &root)], Some(&root));
+        let shaken = shake(settings, broker, HOST).unwrap_or_else(|error| panic!("{error}: {text}"));
+        assert_eq!(shaken.peer_certificates().map(<[_]>::len), Some(2));
     }
 }
