@@ -15,6 +15,7 @@ use crate::{
         EffectiveConfig,
         table::{Scope, find},
     },
+    sasl::jaas::JaasKerberos,
     secret::Secret,
 };
 
@@ -45,22 +46,31 @@ pub enum Login {
     },
 }
 
+const KINIT: &str = "sasl.kerberos.kinit.cmd";
+const JAVA_KINIT: &str = "/usr/bin/kinit";
+
 impl KerberosSettings {
-    /// Reads the settings. Error: what is wrong with `sasl.kerberos.kinit.cmd`.
-    pub fn new(config: &EffectiveConfig<'_>) -> Result<Self, String> {
-        let login = if config.is_modified("sasl.kerberos.kinit.cmd")
-            && !config.text("sasl.kerberos.kinit.cmd").is_empty()
-        {
-            Login::Command {
-                command: rendered(config.text("sasl.kerberos.kinit.cmd"), config)?,
+    /// Reads the settings. A property takes precedence over an option in `sasl.jaas.config`. Error: what is wrong with
+    /// `sasl.kerberos.kinit.cmd`.
+    pub fn new(config: &EffectiveConfig<'_>, jaas: &JaasKerberos) -> Result<Self, String> {
+        let login = match config.text(KINIT) {
+            // Java's value is the path of the program, which it calls with arguments of its own.
+            command if config.is_modified(KINIT) && !matches!(command, "" | JAVA_KINIT) => Login::Command {
+                command: rendered(command, config)?,
                 interval: config.positive_millis("sasl.kerberos.min.time.before.relogin"),
-            }
-        } else {
-            config.non_empty("sasl.kerberos.keytab").map_or(Login::Cache, Login::KeyTable)
+            },
+            _ => config
+                .non_empty("sasl.kerberos.keytab")
+                .or_else(|| jaas.key_table.clone())
+                .map_or(Login::Cache, Login::KeyTable),
+        };
+        let text = |name, option: &Option<String>| match option {
+            Some(option) if !config.is_modified(name) => option.clone(),
+            _ => config.text(name).to_owned(),
         };
         Ok(Self {
-            service: config.text("sasl.kerberos.service.name").to_owned(),
-            principal: config.text("sasl.kerberos.principal").to_owned(),
+            service: text("sasl.kerberos.service.name", &jaas.service),
+            principal: text("sasl.kerberos.principal", &jaas.principal),
             login,
         })
     }
@@ -112,7 +122,7 @@ mod tests {
     fn settings(pairs: &[(&str, &str)]) -> Result<KerberosSettings, String> {
         let mut raw = RawConfig::new(Profile::Rust);
         pairs.iter().for_each(|(name, value)| raw.set(name, value).unwrap());
-        KerberosSettings::new(&EffectiveConfig::producer(&raw).unwrap())
+        KerberosSettings::new(&EffectiveConfig::producer(&raw).unwrap(), &JaasKerberos::default())
     }
 
     #[test]
@@ -120,6 +130,8 @@ mod tests {
         assert_eq!(settings(&[]).unwrap().login, Login::Cache);
         let keytab = ("sasl.kerberos.keytab", "/k");
         assert_eq!(settings(&[keytab]).unwrap().login, Login::KeyTable("/k".to_owned()));
+        let java = ("sasl.kerberos.kinit.cmd", "/usr/bin/kinit");
+        assert_eq!(settings(&[keytab, java]).unwrap().login, Login::KeyTable("/k".to_owned()));
         let kinit = "kinit -t '%{sasl.kerberos.keytab}' %{sasl.kerberos.principal} %";
         let found = settings(&[keytab, ("sasl.kerberos.kinit.cmd", kinit)]).unwrap();
         let command = "kinit -t '/k' kafkaclient %".to_owned();

@@ -158,7 +158,7 @@ impl OidcSettings {
                 let value = "aws_iam".to_owned();
                 return Err(ConfigError::new(name, ConfigErrorKind::Refused { value, reason }));
             }
-            _ => (endpoint(config)?, grant(config, jaas)?),
+            _ => (endpoint(config, jaas)?, grant(config, jaas)?),
         };
         let mut extensions = jaas.extensions.clone();
         if let Some(list) = config.non_empty("sasl.oauthbearer.extensions") {
@@ -189,8 +189,8 @@ impl OidcSettings {
 
 const ENDPOINT: &str = "sasl.oauthbearer.token.endpoint.url";
 
-fn endpoint(config: &EffectiveConfig<'_>) -> Result<Endpoint, ConfigError> {
-    let url = config.non_empty(ENDPOINT).ok_or_else(|| {
+fn endpoint(config: &EffectiveConfig<'_>, jaas: &JaasConfig) -> Result<Endpoint, ConfigError> {
+    let url = config.non_empty(ENDPOINT).or_else(|| jaas.token_endpoint.clone()).ok_or_else(|| {
         missing(
             ENDPOINT,
             "`sasl.oauthbearer.method=oidc` needs the URL of the identity provider's token endpoint",

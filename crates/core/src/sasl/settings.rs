@@ -15,7 +15,7 @@ pub struct SaslSettings {
     pub credentials: Credentials,
     /// `sasl.scram.max.iterations`.
     pub max_iterations: u32,
-    /// `sasl.oauthbearer.config`, if `enable.sasl.oauthbearer.unsecure.jwt` is set.
+    /// `sasl.oauthbearer.config`, if `enable.sasl.oauthbearer.unsecure.jwt` is set, or the claim in `sasl.jaas.config`.
     pub unsecured: Option<UnsecuredToken>,
     /// The identity provider, if `sasl.oauthbearer.method` is `oidc`.
     pub oidc: Option<OidcSettings>,
@@ -34,8 +34,10 @@ impl SaslSettings {
         // The rules between properties have checked the name and the texts.
         let mechanism = Mechanism::parse(config.text("sasl.mechanisms")).ok()?;
         let jaas = JaasConfig::parse(config.text("sasl.jaas.config"), mechanism).unwrap_or_default();
-        let oidc =
-            (mechanism == Mechanism::OauthBearer).then(|| OidcSettings::new(config, &jaas).ok().flatten());
+        let oidc = match mechanism {
+            Mechanism::OauthBearer => OidcSettings::new(config, &jaas).ok().flatten(),
+            _ => None,
+        };
         let username = config.non_empty("sasl.username").or(jaas.username).unwrap_or_default();
         let password = config.non_empty("sasl.password").map(|password| Secret::new(password.into_bytes()));
         let is_unsecured = config.boolean("enable.sasl.oauthbearer.unsecure.jwt");
@@ -47,11 +49,19 @@ impl SaslSettings {
                 is_delegation_token: config.boolean("sasl.delegation.token") || jaas.is_delegation_token,
             },
             max_iterations: config.size("sasl.scram.max.iterations") as u32,
-            unsecured: (is_unsecured && mechanism == Mechanism::OauthBearer)
-                .then(|| UnsecuredToken::parse(config.text("sasl.oauthbearer.config")).ok())
+            unsecured: match (mechanism, is_unsecured, jaas.unsecured_principal) {
+                (Mechanism::OauthBearer, true, _) => {
+                    UnsecuredToken::parse(config.text("sasl.oauthbearer.config")).ok()
+                }
+                (Mechanism::OauthBearer, false, Some(principal)) if oidc.is_none() => {
+                    Some(UnsecuredToken::of(principal))
+                }
+                _ => None,
+            },
+            oidc,
+            kerberos: (mechanism == Mechanism::Gssapi)
+                .then(|| KerberosSettings::new(config, &jaas.kerberos).ok())
                 .flatten(),
-            oidc: oidc.flatten(),
-            kerberos: (mechanism == Mechanism::Gssapi).then(|| KerberosSettings::new(config).ok()).flatten(),
             aws: (mechanism == Mechanism::AwsMskIam).then(|| {
                 let settings = AwsSettings::new(config).unwrap_or_default();
                 AwsSettings { profile: settings.profile.clone().or(jaas.aws_profile), ..settings }

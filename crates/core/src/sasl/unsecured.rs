@@ -19,16 +19,21 @@ pub struct UnsecuredToken {
 }
 
 impl UnsecuredToken {
-    /// Parses the property: `name=value` fields, separated by spaces. Error: what is wrong.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let mut fields = Self {
+    /// Returns the fields of a token with this principal, and defaults.
+    pub(super) fn of(principal: String) -> Self {
+        Self {
             principal_claim: "sub".to_owned(),
-            principal: String::new(),
+            principal,
             scope_claim: "scope".to_owned(),
             scopes: Vec::new(),
             life_seconds: 3600,
             extensions: Vec::new(),
-        };
+        }
+    }
+
+    /// Parses the property: `name=value` fields, separated by spaces. Error: what is wrong.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut fields = Self::of(String::new());
         if text.contains('"') {
             return Err("sasl.oauthbearer.config must not contain the character \"".to_owned());
         }

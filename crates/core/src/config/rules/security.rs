@@ -83,7 +83,7 @@ fn sasl(config: &mut EffectiveConfig<'_>) -> Outcome {
     }
     if mechanism == Mechanism::Gssapi {
         let name = "sasl.kerberos.kinit.cmd";
-        return KerberosSettings::new(config).map(drop).map_err(|expected| {
+        return KerberosSettings::new(config, &jaas.kerberos).map(drop).map_err(|expected| {
             let value = config.text(name).chars().take(100).collect();
             ConfigError::new(name, ConfigErrorKind::Malformed { value, expected })
         });
@@ -182,7 +182,7 @@ mod tests {
         assert!(outcome(&user).unwrap_err().contains("sasl.password"));
         let jaas = "org.apache.kafka.common.security.plain.PlainLoginModule required username=\"a\" password=\"hunter2\";";
         assert_eq!(outcome(&[base[0], base[1], ("sasl.jaas.config", jaas)]), Ok(Vec::new()));
-        let error = outcome(&[base[0], base[1], ("sasl.jaas.config", &jaas[1..])]).unwrap_err();
+        let error = outcome(&[base[0], base[1], ("sasl.jaas.config", &jaas[..jaas.len() - 1])]).unwrap_err();
         assert!(error.contains("sasl.jaas.config") && !error.contains("hunter2"), "{error}");
     }
 
