@@ -178,9 +178,13 @@ pub fn load(config: &mut Config, file: &Path) -> Outcome {
     Ok(())
 }
 
+/// Reads a file of properties. Text that is not UTF-8 is ISO 8859-1, which the Java client reads.
 fn read(file: &Path) -> Outcome<String> {
-    std::fs::read_to_string(file)
-        .map_err(|error| Failure::Usage(format!("property file {} can't be read: {error}", file.display())))
+    let bytes = std::fs::read(file).map_err(|error| {
+        Failure::Usage(format!("property file {} can't be read: {error}", file.display()))
+    })?;
+    Ok(String::from_utf8(bytes)
+        .unwrap_or_else(|error| error.as_bytes().iter().copied().map(char::from).collect()))
 }
 
 /// Error: `bootstrap.servers` is not set.
@@ -249,6 +253,15 @@ mod tests {
         options.timeout = Some(Duration::from_secs(6));
         assert_eq!(options.timeout(), Duration::from_secs(6));
         assert_eq!(ClientOptions::default().timeout(), DEFAULT_TIMEOUT);
+    }
+
+    #[test]
+    fn a_file_of_java_may_be_in_its_old_encoding() {
+        let file = std::env::temp_dir().join(format!("ottla-latin-1-{}", std::process::id()));
+        std::fs::write(&file, b"bootstrap.servers a:1\nclient.id = caf\xe9 \\u20ac\n").unwrap();
+        let options = ClientOptions { file: Some(file.clone()), ..ClientOptions::default() };
+        assert_eq!(options.config().unwrap().get("client.id").as_deref(), Some("café €"));
+        std::fs::remove_file(&file).unwrap();
     }
 
     #[test]

@@ -63,8 +63,8 @@ impl Config {
         self.raw.get(name).ok().map(|value| value.to_string())
     }
 
-    /// Sets the properties of a file in the format `name=value`, as Java's `.properties` files have it. `file` is the name
-    /// that errors mention, `text` the content.
+    /// Sets the properties of a file, which is read as `java.util.Properties` reads it. `file` is the name that errors mention,
+    /// `text` the content.
     pub fn load(&mut self, file: &str, text: &str) -> Result<&mut Self, ConfigError> {
         self.raw.load(file, text)?;
         Ok(self)

@@ -252,7 +252,12 @@ fn wrong_configurations(config: impl Fn(&[(&str, &str)]) -> Config, key: &str) {
     }
     let mut other = Config::new();
     let lines = key.replace('\n', "\n  ");
-    for text in [format!("sasl.password {PASSWORD}"), format!("ssl.key.pem={lines}"), PASSWORD.to_owned()] {
+    for text in [
+        format!("sasl.passwort {PASSWORD}"),
+        format!("password\n{PASSWORD}"),
+        format!("ssl.key.pem={lines}"),
+        PASSWORD.to_owned(),
+    ] {
         let error = other.load("client.properties", &text).map(drop).unwrap_err();
         keep(format!("{error} {error:?}"));
     }

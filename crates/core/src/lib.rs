@@ -41,6 +41,7 @@ pub mod telemetry;
 pub mod txn;
 pub mod waiters;
 pub mod wake;
+pub mod wall_clock;
 
 #[cfg(all(test, ottla_loom))]
 mod models;

@@ -11,6 +11,7 @@ use ottla_core::{
         acks::Acks, collector::Linger, order::QueueOrder, partitioner::Partitioner,
         settings::ProducerSettings, topic_settings::TopicSettings,
     },
+    wall_clock::WallClock,
 };
 use ottla_protocol::compress::Compression;
 
@@ -66,7 +67,7 @@ fn producer_error(pairs: &[(&str, &str)]) -> String {
 fn consumer(pairs: &[(&str, &str)]) -> Settings<ConsumerSettings> {
     let raw = config(pairs);
     let config = EffectiveConfig::consumer(&raw).unwrap();
-    Settings::new(&config, ConsumerSettings::new(&config))
+    Settings::new(&config, ConsumerSettings::new(&config, WallClock::default()))
 }
 
 fn topic(client: &RawConfig, own: &RawConfig) -> Result<TopicSettings, ConfigError> {

@@ -433,7 +433,7 @@ impl Reader {
                     OffsetReset::Beginning if changed => from(0),
                     OffsetReset::Beginning => Expected::Within { exact: vec![0], from: offset },
                     OffsetReset::End => from(end),
-                    OffsetReset::Error => Expected::At(offset),
+                    OffsetReset::Error | OffsetReset::Since(_) => Expected::At(offset),
                 };
                 (Offset::At(offset), expected)
             }

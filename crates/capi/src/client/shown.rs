@@ -6,8 +6,8 @@ use std::{
 };
 
 use ottla_core::config::{
-    Entry as ConfigValue, RawConfig, table as properties,
-    table::{Kind, Property, Scope},
+    Entry as ConfigValue, Profile, RawConfig, table as properties,
+    table::{Kind, Origin, Property, Scope},
 };
 
 use crate::{
@@ -145,7 +145,11 @@ fn dump(raw: &RawConfig, scope: Scope, pointers: Vec<Pointer>, cntp: Place<'_, u
         let property = properties::find(entry.scope, entry.property)?;
         text_of(property, &entry.value, entry.is_modified)
     };
-    let is_shown = |entry: &ConfigValue| entry.is_modified || entry.scope == scope;
+    // Programs do not expect what only the Java clients have.
+    let is_java = |entry: &ConfigValue| {
+        properties::find(entry.scope, entry.property).is_some_and(|property| property.origin == Origin::Java)
+    };
+    let is_shown = |entry: &ConfigValue| entry.is_modified || (entry.scope == scope && !is_java(entry));
     let texts = raw.iter().filter(is_shown).filter_map(|entry| Some((entry.property, value(&entry)?)));
     let pointers = pointers.into_iter().filter_map(|(name, address)| Some((name, address?)));
     let entries: Vec<_> = texts.chain(pointers).collect();
@@ -210,7 +214,11 @@ export!(
                 properties::Side::Consumer => "C",
                 properties::Side::Producer => "P",
             };
-            let range = if property.kind == Kind::Call { String::new() } else { property.range() };
+            let range = if property.kind == Kind::Call {
+                String::new()
+            } else {
+                property.range_for(Profile::Librdkafka)
+            };
             let doc = match property.alias {
                 Some(alias) => format!("Another name of {}.", alias.of),
                 None => property.doc.to_owned(),

@@ -17,8 +17,9 @@ use ottla_core::{
     lock::Mutex,
     observer::Observer,
     stats::Statistics,
+    wall_clock::WallClock,
 };
-use ottla_net::{PassedCredentials, Transport};
+use ottla_net::{PassedCredentials, Transport, clock};
 
 use super::{Consumer, Inner, subscription::Subscription};
 use crate::{config::Config, logging::Logger, producer::config_error, start};
@@ -62,7 +63,8 @@ impl<'a> ConsumerBuilder<'a> {
         if self.needs_servers {
             config.require_servers().map_err(config_error)?;
         }
-        let shared = Arc::new(ConsumerShared::new(ConsumerSettings::new(&config)));
+        let shared =
+            Arc::new(ConsumerShared::new(ConsumerSettings::new(&config, WallClock::new(clock::unix_nanos))));
         let events = Arc::new(EventQueue::default());
         let seed = start::seeded_rng().next_u64();
         let logger = Logger::new(start::new_name(&config, "consumer"), &self.config.raw);

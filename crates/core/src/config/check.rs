@@ -2,6 +2,7 @@
 
 use super::{
     error::{ConfigError, ConfigErrorKind},
+    java::{classes, reading},
     patterns::TopicPatterns,
     raw::Profile,
     servers::ServerAddress,
@@ -52,6 +53,9 @@ impl Check<'_> {
             Kind::Float { min, max, .. } => self.float(min, max),
             Kind::OneOf(words) => match words.iter().find(|word| word.eq_ignore_ascii_case(trimmed)) {
                 Some(word) => Ok(word.to_string()),
+                None if self.profile == Profile::Rust && reading::is_duration(self.property, trimmed) => {
+                    Ok(trimmed.to_string())
+                }
                 None => Err(self.not_one_of(trimmed)),
             },
             Kind::Flags(words) => self.flags(words),
@@ -107,6 +111,15 @@ impl Check<'_> {
         }
         if self.property.name == "topic.blacklist" {
             TopicPatterns::parse(checked).map_err(|error| self.malformed(error.to_string()))?;
+        }
+        if self.property.name == "partitioner.class"
+            && !checked.is_empty()
+            && classes::partitioner(checked).is_none()
+        {
+            let reason = "this client has DefaultPartitioner, RoundRobinPartitioner and UniformStickyPartitioner; set `partitioner` \
+                          for others, or pass a function";
+            let value = shortened(checked);
+            return Err(ConfigError::new(self.name, ConfigErrorKind::Refused { value, reason }));
         }
         Ok(())
     }

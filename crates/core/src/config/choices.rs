@@ -1,6 +1,11 @@
 //! The values of properties that permit a few words, as enums. Several machines share them.
 
-use super::EffectiveConfig;
+use std::time::Duration;
+
+use super::{
+    EffectiveConfig,
+    java::{duration, reading::BY_DURATION},
+};
 
 /// `broker.address.family`: the address families that are used for brokers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +34,8 @@ pub enum OffsetReset {
     Beginning,
     /// At the end of the log.
     End,
+    /// At the first record that is no older than this.
+    Since(Duration),
     /// No position: report an error.
     Error,
 }
@@ -69,7 +76,10 @@ impl OffsetReset {
         match value {
             "smallest" | "earliest" | "beginning" => Self::Beginning,
             "error" | "none" => Self::Error,
-            _ => Self::End,
+            _ => match value.strip_prefix(BY_DURATION).and_then(duration::parse) {
+                Some(duration) => Self::Since(duration),
+                None => Self::End,
+            },
         }
     }
 }

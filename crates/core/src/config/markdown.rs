@@ -14,7 +14,12 @@ pub fn markdown() -> String {
          unless it is set to its default. A name that isn't known is an error with the nearest one that is.\n\n\
          The default is librdkafka's, which holds in the C library; where Rust starts safer, its own default stands \
          behind it. C/P says who looks at it: a consumer, a producer, or both (*). An alias is another name for the \
-         same value.\n",
+         same value.\n\n\
+         `Config::load` and the commands' `-F` read files as `java.util.Properties` does. Every public property of the clients of \
+         Kafka 4.4 is accepted there and by `Config::set`: a number that Java permits and a range here does not becomes the \
+         nearest one, classes of Kafka stand for what does their work here, and a value without effect is a warning. What \
+         would change the outcome silently is refused: `transaction.two.phase.commit.enable=true`, other partitioners and \
+         login modules, and values that a class of `config.providers` would replace. The C library has librdkafka's ranges.\n",
     );
     let scoped =
         |scope| move |property: &&&Property| property.origin == Origin::Librdkafka && property.scope == scope;

@@ -13,6 +13,7 @@ mod check;
 mod choices;
 mod effective;
 mod error;
+pub mod java;
 mod markdown;
 mod patterns;
 mod properties_file;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::{
     check::{check, convert, flags_with, shortened},
     error::{ConfigError, ConfigErrorKind},
-    properties_file::{self, NotAProperty},
+    java::reading,
+    properties_file,
     shown::is_secret,
     spelling::{self, Spelling},
     suggest::closest,
@@ -51,6 +52,8 @@ type Key = (bool, &'static str);
 struct Setting {
     name: &'static str,
     value: Value,
+    /// The number that was written, if the value is the nearest one that this client has.
+    written: Option<String>,
 }
 
 /// The value of a property.
@@ -117,11 +120,19 @@ impl RawConfig {
     ///
     /// `topic.` in front of a topic's property is allowed, as in kcat.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), ConfigError> {
+        // The classes and parameters of Java's providers, whose list has no effect either.
+        if self.profile == Profile::Rust && name.starts_with("config.providers.") {
+            return Ok(());
+        }
         let property = self.find(name)?;
         let canonical = property.canonical();
+        let mut written = None;
         let value = match self.profile {
             Profile::Rust => {
-                convert(self.profile, property, name, check(self.profile, property, name, value)?)?
+                let reading = reading::read(property, value);
+                written = reading.is_nearest.then(|| shortened(value.trim()));
+                let checked = check(self.profile, property, name, &reading.value)?;
+                convert(self.profile, property, name, checked)?
             }
             Profile::Librdkafka => match spelling::read(property, value) {
                 Spelling::Checked(value) => {
@@ -147,7 +158,7 @@ impl RawConfig {
         };
         self.modified.insert(
             key(canonical),
-            Setting { name: property.name, value: Value::new(canonical.name, value) },
+            Setting { name: property.name, value: Value::new(canonical.name, value), written },
         );
         Ok(())
     }
@@ -182,15 +193,17 @@ impl RawConfig {
             })
     }
 
-    /// Sets every property of a file's text: `name=value` lines as in Java's .properties files and those of
-    /// librdkafka's tools. Errors contain `file` as the file's name.
+    /// Sets every property of a file's text, which is read as `java.util.Properties` reads it. Errors contain `file` as the
+    /// file's name.
     pub fn load(&mut self, file: &str, text: &str) -> Result<(), ConfigError> {
         for (line, pair) in properties_file::parse(text) {
-            let placed = |error: ConfigError| ConfigError { place: Some((file.to_string(), line)), ..error };
-            match pair {
-                Ok((name, value)) => self.set(&name, &value).map_err(placed)?,
-                Err(NotAProperty) => return Err(placed(ConfigError::new("", ConfigErrorKind::NotAProperty))),
-            }
+            // A line without `=` that begins with no property's name may be a piece of a password or a key.
+            let known = pair.ok().filter(|pair| pair.is_explicit || self.find(&pair.name).is_ok());
+            let outcome = match known {
+                Some(pair) => self.set(&pair.name, &pair.value),
+                None => Err(ConfigError::new("", ConfigErrorKind::NotAProperty)),
+            };
+            outcome.map_err(|error| ConfigError { place: Some((file.to_string(), line)), ..error })?;
         }
         Ok(())
     }
@@ -234,6 +247,11 @@ impl RawConfig {
         table::find(self.scope, name)
             .and_then(|property| self.modified.get(&key(property.canonical())))
             .map_or(name, |setting| setting.name)
+    }
+
+    /// Returns the number that was written, if the value of a property is the nearest one that this client has.
+    pub(super) fn written(&self, property: &'static Property) -> Option<&str> {
+        self.modified.get(&key(property.canonical()))?.written.as_deref()
     }
 
     /// Iterates over the rows that were set, with the name that the application used.
@@ -432,7 +450,7 @@ mod tests {
     #[test]
     fn errors_name_the_valid_values() {
         assert_eq!(error("lingr.ms", "5"), "there is no property `lingr.ms`; did you mean `linger.ms`?");
-        assert_eq!(error("linger.ms", "900001"), "`linger.ms` is 900001, but must be in 0 .. 900000");
+        assert_eq!(error("linger.ms", "-1"), "`linger.ms` is -1, but must be in 0 .. 900000");
         assert_eq!(error("linger.ms", "NaN"), "`linger.ms` is NaN, but must be in 0 .. 900000");
         assert_eq!(
             error("retries", "many"),

@@ -27,7 +27,7 @@ pub struct Property {
     pub default: &'static str,
     /// The default in Rust, if it differs.
     pub rust_default: Option<&'static str>,
-    /// The largest integer in the C library, if it is larger than that of `kind`.
+    /// The largest integer in the C library, if it is not that of `kind`.
     pub librdkafka_max: Option<i64>,
     /// How often users need to consider it.
     pub importance: Importance,
@@ -200,7 +200,8 @@ impl Property {
         }
     }
 
-    pub(super) fn range_for(&self, profile: Profile) -> String {
+    /// Returns the permitted values in words, for the API with this profile.
+    pub fn range_for(&self, profile: Profile) -> String {
         match self.kind {
             Kind::Boolean => "true, false".into(),
             Kind::Integer { min, max, names } => {
@@ -281,7 +282,7 @@ impl Property {
         Property { kind: Kind::Integer { min, max, names }, default, ..self }
     }
 
-    /// Sets the largest integer of the C library, if librdkafka accepts more than brokers do.
+    /// Sets the largest integer of the C library, which is librdkafka's.
     const fn up_to_in_c(self, max: i64) -> Property {
         Property { librdkafka_max: Some(max), ..self }
     }

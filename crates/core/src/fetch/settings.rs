@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use super::partition::PrefetchLimits;
-use crate::config::{EffectiveConfig, IsolationLevel, OffsetReset, TopicRecreatePolicy};
+use crate::{
+    config::{EffectiveConfig, IsolationLevel, OffsetReset, TopicRecreatePolicy},
+    wall_clock::WallClock,
+};
 
 /// The settings of a consumer.
 #[derive(Clone, Debug)]
@@ -24,6 +27,8 @@ pub struct ConsumerSettings {
     pub queue_backoff: Option<Duration>,
     /// `auto.offset.reset`.
     pub auto_offset_reset: OffsetReset,
+    /// The system's time, from which `auto.offset.reset=by_duration:...` counts.
+    pub wall_clock: WallClock,
     /// `group.id`.
     pub group_id: Option<String>,
     /// True if the offsets of delivered records count as stored (`enable.auto.offset.store`).
@@ -59,6 +64,7 @@ impl Default for ConsumerSettings {
             prefetch: PrefetchLimits { messages: 100_000, bytes: 65_536 * 1024 },
             queue_backoff: None,
             auto_offset_reset: OffsetReset::End,
+            wall_clock: WallClock::default(),
             group_id: None,
             auto_offset_store: true,
             topic_recreate: TopicRecreatePolicy::Reset,
@@ -76,7 +82,7 @@ impl Default for ConsumerSettings {
 
 impl ConsumerSettings {
     /// Reads the settings from the configuration.
-    pub fn new(config: &EffectiveConfig<'_>) -> Self {
+    pub fn new(config: &EffectiveConfig<'_>, wall_clock: WallClock) -> Self {
         Self {
             fetch_wait_max: config.millis("fetch.wait.max.ms"),
             fetch_min_bytes: int32(config, "fetch.min.bytes"),
@@ -91,6 +97,7 @@ impl ConsumerSettings {
                 .filter(|name| config.is_modified(name))
                 .and_then(|name| config.positive_millis(name)),
             auto_offset_reset: OffsetReset::of(config.text("auto.offset.reset")),
+            wall_clock,
             group_id: config.non_empty("group.id"),
             auto_offset_store: config.boolean("enable.auto.offset.store"),
             topic_recreate: TopicRecreatePolicy::new(config),

@@ -68,6 +68,20 @@ impl ConsumerShared {
         self.resets.lock().get(topic).copied().unwrap_or(self.settings.auto_offset_reset)
     }
 
+    /// Returns the position of a topic for offsets that do not exist (any more); `None` if `auto.offset.reset` is `error`.
+    pub(crate) fn reset_position(&self, now: Instant, topic: &str) -> Option<Offset> {
+        match self.auto_offset_reset(topic) {
+            OffsetReset::Beginning => Some(Offset::Beginning),
+            OffsetReset::End => Some(Offset::End),
+            OffsetReset::Since(duration) => {
+                let now_ms = self.settings.wall_clock.unix_nanos(now) / 1_000_000;
+                let since = u128::from(now_ms).saturating_sub(duration.as_millis());
+                Some(Offset::Timestamp(i64::try_from(since).unwrap_or(0)))
+            }
+            OffsetReset::Error => None,
+        }
+    }
+
     /// Adds the statistics of the partitions and the queue to a snapshot; for a push only their sums.
     pub(crate) fn add_statistics(&self, now: Instant, purpose: Purpose, statistics: &mut Statistics) {
         let mut consumer = ConsumerStatistics {

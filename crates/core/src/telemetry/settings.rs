@@ -1,8 +1,9 @@
 //! The settings of client telemetry.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::time::Duration;
 
-use crate::{config::EffectiveConfig, machine::Instant};
+use crate::config::EffectiveConfig;
+pub use crate::wall_clock::WallClock;
 
 /// The settings of client telemetry.
 #[derive(Clone, Debug)]
@@ -15,28 +16,6 @@ pub struct TelemetrySettings {
     pub request_timeout: Duration,
     /// The system's time.
     pub wall_clock: WallClock,
-}
-
-/// Converts the machines' time into the time of the wall clock.
-#[derive(Clone)]
-pub struct WallClock(Arc<dyn Fn(Instant) -> u64 + Send + Sync>);
-
-impl WallClock {
-    /// Creates a clock from a function that returns nanoseconds since 1970.
-    pub fn new(unix_nanos: impl Fn(Instant) -> u64 + Send + Sync + 'static) -> Self {
-        Self(Arc::new(unix_nanos))
-    }
-
-    /// Returns the nanoseconds since 1970.
-    pub fn unix_nanos(&self, at: Instant) -> u64 {
-        (self.0)(at)
-    }
-}
-
-impl fmt::Debug for WallClock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("WallClock")
-    }
 }
 
 /// The attributes by Java's names, with the property of each.

@@ -4,7 +4,7 @@ mod faults;
 
 use std::{
     collections::BTreeMap,
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use ottla::{Consumer, ConsumerEvent, ErrorCode, ErrorKind, Offset, Record, Records};
@@ -33,6 +33,7 @@ ottla_scenarios::run_on_all!(
     unassigned_partition_delivers_no_record,
     partitions_are_assigned_and_unassigned_one_by_one,
     offset_out_of_range_is_reset_as_configured,
+    reset_by_duration_continues_at_records_of_that_time,
     large_record_is_read_with_small_limits,
     many_partitions_are_read_by_one_consumer,
     two_consumers_read_the_same,
@@ -291,6 +292,23 @@ fn offset_out_of_range_is_reset_as_configured(backend: &Backend) {
     // The application may continue anywhere.
     error.seek(&topic, 0, Offset::At(20), TIMEOUT).unwrap();
     assert_eq!(read(&error, 10), in_partitions(1, 20..30));
+}
+
+fn reset_by_duration_continues_at_records_of_that_time(backend: &Backend) {
+    let topic = backend.topic(1);
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    let producer = backend.producer(&[("batch.num.messages", "3")]);
+    for n in 0..20 {
+        let age = Duration::from_secs(if n < 12 { 2 * 3600 } else { 60 });
+        let timestamp = (now - age).as_millis() as i64;
+        producer.send(&topic, Record::new().value(&n.to_string()).timestamp(timestamp)).unwrap();
+    }
+    producer.flush(TIMEOUT).unwrap();
+    for (reset, first) in [("by_duration:PT1H", 12), ("by_duration:P1D", 0)] {
+        let consumer = consumer(backend, &[("auto.offset.reset", reset)]);
+        consumer.assign(&[(&topic, 0, Offset::At(1000))]).unwrap();
+        assert_eq!(read(&consumer, 20 - first as usize), in_partitions(1, first..20), "{reset}");
+    }
 }
 
 fn large_record_is_read_with_small_limits(backend: &Backend) {

@@ -1,18 +1,20 @@
 //! The rules of every kind of client.
 
-use super::{Outcome, conflict, security};
+use super::{Outcome, conflict, java, security};
 use crate::config::{
     KafkaVersion,
     effective::EffectiveConfig,
     error::{ConfigError, ConfigErrorKind},
+    java::classes,
     servers::ServerAddress,
-    table::{Kind, Origin, Side, Status},
+    table::{Kind, Property, Side, Status},
 };
 
 /// Applies the rules of every kind of client.
 pub(in crate::config) fn apply(config: &mut EffectiveConfig<'_>, side: Side) -> Outcome {
     without_effect(config, side);
     no_mock_brokers(config)?;
+    java::apply(config, side)?;
     security::apply(config)?;
     bootstrap_servers(config)?;
     fallback_version(config)?;
@@ -31,20 +33,35 @@ fn without_effect(config: &mut EffectiveConfig<'_>, side: Side) {
             _ => None,
         };
         if let Some((theirs, ours)) = other {
+            // The Java clients have it for all requests, and `rules/java.rs` does the same.
+            if property.name == "request.timeout.ms" && !config.is_librdkafka() {
+                continue;
+            }
             config.warn(format!("`{name}` belongs to a {theirs} and has no effect on a {ours}"));
             continue;
         }
         match property.status {
             Status::Accepted(reason)
-                if property.origin != Origin::Java
-                    && property.kind != Kind::Call
-                    && raw.text(property.name) != property.default =>
+                if property.kind != Kind::Call
+                    && raw.text(property.name) != property.default
+                    && !classes::is_needless(property, raw.text(property.name))
+                    && is_of_protocol(config, property) =>
             {
                 config.warn(format!("`{name}` has no effect: {reason}"));
             }
             _ if property.deprecated => config.warn(format!("`{name}` is deprecated")),
             _ => {}
         }
+    }
+}
+
+/// Returns false for a property of TLS or SASL that `security.protocol` does not have: the rules of security name it.
+fn is_of_protocol(config: &EffectiveConfig<'_>, property: &Property) -> bool {
+    let protocol = config.text("security.protocol");
+    match property.name {
+        name if name.contains("sasl") => protocol.starts_with("sasl_"),
+        name if name.starts_with("ssl") => protocol.ends_with("ssl"),
+        _ => true,
     }
 }
 

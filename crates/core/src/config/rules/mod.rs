@@ -10,9 +10,12 @@
 //! | [`linger`] | of `linger.ms` and `broker.linger.ms`, for producers and their topics |
 //! | [`topic`] | of topics with properties of their own |
 //! | [`consumer`] | of consumers |
+//! | [`security`] | of TLS and SASL |
+//! | [`java`] | of properties that only the Java clients have |
 
 pub(super) mod client;
 pub(super) mod consumer;
+mod java;
 mod linger;
 pub(super) mod producer;
 mod security;

@@ -1,7 +1,7 @@
 //! The rules of topics with properties of their own: an idempotent client is idempotent for all of its topics, and a
 //! topic's linger fits its message timeout.
 
-use super::{Outcome, linger, producer};
+use super::{Outcome, java, linger, producer};
 use crate::config::{
     effective::EffectiveConfig,
     error::{ConfigError, ConfigErrorKind},
@@ -21,6 +21,7 @@ pub(in crate::config) fn apply(config: &mut EffectiveConfig<'_>) -> Outcome {
             return Err(against_idempotence(config, "queuing.strategy", "must be fifo, not lifo"));
         }
     }
+    java::partitioner(config);
     topic_linger(config, &of_client)
 }
 

@@ -2,7 +2,12 @@
 
 use super::{Conversion, Property};
 
-const JAVA_CLASS: &str = "it names a Java class; the application sets credentials and tokens by calls";
+const JAVA_CLASS: &str = "it names Java classes, which this client can't load";
+const OTHER_CLASS: &str = "other classes are Java code, which this client can't load";
+const METRICS: &str = "Ottla has no Java metrics";
+const REFRESH: &str = "a new token is requested when 80 % of a token's lifetime have passed";
+const RENEWAL: &str = "the Kerberos library renews the tickets of a key table";
+const CHECKED: &str = "brokers check tokens, the client doesn't";
 const JAVA_TLS: &str = "it names a part of Java's TLS";
 
 pub(super) const ROWS: &[Property] = &[
@@ -54,15 +59,20 @@ pub(super) const ROWS: &[Property] = &[
     Property::java("partitioner.class")
         .producer()
         .string("")
-        .refused(
-            "it names a Java class; set `partitioner` instead (`murmur2_random` chooses partitions as the Java client does)",
-        )
-        .doc("The partitioner class."),
+        .doc(
+            "Java's partitioner class: DefaultPartitioner is `partitioner=murmur2_random`, UniformStickyPartitioner is \
+             `sticky`, RoundRobinPartitioner takes the partitions with leaders in turn. Others are refused. `partitioner` takes \
+             precedence.",
+        ),
     Property::java("partitioner.ignore.keys")
         .producer()
         .boolean("false")
-        .refused("set `partitioner=random` instead")
-        .doc("Choose partitions without regard to keys."),
+        .doc("Choose partitions without regard to keys, as with `partitioner=sticky`."),
+    Property::java("partitioner.rack.aware")
+        .producer()
+        .boolean("false")
+        .accepted("records without a key go to partitions in every rack")
+        .doc("Prefer partitions whose leaders are in the producer's rack."),
     Property::java("partitioner.adaptive.partitioning.enable")
         .producer()
         .boolean("true")
@@ -77,26 +87,26 @@ pub(super) const ROWS: &[Property] = &[
             "How long records may wait in a partition before keyless records avoid it; 0 is no limit. Partitions without a \
              leader are avoided in any case (KIP-794).",
         ),
-    Property::java("interceptor.classes").string("").refused("it names Java classes").doc("Interceptors."),
+    Property::java("interceptor.classes").string("").accepted(JAVA_CLASS).doc("Interceptors."),
     Property::java("metric.reporters")
-        .string("")
-        .accepted("Ottla has no Java metrics")
+        .string("org.apache.kafka.common.metrics.JmxReporter")
+        .accepted(METRICS)
         .doc("Classes that report metrics."),
     Property::java("auto.include.jmx.reporter")
         .boolean("true")
-        .accepted("Ottla has no Java metrics")
+        .accepted(METRICS)
         .doc("Report metrics by JMX."),
     Property::java("metrics.num.samples")
         .integer(1, i64::MAX, "2")
-        .accepted("Ottla has no Java metrics")
+        .accepted(METRICS)
         .doc("The number of samples that a metric keeps."),
     Property::java("metrics.sample.window.ms")
         .integer(0, i64::MAX, "30000")
-        .accepted("Ottla has no Java metrics")
+        .accepted(METRICS)
         .doc("The duration of a metric's sample."),
     Property::java("metrics.recording.level")
         .string("INFO")
-        .accepted("Ottla has no Java metrics")
+        .accepted(METRICS)
         .doc("The level of detail of metrics."),
     Property::java("metadata.max.idle.ms")
         .producer()
@@ -127,15 +137,15 @@ pub(super) const ROWS: &[Property] = &[
         .doc("Exclude internal topics from pattern subscriptions (`group.protocol=classic`)."),
     Property::java("bootstrap.controllers")
         .string("")
-        .refused("this client connects to brokers only; set `bootstrap.servers`")
+        .accepted("this client connects to brokers only; set `bootstrap.servers`")
         .doc("Controllers to connect to instead of brokers."),
     Property::java("config.providers")
         .string("")
-        .refused("a configuration can't load code")
-        .doc("Classes that provide values of properties."),
+        .accepted("they are Java code; a value that asks one of them is refused")
+        .doc("Classes that provide values of properties. Their properties `config.providers.NAME...` are ignored."),
     Property::java("security.providers")
         .string("")
-        .refused("it names Java classes")
+        .accepted(JAVA_CLASS)
         .doc("Java security providers."),
     Property::java("transaction.two.phase.commit.enable")
         .producer()
@@ -146,10 +156,10 @@ pub(super) const ROWS: &[Property] = &[
         .string("TLSv1.3")
         .accepted("the versions are those of `ssl.enabled.protocols`")
         .doc("The TLS protocol version."),
-    Property::java("ssl.provider").string("").refused("it names a Java security provider").doc("The Java security provider."),
+    Property::java("ssl.provider").string("").accepted(JAVA_TLS).doc("The Java security provider."),
     Property::java("ssl.enabled.protocols")
         .string("TLSv1.2,TLSv1.3")
-        .doc("The allowed TLS versions: TLSv1.2, TLSv1.3 or both."),
+        .doc("The allowed TLS versions: TLSv1.2, TLSv1.3 or both. Older ones in the list have no effect."),
     Property::java("ssl.keystore.type")
         .string("JKS")
         .accepted("the format of a store is recognized by its first bytes")
@@ -173,32 +183,36 @@ pub(super) const ROWS: &[Property] = &[
         .doc("Trusted certificates as PEM."),
     Property::java("ssl.keymanager.algorithm")
         .string("SunX509")
-        .refused(JAVA_TLS)
+        .accepted(JAVA_TLS)
         .doc("Java's key manager algorithm."),
     Property::java("ssl.trustmanager.algorithm")
         .string("PKIX")
-        .refused(JAVA_TLS)
+        .accepted(JAVA_TLS)
         .doc("Java's trust manager algorithm."),
     Property::java("ssl.secure.random.implementation")
         .string("")
-        .refused(JAVA_TLS)
+        .accepted(JAVA_TLS)
         .doc("Java's random generator."),
     Property::java("ssl.engine.factory.class")
         .string("")
-        .refused(JAVA_TLS)
+        .accepted(JAVA_TLS)
         .doc("The class that creates TLS engines."),
     Property::java("sasl.jaas.config").string("").doc(
-        "User name and password as Java's login modules PlainLoginModule and ScramLoginModule take them, in place of \
-         `sasl.username` and `sasl.password`. Other modules are refused.",
+        "The options of a login module of Java: PlainLoginModule, ScramLoginModule, OAuthBearerLoginModule, Krb5LoginModule or \
+         IAMLoginModule. They stand for `sasl.username` and its siblings, which take precedence. Other modules are refused; other \
+         options have no effect.",
     ),
     Property::java("sasl.client.callback.handler.class")
         .string("")
-        .refused(JAVA_CLASS)
-        .doc("The class that handles SASL client callbacks."),
+        .accepted(OTHER_CLASS)
+        .doc("The class that handles SASL client callbacks. IAMClientCallbackHandler of MSK is built in."),
     Property::java("sasl.login.callback.handler.class")
         .string("")
-        .refused(JAVA_CLASS)
-        .doc("The class that handles SASL login callbacks."),
+        .accepted(OTHER_CLASS)
+        .doc(
+            "The class that handles SASL login callbacks. OAuthBearerLoginCallbackHandler of Kafka, and \
+             JaasClientOauthLoginCallbackHandler of Strimzi, mean `sasl.oauthbearer.method=oidc`.",
+        ),
     Property::java("sasl.oauthbearer.header.urlencode").boolean("false").doc(
         "Percent-encode the client ID and the secret in the header `Authorization` (KIP-1025), which RFC 6749 demands and many \
          identity providers do not expect.",
@@ -218,5 +232,76 @@ pub(super) const ROWS: &[Property] = &[
     Property::java("sasl.login.retry.backoff.max.ms")
         .integer(1, 300000, "10000")
         .doc("The longest time until an exchange with the identity provider is repeated."),
-    Property::java("sasl.login.class").string("").refused(JAVA_CLASS).doc("The class that logs in."),
+    Property::java("sasl.login.refresh.window.factor")
+        .float(0.5, 1.0, "0.8")
+        .accepted(REFRESH)
+        .doc("The part of a token's lifetime after which it is refreshed."),
+    Property::java("sasl.login.refresh.window.jitter")
+        .float(0.0, 0.25, "0.05")
+        .accepted(REFRESH)
+        .doc("The jitter of that part."),
+    Property::java("sasl.login.refresh.min.period.seconds")
+        .integer(0, 900, "60")
+        .accepted(REFRESH)
+        .doc("The shortest time between two refreshes of a token."),
+    Property::java("sasl.login.refresh.buffer.seconds")
+        .integer(0, 3600, "300")
+        .accepted(REFRESH)
+        .doc("The time before a token's end in which it is not refreshed."),
+    Property::java("sasl.kerberos.ticket.renew.window.factor")
+        .float(0.0, 1000000.0, "0.8")
+        .accepted(RENEWAL)
+        .doc("The part of a ticket's lifetime after which it is renewed."),
+    Property::java("sasl.kerberos.ticket.renew.jitter")
+        .float(0.0, 1000000.0, "0.05")
+        .accepted(RENEWAL)
+        .doc("The jitter of that part."),
+    Property::java("sasl.oauthbearer.jwt.retriever.class")
+        .string("org.apache.kafka.common.security.oauthbearer.DefaultJwtRetriever")
+        .accepted(OTHER_CLASS)
+        .doc("The class that gets tokens. JwtBearerJwtRetriever means `sasl.oauthbearer.grant.type` with a signed assertion."),
+    Property::java("sasl.oauthbearer.jwt.validator.class")
+        .string("org.apache.kafka.common.security.oauthbearer.DefaultJwtValidator")
+        .accepted(CHECKED)
+        .doc("The class that checks tokens."),
+    Property::java("sasl.oauthbearer.scope.claim.name")
+        .string("scope")
+        .accepted("the client doesn't read the scope of a token")
+        .doc("The claim of the token that has its scope."),
+    Property::java("sasl.oauthbearer.jwks.endpoint.url").string("").accepted(CHECKED).doc("The URL of the provider's keys."),
+    Property::java("sasl.oauthbearer.jwks.endpoint.refresh.ms")
+        .integer(0, i64::MAX, "3600000")
+        .accepted(CHECKED)
+        .doc("The interval at which the provider's keys are read again."),
+    Property::java("sasl.oauthbearer.jwks.endpoint.retry.backoff.ms")
+        .integer(0, i64::MAX, "100")
+        .accepted(CHECKED)
+        .doc("The time until the provider's keys are asked for again."),
+    Property::java("sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms")
+        .integer(0, i64::MAX, "10000")
+        .accepted(CHECKED)
+        .doc("The longest time until the provider's keys are asked for again."),
+    Property::java("sasl.oauthbearer.clock.skew.seconds")
+        .integer(0, 2147483647, "30")
+        .accepted(CHECKED)
+        .doc("The tolerated difference between clocks."),
+    Property::java("sasl.oauthbearer.allow.unverified.audience")
+        .boolean("false")
+        .accepted(CHECKED)
+        .doc("Accept tokens for every audience."),
+    Property::java("sasl.oauthbearer.expected.audience").string("").accepted(CHECKED).doc("The audiences of tokens."),
+    Property::java("sasl.oauthbearer.allow.unverified.issuer")
+        .boolean("false")
+        .accepted(CHECKED)
+        .doc("Accept tokens of every issuer."),
+    Property::java("sasl.oauthbearer.expected.issuer").string("").accepted(CHECKED).doc("The issuer of tokens."),
+    Property::java("bootstrap.resolve.timeout.ms")
+        .integer(0, i64::MAX, "0")
+        .accepted("names that can't be resolved are tried again for as long as the client exists")
+        .doc("The time in which the names of bootstrap servers must be resolved."),
+    Property::java("metadata.cluster.check.enable")
+        .boolean("true")
+        .accepted("brokers are found again by `metadata.recovery.strategy`")
+        .doc("Check that a broker belongs to the cluster to which the client has connected."),
+    Property::java("sasl.login.class").string("").accepted(OTHER_CLASS).doc("The class that logs in."),
 ];

@@ -412,7 +412,7 @@ pub(super) const ROWS: &[Property] = &[
         .medium()
         .doc(
             "The assignors that a member offers, comma-separated, the preferred one first: `range`, `roundrobin`, \
-             `sticky`, `cooperative-sticky`, or one that a Rust application registered.",
+             `sticky`, `cooperative-sticky`, their classes in Java, or one that a Rust application registered.",
         ),
     Property::global("session.timeout.ms")
         .consumer()
@@ -444,7 +444,8 @@ pub(super) const ROWS: &[Property] = &[
         .doc("The interval of lookups of the group's coordinator."),
     Property::global("max.poll.interval.ms")
         .consumer()
-        .integer(1, 86400000, "300000")
+        .integer(1, 2147483647, "300000")
+        .up_to_in_c(86400000)
         .high()
         .doc("The maximum time between two polls of the application; afterwards its member leaves the group."),
     Property::global("enable.auto.commit")
@@ -783,7 +784,8 @@ pub(super) const ROWS: &[Property] = &[
         .high()
         .doc(
             "Where to continue if a partition has no committed offset or its offset no longer exists: at the \
-             beginning, at the end, or with an error.",
+             beginning, at the end, or with an error. In Rust also at the first record that is no older than a duration: \
+             `by_duration:PT1H` (KIP-1106).",
         ),
     Property::topic("offset.store.path")
         .consumer()

@@ -86,6 +86,7 @@ impl fmt::Display for ConsumerEvent {
                 let to = match to {
                     OffsetReset::Beginning => "the beginning",
                     OffsetReset::End => "the end",
+                    OffsetReset::Since(_) => "the time of auto.offset.reset",
                     OffsetReset::Error => "where the application says",
                 };
                 write!(

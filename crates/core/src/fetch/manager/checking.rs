@@ -82,8 +82,8 @@ impl FetchManager {
             let event = ConsumerEvent::LogTruncated { topic, partition, position, divergence };
             self.shared.queue.push([Item::Note { handle: Arc::clone(&entry.handle), version, event }]);
         }
-        match (end, reset) {
-            (Some((epoch, offset)), _) => {
+        match end {
+            Some((epoch, offset)) => {
                 let offset = offset.min(position);
                 let mut partition = PartitionConsumer::new(Arc::clone(&entry.handle), version, offset);
                 partition.position_epoch = Some(epoch);
@@ -93,8 +93,10 @@ impl FetchManager {
                 entry.start_at(Box::new(partition));
                 self.unplaced.insert(key.clone());
             }
-            (None, OffsetReset::End) => self.resolve(now, key, Offset::End),
-            (None, _) => self.resolve(now, key, Offset::Beginning),
+            None => {
+                let position = self.shared.reset_position(now, &key.topic).unwrap_or(Offset::Beginning);
+                self.resolve(now, key, position);
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ottla_protocol::vocabulary::TopicPartition;
 
 use super::{
-    super::{deliver::ConsumerEvent, partition::PartitionConsumer, position::Offset, queue::Item},
+    super::{deliver::ConsumerEvent, partition::PartitionConsumer, queue::Item},
     FetchManager,
     entry::{Return, WaitFor},
 };
@@ -40,12 +40,9 @@ impl FetchManager {
             self.unplaced.remove(&key);
             self.undo(&key, &detached);
             let settings = &self.shared.settings;
-            match (settings.topic_recreate, self.shared.auto_offset_reset(&key.topic)) {
-                (TopicRecreatePolicy::Reset, OffsetReset::Beginning) => {
-                    self.resolve(now, &key, Offset::Beginning)
-                }
-                (TopicRecreatePolicy::Reset, OffsetReset::End) => self.resolve(now, &key, Offset::End),
-                (TopicRecreatePolicy::Reset, OffsetReset::Error) => {
+            match (settings.topic_recreate, self.shared.reset_position(now, &key.topic)) {
+                (TopicRecreatePolicy::Reset, Some(position)) => self.resolve(now, &key, position),
+                (TopicRecreatePolicy::Reset, None) => {
                     let detail = "the topic was deleted and recreated; its offsets mean nothing any more";
                     self.give_up(&key, Error::new(ErrorKind::OffsetReset, detail));
                 }
@@ -103,10 +100,9 @@ impl FetchManager {
             let (handle, version) = (Arc::clone(&entry.handle), entry.version);
             self.shared.queue.push([Item::Note { handle, version, event }]);
         }
-        match to {
-            OffsetReset::Beginning => self.resolve(now, key, Offset::Beginning),
-            OffsetReset::End => self.resolve(now, key, Offset::End),
-            OffsetReset::Error => {
+        match self.shared.reset_position(now, &key.topic) {
+            Some(position) => self.resolve(now, key, position),
+            None => {
                 let error = Error::new(ErrorKind::OffsetReset, format!("offset {offset} is out of range"));
                 self.give_up(key, error);
             }
@@ -116,19 +112,21 @@ impl FetchManager {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use ottla_protocol::uuid::Uuid;
 
     use super::{
         super::{
             super::{
-                message::FetchReport, partition::StoredOffset, settings::ConsumerSettings,
+                message::FetchReport, partition::StoredOffset, position::Offset, settings::ConsumerSettings,
                 shared::ConsumerShared,
             },
             scripted::{NOW, Script},
         },
         *,
     };
-    use crate::cluster::part::Part;
+    use crate::{cluster::part::Part, wall_clock::WallClock};
 
     #[test]
     fn a_broker_that_contradicts_itself_about_offsets_is_not_asked_in_a_loop() {
@@ -142,6 +140,28 @@ mod tests {
         script.manager.handle_report(NOW, FetchReport::OutOfRange(partition));
         assert_eq!(script.wants(), ["refresh soon"], "it may be another topic by now");
         assert!(script.manager.poll_timeout().is_some_and(|at| at > NOW));
+    }
+
+    #[test]
+    fn a_duration_is_counted_back_from_the_time_of_the_reset() {
+        let hour = Duration::from_secs(3600);
+        let unix_nanos = |now: Instant| now.as_nanos() + 1_700_000_000_000_000_000;
+        let shared = ConsumerShared::new(ConsumerSettings {
+            auto_offset_reset: OffsetReset::of("by_duration:PT1H"),
+            wall_clock: WallClock::new(unix_nanos),
+            ..ConsumerSettings::default()
+        });
+        for (later, expected) in [(0, 1_699_996_401_000), (60, 1_699_996_461_000)] {
+            let now = NOW + Duration::from_secs(later);
+            assert_eq!(shared.reset_position(now, "t"), Some(Offset::Timestamp(expected)));
+        }
+        let mut script = Script::new(OffsetReset::Since(hour));
+        script.assign(0, Offset::At(5));
+        script.wants();
+        let partition = script.back(5);
+        script.manager.handle_report(NOW, FetchReport::OutOfRange(partition));
+        assert_eq!(script.wants(), ["ListOffsets Node(1)"]);
+        assert_eq!(script.shared.reset_position(NOW, "t"), Some(Offset::Timestamp(0)), "before 1970");
     }
 
     #[test]

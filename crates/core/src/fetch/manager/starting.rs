@@ -75,7 +75,12 @@ impl FetchManager {
 
     /// Queries the leader for the offset of a position; without a committed offset, of that of `auto.offset.reset`.
     pub(super) fn find(&mut self, now: Instant, key: &TopicPartition, position: Offset) {
-        let (resolution, step) = Resolution::begin(position, self.shared.auto_offset_reset(&key.topic));
+        let reset = self.shared.auto_offset_reset(&key.topic);
+        let position = match (position, self.shared.reset_position(now, &key.topic)) {
+            (Offset::Committed, Some(position)) => position,
+            (position, _) => position,
+        };
+        let (resolution, step) = Resolution::begin(position, reset);
         self.take_step(now, key, resolution, step, None);
     }
 

@@ -1,6 +1,6 @@
 //! Chooses the partition of a record for which the application does not set one.
 //!
-//! There are two families: a hash of the key, one file each ([`consistent`], [`murmur2`], [`fnv1a`]), so that equal
+//! There are three families: [`round_robin`], a hash of the key, one file each ([`consistent`], [`murmur2`], [`fnv1a`]), so that equal
 //! keys go to the same partition, and [`random`]. The names with `_random` hash the key if there is one. Records
 //! without a key stay together until their batch is sent ([`Pick::Sticky`]), which results in larger batches.
 //!
@@ -15,6 +15,9 @@ pub mod consistent;
 pub mod fnv1a;
 pub mod murmur2;
 pub mod random;
+pub mod round_robin;
+
+use round_robin::Turns;
 
 /// The rule by which a partition is chosen.
 #[derive(Default)]
@@ -36,6 +39,8 @@ pub enum Partitioner {
     Fnv1aRandom,
     /// All to the sticky partition, whatever the key.
     Sticky,
+    /// The partitions in turn, whatever the key.
+    RoundRobin(Turns),
     /// The application's own partitioner.
     Custom(CustomPartitioner),
 }
@@ -79,6 +84,7 @@ impl Partitioner {
             "fnv1a" => Self::Fnv1a,
             "fnv1a_random" => Self::Fnv1aRandom,
             "sticky" => Self::Sticky,
+            "round_robin" => Self::RoundRobin(Turns::default()),
             _ => Self::ConsistentRandom,
         }
     }
@@ -114,6 +120,7 @@ impl Partitioner {
             (Partitioner::Fnv1a | Partitioner::Fnv1aRandom, key) => {
                 fnv1a::partition(key.unwrap_or_default(), partition_count)
             }
+            (Partitioner::RoundRobin(turns), _) => turns.next(topic, partition_count, is_available),
             (Partitioner::Custom(choose), key) => {
                 let partition =
                     choose(&PartitionChoice { topic, key, partition_count, opaque, is_available });
@@ -138,6 +145,7 @@ impl fmt::Debug for Partitioner {
             Partitioner::Fnv1a => "Fnv1a",
             Partitioner::Fnv1aRandom => "Fnv1aRandom",
             Partitioner::Sticky => "Sticky",
+            Partitioner::RoundRobin(_) => "RoundRobin",
             Partitioner::Custom(_) => "Custom",
         })
     }
