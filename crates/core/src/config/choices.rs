@@ -27,6 +27,15 @@ pub enum TopicRecreatePolicy {
     Reset,
 }
 
+/// `fetch.damaged.batch.policy`: the reaction to a fetched batch that can't be decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DamagedBatchPolicy {
+    /// Stand still and report an error after each back-off.
+    Stop,
+    /// Fetch it a few times, then continue behind it.
+    Skip,
+}
+
 /// `auto.offset.reset`: the position from which to continue when the current one does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OffsetReset {
@@ -66,6 +75,16 @@ impl TopicRecreatePolicy {
         match config.text("topic.recreate.policy") {
             "error" => Self::Error,
             _ => Self::Reset,
+        }
+    }
+}
+
+impl DamagedBatchPolicy {
+    /// Reads `fetch.damaged.batch.policy`.
+    pub fn new(config: &EffectiveConfig<'_>) -> Self {
+        match config.text("fetch.damaged.batch.policy") {
+            "skip" => Self::Skip,
+            _ => Self::Stop,
         }
     }
 }

@@ -26,7 +26,7 @@ mod suggest;
 pub mod table;
 mod version;
 
-pub use choices::{AddressFamily, IsolationLevel, OffsetReset, TopicRecreatePolicy};
+pub use choices::{AddressFamily, DamagedBatchPolicy, IsolationLevel, OffsetReset, TopicRecreatePolicy};
 pub use effective::EffectiveConfig;
 pub use error::{ConfigError, ConfigErrorKind};
 pub use markdown::markdown;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::partition::PrefetchLimits;
 use crate::{
-    config::{EffectiveConfig, IsolationLevel, OffsetReset, TopicRecreatePolicy},
+    config::{DamagedBatchPolicy, EffectiveConfig, IsolationLevel, OffsetReset, TopicRecreatePolicy},
     wall_clock::WallClock,
 };
 
@@ -35,6 +35,8 @@ pub struct ConsumerSettings {
     pub auto_offset_store: bool,
     /// `topic.recreate.policy`.
     pub topic_recreate: TopicRecreatePolicy,
+    /// `fetch.damaged.batch.policy`.
+    pub damaged_batch: DamagedBatchPolicy,
     /// `enable.partition.eof`.
     pub partition_eof: bool,
     /// `check.crcs`.
@@ -68,6 +70,7 @@ impl Default for ConsumerSettings {
             group_id: None,
             auto_offset_store: true,
             topic_recreate: TopicRecreatePolicy::Reset,
+            damaged_batch: DamagedBatchPolicy::Stop,
             partition_eof: false,
             check_crcs: true,
             isolation_level: IsolationLevel::ReadCommitted,
@@ -101,6 +104,7 @@ impl ConsumerSettings {
             group_id: config.non_empty("group.id"),
             auto_offset_store: config.boolean("enable.auto.offset.store"),
             topic_recreate: TopicRecreatePolicy::new(config),
+            damaged_batch: DamagedBatchPolicy::new(config),
             partition_eof: config.boolean("enable.partition.eof"),
             check_crcs: config.boolean("check.crcs"),
             isolation_level: IsolationLevel::new(config),

@@ -42,6 +42,15 @@ pub(super) const ROWS: &[Property] = &[
              its offsets. A producer's messages that were accepted for the old topic fail with `error`, and go to the \
              new one with `reset`; sequence numbers restart.",
         ),
+    Property::ottla("fetch.damaged.batch.policy")
+        .consumer()
+        .one_of(&["stop", "skip"], "stop")
+        .doc(
+            "The action when a fetched batch can't be decoded: `stop` stays at its offset, reports an error and fetches it \
+             again every `fetch.error.backoff.ms`, until it can be decoded or the application seeks; `skip` fetches it \
+             three times and then continues at the next whole batch, with an error that names the offsets that are left \
+             out. Share consumers reject or release its records.",
+        ),
     Property::ottla("share.acquire.mode").consumer().one_of(&["batch_optimized", "record_limit"], "batch_optimized").doc(
         "`record_limit`: a poll of a share consumer returns at most `max.poll.records` (KIP-1206, Kafka 4.2). \
          `batch_optimized`: brokers deliver whole batches, so that it may return more.",

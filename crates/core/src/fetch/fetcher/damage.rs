@@ -5,6 +5,7 @@ use super::{
     slots::Slot,
 };
 use crate::{
+    config::DamagedBatchPolicy,
     error::{Error, ErrorKind},
     machine::Instant,
 };
@@ -29,25 +30,40 @@ impl Slot {
         }
         let wait = settings.fetch_error_backoff;
         self.retry_at = Some(now + wait);
-        let first = self.damaged == 0;
+        let is_reported = self.damaged == 0 || settings.damaged_batch == DamagedBatchPolicy::Stop;
         self.damaged = self.damaged.max(1);
         let offset = self.partition.offset;
         let detail = format!(
             "at offset {offset}: the batch claims {size} bytes and is not whole; seek behind it to go on, or raise \
              receive.message.max.bytes if it is that large"
         );
-        first.then(|| Error::new(ErrorKind::BadBatch, detail).with_next_attempt(wait))
+        is_reported.then(|| Error::new(ErrorKind::BadBatch, detail).with_next_attempt(wait))
     }
 
-    /// Handles a damaged batch: fetches it again after the back-off, and skips it if that does not help. If the end of
-    /// the batch is unknown, the fetcher keeps requesting it with more room until a later batch shows where to
-    /// continue.
+    /// Handles a damaged batch: the partition stays at it and fetches it again after each back-off, or skips it if
+    /// `fetch.damaged.batch.policy` says so.
     pub(super) fn handle_damage(
         &mut self,
         now: Instant,
         damage: Damage,
         settings: &ConsumerSettings,
     ) -> Option<Error> {
+        if settings.damaged_batch == DamagedBatchPolicy::Skip {
+            return self.skip_damage(now, damage, settings);
+        }
+        let wait = settings.fetch_error_backoff;
+        self.retry_at = Some(now + wait);
+        let detail = format!(
+            "at offset {}: {}; standing still at offset {}, seek behind the batch to go on, or set \
+             fetch.damaged.batch.policy=skip",
+            damage.offset, damage.reason, self.partition.offset
+        );
+        Some(Error::new(ErrorKind::BadBatch, detail).with_next_attempt(wait))
+    }
+
+    /// Fetches a damaged batch again after the back-off, and skips it if that does not help. If the end of the batch is
+    /// unknown, the fetcher keeps requesting it with more room until a later batch shows where to continue.
+    fn skip_damage(&mut self, now: Instant, damage: Damage, settings: &ConsumerSettings) -> Option<Error> {
         self.damaged = self.damaged.saturating_add(1);
         let Damage { offset, next_offset, reason } = damage;
         let factor = 1 << self.damaged.saturating_sub(ATTEMPTS_AT_DAMAGED_BATCH).min(4);

@@ -26,7 +26,7 @@ use super::{
 use crate::{
     broker::{connection::Response, half::HalfOutput},
     cluster::metadata::LeaderHint,
-    config::IsolationLevel,
+    config::{DamagedBatchPolicy, IsolationLevel},
     error::{Error, ErrorKind},
     machine::Instant,
     message::BrokerNews,
@@ -125,6 +125,7 @@ impl Fetcher {
         let settings = &self.shared.settings;
         DecodeOptions {
             check_crcs: settings.check_crcs,
+            stops_at_damage: settings.damaged_batch == DamagedBatchPolicy::Stop,
             read_committed: settings.isolation_level == IsolationLevel::ReadCommitted,
             max_batch_bytes: settings.max_batch_bytes,
             decompressed_room: settings.prefetch.bytes,

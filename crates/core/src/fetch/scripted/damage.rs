@@ -1,6 +1,7 @@
 //! Damaged batches and invalid responses.
 
 use super::*;
+use crate::config::DamagedBatchPolicy;
 
 /// Responds to each Fetch with the same bytes until the damage is reported twice: at once, and with its final handling.
 /// Returns the text of the second report.
@@ -20,14 +21,68 @@ fn fetch_damaged(script: &mut Script, high_watermark: i64, bytes: &[u8]) -> Stri
     reported.remove(1)
 }
 
+fn skipping() -> ConsumerSettings {
+    ConsumerSettings { damaged_batch: DamagedBatchPolicy::Skip, ..ConsumerSettings::default() }
+}
+
 fn damaged(mut bytes: Vec<u8>, at: usize) -> Vec<u8> {
     bytes[at] ^= 0x15;
     bytes
 }
 
+/// Fetches these bytes a few times, each after the back-off. Returns the offsets of the records.
+fn stand_still_at(script: &mut Script, offset: i64, bytes: &[u8]) -> Vec<i64> {
+    let mut offsets = Vec::new();
+    for _ in 0..8 {
+        script.fetch().unwrap();
+        script.respond(&response(5, vec![data(0, 9, bytes.to_vec())]));
+        let records = script.take();
+        offsets.extend(records.iter().map(|message| message.offset()));
+        let [ConsumerEvent::Error(error)] = records.events() else { panic!("{records:?}") };
+        assert_eq!(error.kind(), ErrorKind::BadBatch);
+        let sentence = error.to_string();
+        assert!(sentence.contains("t [0]"), "{sentence}");
+        assert!(sentence.contains(&format!("standing still at offset {offset}")), "{sentence}");
+        assert!(script.fetch().is_none(), "no request before the back-off has passed");
+        script.later(ConsumerSettings::default().fetch_error_backoff);
+    }
+    offsets
+}
+
+#[test]
+fn damaged_batch_stops_its_partition_until_a_seek() {
+    let mut script = Script::new(18, ConsumerSettings::default());
+    script.adopt(0, 0);
+    let bytes = [batch(0, 2, 10), damaged(batch(2, 2, 10), 75), batch(4, 1, 10)].concat();
+    assert_eq!(stand_still_at(&mut script, 2, &bytes), [0, 1], "nothing behind the damage");
+    script.fetch().unwrap();
+    script.respond(&response(5, vec![data(0, 9, [batch(2, 2, 10), batch(4, 1, 10)].concat())]));
+    assert_eq!(script.offsets(), [2, 3, 4], "the batch was damaged on the way only");
+}
+
+#[test]
+fn damaged_record_stops_without_checksums() {
+    let settings = ConsumerSettings { check_crcs: false, ..ConsumerSettings::default() };
+    let mut script = Script::new(18, settings.clone());
+    script.adopt(0, 0);
+    let mut bytes = batch(0, 3, 10);
+    let second = 61 + (bytes.len() - 61) / 3;
+    bytes[second] = 0x7f;
+    bytes.extend(batch(3, 1, 10));
+    assert_eq!(stand_still_at(&mut script, 0, &bytes), []);
+
+    let mut script = Script::new(18, settings);
+    script.adopt(0, 0);
+    let len = batch(0, 3, 10).len();
+    let bytes = [damaged(batch(0, 3, 10), len - 2), batch(3, 1, 10)].concat();
+    script.fetch().unwrap();
+    script.respond(&response(5, vec![data(0, 4, bytes)]));
+    assert_eq!(script.offsets(), [0, 1, 2, 3], "a wrong checksum alone is not damage");
+}
+
 #[test]
 fn a_damaged_batch_names_its_place_and_is_left_out_after_three_attempts() {
-    let mut script = Script::new(18, ConsumerSettings::default());
+    let mut script = Script::new(18, skipping());
     script.adopt(0, 0);
     let whole = batch(0, 2, 10);
     let mut bytes = damaged(batch(2, 2, 10), 75);
@@ -54,7 +109,7 @@ fn a_damaged_batch_names_its_place_and_is_left_out_after_three_attempts() {
 #[test]
 fn where_a_damaged_batch_ends_is_not_believed_but_found_out() {
     for (place, what) in [(75, "a record"), (23, "the last offset"), (57, "the count"), (16, "the format")] {
-        let mut script = Script::new(18, ConsumerSettings::default());
+        let mut script = Script::new(18, skipping());
         script.adopt(0, 0);
         let alone = damaged(batch(0, 4, 10), place);
         let reported = fetch_damaged(&mut script, 9, &alone);
@@ -63,7 +118,7 @@ fn where_a_damaged_batch_ends_is_not_believed_but_found_out() {
         let request = script.fetch().unwrap();
         assert_eq!(named(&request), [(0, 0)], "{what}");
         let asked = request.topics[0].partitions[0].partition_max_bytes;
-        assert!(asked > ConsumerSettings::default().partition_fetch_max_bytes, "room for the next one");
+        assert!(asked > skipping().partition_fetch_max_bytes, "room for the next one");
         script.respond(&response(5, vec![data(0, 9, [alone, batch(4, 2, 10)].concat())]));
         let records = script.take();
         let [ConsumerEvent::Error(error)] = records.events() else { panic!("{what}: {records:?}") };
@@ -74,11 +129,11 @@ fn where_a_damaged_batch_ends_is_not_believed_but_found_out() {
 
 #[test]
 fn the_high_watermark_may_confirm_where_a_damaged_batch_ends() {
-    let mut script = Script::new(18, ConsumerSettings::default());
+    let mut script = Script::new(18, skipping());
     script.adopt(0, 0);
     let reported = fetch_damaged(&mut script, 4, &damaged(batch(0, 4, 10), 75));
     assert!(reported.contains("going on at offset 4"), "{reported}");
-    let mut script = Script::new(18, ConsumerSettings::default());
+    let mut script = Script::new(18, skipping());
     script.adopt(0, 0);
     let reported = fetch_damaged(&mut script, 4, &damaged(batch(0, 4, 10), 26));
     assert!(reported.contains("standing still at offset 0"), "{reported}");
@@ -86,7 +141,7 @@ fn the_high_watermark_may_confirm_where_a_damaged_batch_ends() {
 
 #[test]
 fn without_checksums_a_wrong_last_offset_does_not_skip_records() {
-    let settings = ConsumerSettings { check_crcs: false, ..ConsumerSettings::default() };
+    let settings = ConsumerSettings { check_crcs: false, ..skipping() };
     for place in 23..27 {
         let mut script = Script::new(18, settings.clone());
         script.adopt(0, 0);
@@ -107,7 +162,7 @@ fn without_checksums_a_wrong_last_offset_does_not_skip_records() {
 
 #[test]
 fn offsets_that_go_backwards_or_jump_too_far_are_reported() {
-    let mut script = Script::new(18, ConsumerSettings::default());
+    let mut script = Script::new(18, skipping());
     script.adopt(0, 0);
     let bytes = [batch(0, 4, 10), batch(2, 4, 10), batch(8, 1, 10)].concat();
     script.fetch().unwrap();
@@ -118,7 +173,7 @@ fn offsets_that_go_backwards_or_jump_too_far_are_reported() {
     assert!(error.to_string().contains("offsets go backwards, from 4 to 2"), "{error}");
 
     for bytes in [batch(90, 4, 10), [batch(5, 4, 10), batch(4, 1, 10)].concat()] {
-        let mut script = Script::new(18, ConsumerSettings::default());
+        let mut script = Script::new(18, skipping());
         script.adopt(0, 0);
         script.fetch().unwrap();
         script.respond(&response(5, vec![data(0, 9, bytes)]));
@@ -131,7 +186,7 @@ fn offsets_that_go_backwards_or_jump_too_far_are_reported() {
 
 #[test]
 fn without_checksums_a_damaged_record_ends_its_batch_with_an_event() {
-    let settings = ConsumerSettings { check_crcs: false, ..ConsumerSettings::default() };
+    let settings = ConsumerSettings { check_crcs: false, ..skipping() };
     let mut script = Script::new(18, settings);
     script.adopt(0, 0);
     let mut bytes = batch(0, 3, 10);
@@ -150,8 +205,7 @@ fn a_bomb_is_refused_by_the_limit() {
     let mut builder = RecordBatchBuilder::new(&ChunkPool::new());
     builder.append(0, None, Some(&vec![0; 5 << 20]), &[]);
     let options = SealOptions { compression: Compression::Zstd, ..SealOptions::default() };
-    let mut script =
-        Script::new(18, ConsumerSettings { max_batch_bytes: 1 << 20, ..ConsumerSettings::default() });
+    let mut script = Script::new(18, ConsumerSettings { max_batch_bytes: 1 << 20, ..skipping() });
     script.adopt(0, 0);
     script.fetch().unwrap();
     script.respond(&response(5, vec![data(0, 1, builder.seal(&options).unwrap().to_vec())]));
@@ -161,7 +215,7 @@ fn a_bomb_is_refused_by_the_limit() {
 
 #[test]
 fn garbage_response_closes_the_connection_and_loses_nothing() {
-    let mut script = Script::new(18, ConsumerSettings::default());
+    let mut script = Script::new(18, skipping());
     script.adopt(0, 3);
     script.fetch().unwrap();
     script.receive(ApiKey::Fetch, 18, &[0xff; 40]);
@@ -172,8 +226,7 @@ fn garbage_response_closes_the_connection_and_loses_nothing() {
 #[test]
 fn any_damage_to_a_response_gives_records_or_errors_and_no_panic() {
     let mut rng = Rng::from_seed(11);
-    let settings =
-        ConsumerSettings { check_crcs: false, max_batch_bytes: 1 << 20, ..ConsumerSettings::default() };
+    let settings = ConsumerSettings { check_crcs: false, max_batch_bytes: 1 << 20, ..skipping() };
     for _ in 0..300 {
         let mut script = Script::new(18, settings.clone());
         script.adopt(0, 0);
@@ -200,7 +253,7 @@ fn batch_that_counts_too_few_records_is_damaged() {
     let mut few = batch(0, 5, 10);
     few[57..61].copy_from_slice(&3i32.to_be_bytes());
     let few = mark(few, 0, -1);
-    let mut script = Script::new(18, ConsumerSettings::default());
+    let mut script = Script::new(18, skipping());
     script.adopt(0, 0);
     script.fetch().unwrap();
     script.respond(&response(5, vec![data(0, 9, [few, batch(5, 1, 10)].concat())]));

@@ -14,6 +14,7 @@ ottla_scenarios::run_on_embedded!(
     many_partitions_of_a_broker_share_a_fetch,
     truncated_batches_are_fetched_again,
     garbage_fetch_responses_lose_no_record,
+    damaged_batch_stops_its_partition_until_a_seek,
     damaged_batch_is_reported_and_others_are_delivered,
     batch_that_decompresses_to_too_much_is_reported,
     no_damaged_byte_of_a_batch_causes_a_hang,
@@ -117,13 +118,33 @@ fn garbage_fetch_responses_lose_no_record(backend: &Backend) {
     }
 }
 
+fn damaged_batch_stops_its_partition_until_a_seek(backend: &Backend) {
+    let topic = backend.topic(2);
+    (0..3).for_each(|n| write(backend, &topic, 1, n * 10..n * 10 + 10));
+    backend.control(|control| {
+        assert!(control.damage_batch(&topic, 0, 15, |bytes| *bytes.last_mut().unwrap() ^= 0x40));
+    });
+    let consumer = consumer_at(backend, &[("fetch.error.backoff.ms", "20")], &topic, 2);
+    assert_eq!(read(&consumer, 10), in_partitions(1, 0..10));
+    for _ in 0..5 {
+        let ConsumerEvent::Error(error) = next_event(&consumer) else { panic!("an error") };
+        assert_eq!(error.kind(), ErrorKind::BadBatch);
+        let sentence = error.to_string();
+        assert!(sentence.contains(&format!("{topic} [0]")) && sentence.contains("offset 10"), "{sentence}");
+    }
+    assert_eq!(consumer.position(&topic, 0), Some(10));
+    consumer.seek(&topic, 0, Offset::At(20), TIMEOUT).unwrap();
+    assert_eq!(read(&consumer, 10), in_partitions(1, 20..30));
+}
+
 fn damaged_batch_is_reported_and_others_are_delivered(backend: &Backend) {
     let topic = backend.topic(1);
     (0..3).for_each(|n| write(backend, &topic, 1, n * 10..n * 10 + 10));
     backend.control(|control| {
         assert!(control.damage_batch(&topic, 0, 15, |bytes| *bytes.last_mut().unwrap() ^= 0x40));
     });
-    let consumer = consumer_at(backend, &[("fetch.error.backoff.ms", "20")], &topic, 1);
+    let properties = [("fetch.error.backoff.ms", "20"), ("fetch.damaged.batch.policy", "skip")];
+    let consumer = consumer_at(backend, &properties, &topic, 1);
     let mut got = BTreeMap::new();
     let mut errors = Vec::new();
     while got.values().map(Vec::len).sum::<usize>() < 20 {
@@ -151,6 +172,7 @@ fn batch_that_decompresses_to_too_much_is_reported(backend: &Backend) {
         ("receive.message.max.bytes", "3000000"),
         ("fetch.max.bytes", "1000000"),
         ("fetch.error.backoff.ms", "20"),
+        ("fetch.damaged.batch.policy", "skip"),
     ];
     let consumer = consumer_at(backend, &limits, &topic, 1);
     let ConsumerEvent::Error(error) = next_event(&consumer) else { panic!("an error") };
