@@ -56,6 +56,8 @@ pub(super) struct Entry {
     since: Instant,
     /// The end of the back-off; the partition is not given to a broker actor before.
     pub(super) backoff_until: Option<Instant>,
+    /// The node whose refusal the back-off belongs to.
+    refused_by: Option<NodeId>,
     /// `auto.offset.reset` chose the offset at least once in this assignment.
     pub(super) was_reset: bool,
     /// The last reported error: each is reported once.
@@ -160,6 +162,7 @@ impl Entry {
             done,
             since,
             backoff_until: None,
+            refused_by: None,
             was_reset: false,
             reported: None,
         }
@@ -278,6 +281,34 @@ impl Entry {
             State::At(_) => {}
             state => *state = State::Nowhere,
         }
+    }
+
+    /// Begins a back-off.
+    pub(super) const fn start_back_off(&mut self, until: Instant) {
+        (self.backoff_until, self.refused_by) = (Some(until), None);
+    }
+
+    /// The node that fetched the partition does not lead it: the partition backs off, unless something else is done with it.
+    /// Returns true if it does.
+    pub(super) fn start_back_off_from(&mut self, node: NodeId, until: Instant) -> bool {
+        let is_waiting = matches!(self.state, State::Waiting(_, WaitFor::Metadata));
+        if is_waiting {
+            (self.backoff_until, self.refused_by) = (Some(until), Some(node));
+        }
+        is_waiting
+    }
+
+    /// Ends the back-off after a refusal if another node leads the partition, or the same one leads it in a newer epoch.
+    pub(super) fn handle_known_leader(&mut self, node: NodeId, epoch: Option<LeaderEpoch>) {
+        let is_newer = matches!(&self.state, State::Waiting(partition, _) if epoch > partition.leader_epoch);
+        if self.refused_by.take_if(|refused_by| *refused_by != node || is_newer).is_some() {
+            self.backoff_until = None;
+        }
+    }
+
+    /// Ends the back-off, because it has passed or the partition belongs to another topic.
+    pub(super) const fn end_back_off(&mut self) {
+        (self.backoff_until, self.refused_by) = (None, None);
     }
 
     /// A partition with a known offset waits for something else from now on.

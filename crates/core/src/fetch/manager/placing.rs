@@ -11,7 +11,7 @@ use super::{
         partition::PartitionConsumer,
     },
     FetchManager,
-    entry::{Replica, Return, WaitFor, leader},
+    entry::{Entry, Replica, Return, WaitFor, leader},
 };
 use crate::{
     cluster::{
@@ -35,10 +35,7 @@ impl FetchManager {
             FetchReport::Released(partition) => {
                 self.take_back(partition, WaitFor::Leader, None);
             }
-            FetchReport::NotLeader(partition) => {
-                self.refused.insert(partition.handle.key().clone());
-                self.take_back(partition, WaitFor::Metadata, None);
-            }
+            FetchReport::NotLeader(partition) => self.handle_not_leader(now, partition),
             FetchReport::UnknownEpoch(partition) => self.handle_unknown_epoch(now, partition),
             FetchReport::ReadFrom(partition, node) => {
                 self.take_back(partition, WaitFor::Leader, Some(Replica { node, since: now }));
@@ -82,7 +79,7 @@ impl FetchManager {
                 continue;
             }
             entry.replica.take_if(|replica| now - replica.since >= REPLICA_LEASE);
-            let Some((target, _)) = entry.node(metadata) else {
+            let Some((target, epoch)) = entry.node(metadata) else {
                 incomplete = true;
                 if let Some(error) = entry.why_no_leader(now, metadata, errors)
                     && entry.reported.replace(error.kind()) != Some(error.kind())
@@ -91,6 +88,7 @@ impl FetchManager {
                 }
                 continue;
             };
+            entry.handle_known_leader(target, epoch);
             match (entry.handle_metadata(), entry.fetched_at()) {
                 (Some(WaitFor::MetadataThenReset), _) => resets.push(key.clone()),
                 (Some(_), _) => {
@@ -127,8 +125,10 @@ impl FetchManager {
             let Some(entry) = self.entries.get_mut(&key) else { continue };
             if let Some((partition, WaitFor::Metadata)) = entry.waiting()
                 && partition.refusals <= LEADERS_FOLLOWED_AT_ONCE
-                && leader(&key, metadata).is_some_and(|(_, epoch)| epoch > partition.leader_epoch)
+                && let Some((node, epoch)) = leader(&key, metadata)
+                && epoch > partition.leader_epoch
             {
+                entry.handle_known_leader(node, epoch);
                 entry.wait_for(WaitFor::Leader);
                 self.unplaced.insert(key);
             }
@@ -188,6 +188,23 @@ impl FetchManager {
         meaning
     }
 
+    /// A broker does not lead the partition, or not any more. The same broker is not asked again before the back-off has
+    /// passed, unless it leads in a newer epoch.
+    fn handle_not_leader(&mut self, now: Instant, partition: Box<PartitionConsumer>) {
+        let key = partition.handle.key().clone();
+        self.refused.insert(key.clone());
+        let node = self.entries.get(&key).and_then(Entry::fetched_at);
+        self.take_back(partition, WaitFor::Metadata, None);
+        if let Some(node) = node
+            && let Some(entry) = self.entries.get_mut(&key)
+        {
+            let until = now + self.shared.settings.fetch_error_backoff;
+            if entry.start_back_off_from(node, until) {
+                self.delayed.insert((until, key));
+            }
+        }
+    }
+
     /// A broker does not know the leader epoch of the request: it is behind, or the epoch is of a topic that was deleted.
     /// Newer metadata has the current epoch; the same broker gets time to learn it.
     fn handle_unknown_epoch(&mut self, now: Instant, partition: Box<PartitionConsumer>) {
@@ -207,7 +224,7 @@ impl FetchManager {
     /// Keeps a partition from being given to a broker actor until `at`.
     pub(super) fn back_off(&mut self, key: TopicPartition, at: Instant) {
         if let Some(entry) = self.entries.get_mut(&key) {
-            entry.backoff_until = Some(at);
+            entry.start_back_off(at);
             self.delayed.insert((at, key));
         }
     }
@@ -221,7 +238,7 @@ impl FetchManager {
             if let Some(entry) = self.entries.get_mut(&key)
                 && entry.backoff_until == Some(at)
             {
-                entry.backoff_until = None;
+                entry.end_back_off();
                 self.unplaced.insert(key);
             }
         }
@@ -275,8 +292,30 @@ mod tests {
         let partition = script.back(6);
         script.manager.handle_report(NOW, FetchReport::NotLeader(partition));
         assert!(script.wants().is_empty(), "not back and forth with the same metadata");
+        script.metadata = metadata(2);
         script.see_metadata(NOW);
+        assert_eq!(script.wants(), ["adopt 2 from 6 version 1"]);
+    }
+
+    #[test]
+    fn leader_that_refused_is_asked_again_after_the_fetch_back_off() {
+        let mut script = Script::reading_from(5);
+        let partition = script.back(6);
+        script.manager.handle_report(NOW, FetchReport::NotLeader(partition));
+        for _ in 0..3 {
+            script.see_metadata(NOW);
+            assert_eq!(script.wants(), [""; 0], "newer metadata name the same leader");
+        }
+        let later = script.manager.poll_timeout().expect("it is tried again");
+        assert_eq!(later, NOW + script.shared.settings.fetch_error_backoff);
+        script.manager.handle_timeout(later, None);
         assert_eq!(script.wants(), ["adopt 1 from 6 version 1"]);
+
+        let partition = script.back(7);
+        script.manager.handle_report(NOW, FetchReport::NotLeader(partition));
+        script.metadata.topics.get_mut("t").unwrap().partitions[0].leader_epoch = LeaderEpoch::from_wire(4);
+        script.see_metadata(NOW);
+        assert_eq!(script.wants(), ["adopt 1 from 7 version 1"], "it was elected again");
     }
 
     #[test]

@@ -36,6 +36,7 @@ impl FetchManager {
             entry.version = version;
             entry.replica = None;
             entry.reported = None;
+            entry.end_back_off();
             let detached = entry.detach();
             self.unplaced.remove(&key);
             self.undo(&key, &detached);
