@@ -1,7 +1,6 @@
 //! `rd_kafka_new`: a client from its configuration.
 
 use std::{
-    collections::BTreeSet,
     ffi::{c_char, c_int},
     ptr,
     sync::{
@@ -111,7 +110,7 @@ impl Client {
                 is_closing: AtomicBool::new(false),
                 membership,
                 has_fatal: AtomicBool::new(false),
-                learned_brokers: Mutex::new(BTreeSet::new()),
+                learned_brokers: Mutex::new(None),
                 fatal: Mutex::new(None),
                 offsets,
                 simple_count: AtomicI64::new(0),

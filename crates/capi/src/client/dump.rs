@@ -37,13 +37,7 @@ export!(
         let Some(cntp) = cntp.get() else { return ptr::null_mut() };
         *cntp = 0;
         let Some(client) = rk.get() else { return ptr::null_mut() };
-        let statistics = client.statistics();
-        let brokers = statistics.iter().flat_map(|statistics| &statistics.brokers);
-        let mut ids: Vec<i32> = brokers.filter_map(|broker| broker.nodeid.try_into().ok()).collect();
-        ids.extend(client.learned_brokers());
-        ids.retain(|id| *id >= 0);
-        ids.sort_unstable();
-        ids.dedup();
+        let ids: Vec<i32> = client.learned_brokers().into_iter().collect();
         // SAFETY: the memory is large enough for the ids. It is allocated without ids, too, because the caller frees
         // it.
         unsafe {

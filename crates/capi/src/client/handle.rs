@@ -11,7 +11,7 @@ use std::{
         Arc, OnceLock, Weak,
         atomic::{AtomicBool, AtomicI64, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use ottla_core::config::RawConfig;
@@ -74,7 +74,7 @@ pub struct Client {
     pub(super) membership: Membership,
     pub(super) has_fatal: AtomicBool,
     /// The ids of brokers in the responses to the application's metadata requests.
-    pub(super) learned_brokers: Mutex<BTreeSet<i32>>,
+    pub(super) learned_brokers: Mutex<Option<(Instant, BTreeSet<i32>)>>,
     pub(super) fatal: Mutex<Option<(RespErr, String)>>,
     pub(super) offsets: Offsets,
     /// How often the older calls began to consume each partition.
@@ -345,14 +345,26 @@ impl Client {
         true
     }
 
-    /// Stores the brokers of a response to the application.
+    /// Stores the brokers of a response to the application; brokers that it lacks have left the cluster.
     pub(crate) fn learn_brokers(&self, ids: impl Iterator<Item = i32>) {
-        self.learned_brokers.lock().extend(ids);
+        *self.learned_brokers.lock() = Some((Instant::now(), ids.collect()));
     }
 
-    /// Returns the brokers of all responses to the application.
-    pub(crate) fn learned_brokers(&self) -> Vec<i32> {
-        self.learned_brokers.lock().iter().copied().collect()
+    /// Returns true if a response to the application named the cluster's brokers.
+    pub(crate) fn has_learned_brokers(&self) -> bool {
+        self.learned_brokers.lock().is_some()
+    }
+
+    /// Returns the brokers of the last metadata response, be it the application's or the client's own.
+    pub(crate) fn learned_brokers(&self) -> BTreeSet<i32> {
+        let own = self.statistics().and_then(|statistics| statistics.nodes);
+        let given = self.learned_brokers.lock().clone();
+        let Some((nodes, age)) = own else { return given.map(|(_, ids)| ids).unwrap_or_default() };
+        let age = Duration::from_micros(age.unsigned_abs());
+        match given {
+            Some((at, ids)) if at.elapsed() <= age => ids,
+            _ => nodes.into_iter().map(|node| node.get()).collect(),
+        }
     }
 }
 

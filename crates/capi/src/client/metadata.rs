@@ -212,7 +212,7 @@ export!(
                 Err(error) => match code_of(&error) {
                     code::_ALL_BROKERS_DOWN => code::_TRANSPORT,
                     // No broker is connected.
-                    code::_TIMED_OUT if client.learned_brokers().is_empty() => code::_TRANSPORT,
+                    code::_TIMED_OUT if !client.has_learned_brokers() => code::_TRANSPORT,
                     code => code,
                 },
             }

@@ -421,6 +421,29 @@ static void a_client_starts_its_own_cluster(void) {
         rd_kafka_destroy(rk);
 }
 
+static void brokers_that_left_are_forgotten(void) {
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        rd_kafka_mock_cluster_t *cluster;
+        const rd_kafka_metadata_t *metadata;
+        int32_t *ids;
+        size_t count;
+        rd_kafka_t *rk;
+        set(conf, "test.mock.num.brokers", "3");
+        set(conf, "log_level", "0");
+        rk = start(RD_KAFKA_PRODUCER, conf);
+        cluster = rd_kafka_handle_mock_cluster(rk);
+        CHECK(rd_kafka_metadata(rk, 1, NULL, &metadata, TIMEOUT_MS) == 0);
+        rd_kafka_metadata_destroy(metadata);
+        CHECK(rd_kafka_mock_broker_decommission(cluster, 3) == 0);
+        UNTIL(rd_kafka_metadata(rk, 1, NULL, &metadata, TIMEOUT_MS) == 0 && metadata->broker_cnt == 2,
+              rd_kafka_metadata_destroy(metadata));
+        rd_kafka_metadata_destroy(metadata);
+        ids = rd_kafka_brokers_learned_ids(rk, &count);
+        CHECK(ids && count == 2 && ids[0] == 1 && ids[1] == 2);
+        rd_kafka_mem_free(rk, ids);
+        rd_kafka_destroy(rk);
+}
+
 static void a_fresh_client_describes_all_topics_and_knows_the_brokers(const char *servers) {
         rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, servers, NULL, NULL);
         const rd_kafka_metadata_t *metadata;
@@ -437,6 +460,7 @@ static void a_fresh_client_describes_all_topics_and_knows_the_brokers(const char
         ids = rd_kafka_brokers_learned_ids(rk, &count);
         CHECK(ids && count == 3 && ids[0] == 1 && ids[1] == 2 && ids[2] == 3);
         rd_kafka_mem_free(rk, ids);
+        brokers_that_left_are_forgotten();
         /* A client that uses a topic describes that one, unless all are requested. */
         topic = rd_kafka_topic_new(rk, "known", NULL);
         CHECK(rd_kafka_metadata(rk, 0, NULL, &metadata, TIMEOUT_MS) == 0);

@@ -26,6 +26,8 @@ impl ClusterCore {
             for part in self.parts_mut() {
                 part.add_statistics(at, statistics);
             }
+            statistics.nodes =
+                self.metadata_at.map(|at| (self.metadata.nodes.keys().copied().collect(), micros(at)));
             let metadata_age = self.metadata_at.map_or(0, |at| micros(at) / 1000);
             for (name, topic) in &mut statistics.topics {
                 topic.metadata_age = metadata_age;

@@ -1,9 +1,12 @@
 //! The snapshot: librdkafka's fields with their own names, and the collector's fields. [`table`](super::table)
 //! documents each field.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-use ottla_protocol::vocabulary::TopicPartition;
+use ottla_protocol::vocabulary::{NodeId, TopicPartition};
 
 use super::{purpose::Purpose, requests, window::Window};
 use crate::produce::collector::SendReason;
@@ -42,6 +45,8 @@ pub struct Statistics {
     /// The member ID in the group or share group; empty without one.
     pub member_id: String,
     pub telemetry_drops: i64,
+    /// The brokers of the last metadata response, and its age in microseconds; `None` before the first one.
+    pub nodes: Option<(BTreeSet<NodeId>, i64)>,
 }
 
 /// The statistics of one broker.
