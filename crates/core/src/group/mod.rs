@@ -32,6 +32,8 @@
 //!
 //! # Pitfalls
 //!
+//! - A classic consumer whose topics do not exist is not a member of its group: it joins with the first topic that is
+//!   created (`consumer_without_a_topic_that_exists_does_not_join`).
 //! - A commit that is repeated after a rebalance could overwrite the offset of the partition's next consumer. It is sent
 //!   only in the generation in which it was made
 //!   (`commit_is_not_repeated_in_another_generation`).
@@ -259,13 +261,14 @@ impl Group {
             return;
         }
         self.subscription = topics;
+        self.topics.begin_subscription();
         self.figures.leave_reason = None;
         self.settings.shared.set_expired(false);
         self.polls.start(now, self.shared.progress());
         self.matched = None;
         match self.settings.group_protocol {
-            // The topics that patterns match are known with the next metadata.
-            GroupProtocol::Classic if self.subscription.has_patterns() => {}
+            // The topics that patterns match are known with the next metadata, and so are those that exist.
+            GroupProtocol::Classic if self.subscription.has_patterns() || self.member.is_unsubscribed() => {}
             GroupProtocol::Classic => self.subscribe_member(now, self.subscription.names().clone()),
             GroupProtocol::Consumer => {
                 let (names, pattern) =
@@ -274,6 +277,25 @@ impl Group {
             }
         }
         self.needs.push_back(Need::Metadata(Urgency::Now));
+    }
+
+    /// Returns true for a classic consumer that is subscribed and not a member, because none of its topics exists.
+    fn waits_for_topic(&self) -> bool {
+        self.settings.group_protocol == GroupProtocol::Classic
+            && self.leaving.is_none()
+            && !self.subscription.is_empty()
+            && !self.subscription.has_patterns()
+            && self.member.is_unsubscribed()
+    }
+
+    /// Joins the group with the first topic of the subscription that exists: a member without topics has nothing to consume.
+    /// Returns true if it joins.
+    fn join_with_first_topic(&mut self, now: Instant, metadata: &Metadata) -> bool {
+        let joins = self.waits_for_topic() && topics::any_exists(metadata, self.subscription.names());
+        if joins {
+            self.subscribe_member(now, self.subscription.names().clone());
+        }
+        joins
     }
 
     /// Subscribes a classic member to these topics.
@@ -298,7 +320,10 @@ impl Group {
         matched.update(&self.subscription, all);
         let names = matched.with_names(&self.subscription);
         // A consumer without topics need not join.
-        if names != before || is_first && !names.is_empty() {
+        let has_topic = || names.iter().any(|name| all.contains(name));
+        if !self.member.is_unsubscribed() && (names != before || is_first && !names.is_empty())
+            || self.member.is_unsubscribed() && has_topic()
+        {
             self.subscribe_member(now, names);
         }
     }
@@ -497,7 +522,8 @@ impl Part for Group {
         let news = self.topics.handle_metadata(now, metadata, changes, subscribed, propagation);
         news.errors.into_iter().for_each(|error| self.report(error));
         let misses_names = self.subscription.has_patterns() && self.matched.is_none();
-        self.observe_topics(now, metadata) || misses_names || news.is_incomplete
+        let misses_topics = self.waits_for_topic() && self.topics.miss(metadata, self.subscription.names());
+        self.observe_topics(now, metadata) || misses_names || misses_topics || news.is_incomplete
     }
 
     fn handle_all_topics(&mut self, now: Instant, names: &[Arc<str>]) {
@@ -520,6 +546,9 @@ impl Part for Group {
         self.member.handle_metadata(metadata);
         self.assign_if_leader(now, metadata);
         self.carry_out_steps(now);
+        if self.join_with_first_topic(now, metadata) {
+            self.carry_out_steps(now);
+        }
         self.commit_if_due(now);
         self.figures.note_join_state(now, self.join_state());
     }
@@ -530,6 +559,9 @@ impl Part for Group {
 
     fn add_topics(&self, topics: &mut Interest) {
         self.member.add_topics(&mut topics.used);
+        if self.waits_for_topic() {
+            topics.used.extend(self.subscription.names().iter().cloned());
+        }
     }
 
     fn needs_all_topics(&self) -> bool {

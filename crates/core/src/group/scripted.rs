@@ -529,6 +529,7 @@ fn subscription_during_leaving_follows_it() {
     let (done, waiting) = completion();
     script.group.handle_command(script.now, GroupCommand::Unsubscribe(done));
     script.group.handle_command(script.now, subscribe(&["u"]));
+    script.metadata = metadata(&[("t", 4), ("u", 1)]);
     script.settle();
     assert_eq!(script.sent(), ["LeaveGroup"]);
     let (owner, _) = script.take(ApiKey::LeaveGroup);

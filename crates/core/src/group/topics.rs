@@ -27,6 +27,8 @@ pub(super) struct GroupTopics {
     missing: BTreeMap<Arc<str>, Missing>,
     /// The number of metadata responses since the leader asked for unknown topics; `None` if it did not ask.
     responses: Option<u32>,
+    /// The number of metadata responses since the subscription that do not mention all of its topics.
+    unmentioned: u32,
     /// The number of consecutive metadata responses that contradict the assigned topics without adding partitions.
     doubts: u32,
 }
@@ -117,6 +119,22 @@ impl GroupTopics {
         news
     }
 
+    /// Notes that the consumer subscribes to other topics.
+    pub(super) const fn begin_subscription(&mut self) {
+        self.unmentioned = 0;
+    }
+
+    /// Returns true if another metadata response is needed: this one may have been requested before the subscription. A
+    /// topic that no response mentions is hidden.
+    pub(super) fn miss(&mut self, metadata: &Metadata, names: &BTreeSet<Arc<str>>) -> bool {
+        let is_known = |name: &Arc<str>| usable(metadata, name).is_some() || self.unusable.contains_key(name);
+        if names.iter().all(is_known) {
+            return false;
+        }
+        self.unmentioned += 1;
+        self.unmentioned <= ENOUGH_RESPONSES
+    }
+
     /// Returns the topics as the leader assigns them, or `None` while some of them are unknown. A topic that does not
     /// exist has no partitions. Sets `ask` if another metadata request is needed.
     pub(super) fn tables(
@@ -157,6 +175,11 @@ impl GroupTopics {
         self.doubts = if change == TopicChange::None { 0 } else { self.doubts + 1 };
         if self.doubts >= ENOUGH_DOUBTS { TopicChange::Certain } else { change }
     }
+}
+
+/// Returns true if one of these topics exists.
+pub(super) fn any_exists(metadata: &Metadata, names: &BTreeSet<Arc<str>>) -> bool {
+    names.iter().any(|name| usable(metadata, name).is_some())
 }
 
 /// Returns a topic that exists.
@@ -298,5 +321,19 @@ mod tests {
         assert_eq!(topics.compare(&metadata(&[("a", 2)]), &assigned), TopicChange::None);
         assert_eq!(topics.compare(&metadata(&[]), &assigned), TopicChange::Doubtful);
         assert_eq!(topics.compare(&metadata(&[]), &assigned), TopicChange::Certain);
+    }
+
+    #[test]
+    fn replica_in_another_rack_is_a_change_without_a_new_leader() {
+        let mut topics = GroupTopics::default();
+        let before = metadata(&[("a", 2)]);
+        let assigned = topics.tables(&before, &names(&["a"]), &mut false).expect("it is known");
+        let mut moved = before.clone();
+        moved.topics.get_mut("a").unwrap().partitions[1].replicas.remove(0);
+        assert_eq!(topics.compare(&moved, &assigned), TopicChange::Doubtful);
+        assert_eq!(topics.compare(&moved, &assigned), TopicChange::Certain);
+        let mut renamed = before;
+        renamed.nodes.values_mut().for_each(|node| node.rack = Some("s".into()));
+        assert_eq!(topics.compare(&renamed, &assigned), TopicChange::Certain);
     }
 }

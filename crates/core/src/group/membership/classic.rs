@@ -321,6 +321,10 @@ impl ClassicMember {
         }
     }
 
+    pub(in crate::group) const fn is_unsubscribed(&self) -> bool {
+        matches!(self.state, State::Unsubscribed)
+    }
+
     // ---- what the application wants
 
     /// Changes the subscription, which is not empty, and joins the group. It must not be called while the member leaves.

@@ -146,6 +146,14 @@ impl Member {
         }
     }
 
+    /// Returns true if the member was not subscribed since it left, or never.
+    pub(super) const fn is_unsubscribed(&self) -> bool {
+        match self {
+            Self::Classic(member) => member.is_unsubscribed(),
+            Self::Consumer(_) => false,
+        }
+    }
+
     /// Returns the topics as of the last assignment, if this member leads the group and no rebalance is in progress.
     pub(super) fn observed_topics(&self) -> Option<&BTreeMap<Arc<str>, TopicTable>> {
         match self {

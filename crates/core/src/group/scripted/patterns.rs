@@ -1,4 +1,4 @@
-//! Subscriptions to patterns.
+//! Subscriptions to patterns, and to topics that do not exist.
 
 use super::*;
 use crate::group::GroupProtocol;
@@ -112,5 +112,40 @@ fn unsubscribed_consumer_needs_no_list_of_topics() {
     script.settle();
     assert!(!script.needs_all_topics());
     script.list(&["a"]);
+    assert!(script.sent().is_empty());
+}
+
+#[test]
+fn consumer_without_a_topic_that_exists_does_not_join() {
+    let mut script = Script::subscribed(GroupProtocol::Classic, &["a", "b"]);
+    assert!(script.sent().is_empty() && script.metadata_requests == 1);
+    assert_eq!(interest(&script.group), [Arc::from("a"), Arc::from("b")].into(), "metadata describe them");
+    for is_requested_again in [true, true, false] {
+        let incomplete = script.handle_metadata(&[("c", 1)]);
+        assert_eq!(incomplete, is_requested_again, "the response may belong to an earlier request");
+        assert!(script.sent().is_empty());
+    }
+    script.handle_metadata(&[("b", 1), ("c", 1)]);
+    assert_eq!(script.joining_topics(), ["a", "b"]);
+    script.join("other", &[]);
+    script.sync(&[("b", 0)]);
+    script.handle_metadata(&[("c", 1)]);
+    assert!(script.sent().is_empty(), "a member stays one");
+
+    let mut script = Script::subscribed(GroupProtocol::Classic, &["^a", "z"]);
+    script.list(&["b"]);
+    assert!(script.sent().is_empty());
+    script.list(&["b", "z"]);
+    assert_eq!(script.joining_topics(), ["z"]);
+}
+
+#[test]
+fn consumer_that_waits_for_its_topics_can_be_unsubscribed() {
+    let mut script = Script::subscribed(GroupProtocol::Classic, &["a"]);
+    let (done, waiting) = completion();
+    script.group.handle_command(script.now, GroupCommand::Unsubscribe(done));
+    script.settle();
+    assert!(waiting.try_take().is_some());
+    script.handle_metadata(&[("a", 1)]);
     assert!(script.sent().is_empty());
 }
