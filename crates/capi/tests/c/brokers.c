@@ -17,6 +17,28 @@ static int produce(rd_kafka_t *rk, int32_t partition) {
                                  RD_KAFKA_V_END);
 }
 
+static int unresolved, all_down;
+
+static void on_error(rd_kafka_t *rk, int err, const char *reason, void *opaque) {
+        (void)rk, (void)reason, (void)opaque;
+        unresolved += err == RD_KAFKA_RESP_ERR__RESOLVE;
+        all_down += err == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN;
+}
+
+/* An entry that can't be used is an error, and so is a list without any other. */
+static void unusable_servers_are_reported(const char *servers, int entries) {
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        rd_kafka_t *rk;
+        unresolved = all_down = 0;
+        set(conf, "bootstrap.servers", servers);
+        set(conf, "log_level", "0");
+        rd_kafka_conf_set_error_cb(conf, on_error);
+        rk = start(RD_KAFKA_PRODUCER, conf);
+        UNTIL(all_down > 0, rd_kafka_poll(rk, 10));
+        CHECK(unresolved >= entries);
+        rd_kafka_destroy(rk);
+}
+
 int main(void) {
         char errstr[256];
         const char *servers;
@@ -57,6 +79,11 @@ int main(void) {
         CHECK(reports == 4 && (reported == -1 || reported == 3));
         CHECK(rd_kafka_mock_broker_set_up(cluster, 3) == 0);
         CHECK(rd_kafka_message_broker_id(NULL) == -1);
+
+        unusable_servers_are_reported(",,", 0);
+        unusable_servers_are_reported("host:abc", 1);
+        unusable_servers_are_reported("[::1,a:99999", 2);
+        unusable_servers_are_reported("nosuch.invalid:1", 1);
 
         /* A producer without brokers returns an error at once. */
         conf = rd_kafka_conf_new();

@@ -446,6 +446,7 @@ impl ClusterCore {
         let is_first = self.began.is_none();
         if is_first {
             self.began = Some(now);
+            self.settings.wrong_servers.drain(..).for_each(|event| self.events.push(event));
             self.statistics_at = self.settings.statistics.as_ref().map(|settings| now + settings.interval);
         }
         if self.closing {

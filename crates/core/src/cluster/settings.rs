@@ -6,6 +6,8 @@ use ottla_protocol::generated::metadata::{MetadataResponse, response::Topic};
 
 use crate::{
     config::{EffectiveConfig, TopicPatterns},
+    error::{Error, ErrorKind},
+    event::Event,
     group::GroupSettings,
     sasl::SaslShared,
     share::shared::ShareShared,
@@ -18,6 +20,8 @@ use crate::{
 pub struct ClusterSettings {
     /// `bootstrap.servers`.
     pub bootstrap: Vec<(String, u16)>,
+    /// What is wrong with `bootstrap.servers`, to be reported as the client starts.
+    pub wrong_servers: Vec<Event>,
     /// `topic.metadata.refresh.interval.ms`; `None` refreshes only on demand.
     pub refresh_interval: Option<Duration>,
     /// `topic.metadata.refresh.sparse=false`: the timer asks for all topics of the cluster.
@@ -69,6 +73,7 @@ impl Default for ClusterSettings {
     fn default() -> Self {
         Self {
             bootstrap: Vec::new(),
+            wrong_servers: Vec::new(),
             refresh_interval: Some(Duration::from_secs(300)),
             refresh_all_topics: false,
             hidden_topics: TopicPatterns::default(),
@@ -95,6 +100,7 @@ impl ClusterSettings {
         let fast_refresh = config.millis("topic.metadata.refresh.fast.interval.ms");
         let rebootstraps = config.text("metadata.recovery.strategy") != "none";
         Self {
+            wrong_servers: wrong_servers(config),
             bootstrap: config.servers().into_iter().map(|server| (server.host, server.port)).collect(),
             refresh_interval: config.positive_millis("topic.metadata.refresh.interval.ms"),
             refresh_all_topics: !config.boolean("topic.metadata.refresh.sparse"),
@@ -123,6 +129,19 @@ impl ClusterSettings {
         let names = topics.filter_map(|topic| topic.name.as_deref());
         names.filter(|name| !self.hidden_topics.matches(name)).map(Arc::from).collect()
     }
+}
+
+/// Returns an error for each unusable entry of `bootstrap.servers`, and one more if no entry is usable. Without the property
+/// there is none: the application may add brokers.
+fn wrong_servers(config: &EffectiveConfig<'_>) -> Vec<Event> {
+    let unusable = config.unusable_servers().into_iter();
+    let mut events: Vec<_> =
+        unusable.map(|reason| Event::Error(Error::new(ErrorKind::Resolve, reason))).collect();
+    if config.servers().is_empty() && !config.text("bootstrap.servers").is_empty() {
+        let detail = "`bootstrap.servers` has no usable entry";
+        events.push(Event::AllBrokersDown(Error::new(ErrorKind::AllBrokersDown, detail)));
+    }
+    events
 }
 
 #[cfg(test)]

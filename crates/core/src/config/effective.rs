@@ -90,6 +90,14 @@ impl<'a> EffectiveConfig<'a> {
         }
     }
 
+    /// Returns the reasons for which entries of `bootstrap.servers` are skipped.
+    pub fn unusable_servers(&self) -> Vec<String> {
+        match self.client.profile() {
+            Profile::Librdkafka => ServerAddress::parse_usable(self.text("bootstrap.servers")).1,
+            Profile::Rust => Vec::new(),
+        }
+    }
+
     /// Fails if there are no bootstrap servers.
     pub fn require_servers(&self) -> Result<(), ConfigError> {
         if self.servers().is_empty() {

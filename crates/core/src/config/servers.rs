@@ -33,7 +33,10 @@ impl ServerAddress {
         for entry in list.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
             let start = entry.find("://").map_or(0, |scheme| scheme + 3);
             let end = entry[start..].find('/').map_or(entry.len(), |path| start + path);
-            match ServerAddress::parse(&entry[..end]) {
+            // A port alone is one of this machine.
+            let is_port = entry[..end].strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok());
+            let host = if is_port { "localhost" } else { "" };
+            match ServerAddress::parse(&format!("{host}{}", &entry[..end])) {
                 Ok(server) if servers.contains(&server) => {}
                 Ok(server) => servers.push(server),
                 Err(sentence) => skipped.push(sentence),
@@ -129,6 +132,8 @@ mod tests {
         assert_eq!(servers, ["a:1", "b:2", "c:9092"]);
         assert!(skipped.len() == 2 && skipped[0].starts_with("SSL://d:1") && skipped[1].starts_with("e:x"));
         assert_eq!(ServerAddress::parse_usable(","), (vec![], vec![]));
+        assert_eq!(ServerAddress::parse_usable(":9093").0[0].to_string(), "localhost:9093");
+        assert_eq!(ServerAddress::parse_usable("::1").0[0].to_string(), "[::1]:9092");
     }
 
     #[test]

@@ -80,7 +80,7 @@ fn no_mock_brokers(config: &EffectiveConfig<'_>) -> Outcome {
 fn bootstrap_servers(config: &mut EffectiveConfig<'_>) -> Outcome {
     let (name, list) = (config.name("bootstrap.servers"), config.text("bootstrap.servers"));
     if config.is_librdkafka() {
-        for sentence in ServerAddress::parse_usable(list).1 {
+        for sentence in config.unusable_servers() {
             config.warn(format!("`{name}`: entry skipped: {sentence}"));
         }
         return Ok(());
