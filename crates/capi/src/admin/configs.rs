@@ -343,10 +343,7 @@ fn change(
     resources: &[&ConfigResource],
     options: &ottla::AdminOptions,
 ) -> Result<impl Future<Output = Results> + Send + use<>, Failure> {
-    match resources.iter().find(|resource| resource.changes.is_empty()) {
-        Some(empty) => Err(Failure::misuse(format!("no changes for {:?}", empty.name))),
-        None => Ok(admin.change_configs_with(&changes(resources), options)),
-    }
+    Ok(admin.change_configs_with(&changes(resources), options))
 }
 
 fn replace(
@@ -369,17 +366,8 @@ macro_rules! calls {
                 rkqu: Ref<Queue>,
             ) {
                 call(rk, options, rkqu, $kind, |admin, options| {
-                    // Without resources there is nothing to ask.
-                    let asked = match config_cnt {
-                        0 => None,
-                        _ => Some($ask(admin, &resources(configs, config_cnt)?, options)?),
-                    };
-                    Ok(async move {
-                        outcome(match asked {
-                            Some(asked) => asked.await,
-                            None => Ok(Vec::new()),
-                        })
-                    })
+                    let asked = $ask(admin, &resources(configs, config_cnt)?, options)?;
+                    Ok(async move { outcome(asked.await) })
                 });
             }
         );

@@ -300,7 +300,7 @@ export!(
             if offsets.iter().any(|one| one.offset < 0) {
                 return Err(Failure::misuse("an offset to commit is at least 0"));
             }
-            let altered = admin.alter_group_offsets_async(&object.group, &offsets, *options);
+            let altered = admin.alter_group_offsets_once(&object.group, &offsets, *options);
             let group = object.group.clone();
             Ok(async move {
                 let results = altered.await.map_err(|error| Failure::of(&error))?;

@@ -123,13 +123,27 @@ fn listed(listings: GroupListings) -> Outcome {
     found(Listings { valid: Listed::new(valid), errors: Listed::new(errors) })
 }
 
+/// Returns the result if no broker could be asked: that is an error in the list, not of the call.
+fn without_brokers(failure: Failure) -> Outcome {
+    if failure.code != code::_TIMED_OUT {
+        return Err(failure);
+    }
+    let error = ErrorObject::new(failure.code, format!("ListConsumerGroups: {}", failure.text));
+    found(Listings { valid: Listed::new([]), errors: Listed::new([error]) })
+}
+
 export!(
     #[on(rk, ())]
     fn rd_kafka_ListConsumerGroups(rk: Ref<Client>, options: Ref<AdminOptions>, rkqu: Ref<Queue>) {
         let filter = options.get().map(AdminOptions::group_filter).unwrap_or_default();
         call(rk, options, rkqu, LISTED, |admin, options| {
             let listings = admin.list_groups_async(&filter, *options);
-            Ok(async move { listed(listings.await.map_err(|error| Failure::of(&error))?) })
+            Ok(async move {
+                match listings.await {
+                    Ok(listings) => listed(listings),
+                    Err(error) => without_brokers(Failure::of(&error)),
+                }
+            })
         });
     }
 );

@@ -383,6 +383,7 @@ export!(
         };
         for (element, result) in list.elements_mut().iter_mut().zip(&results) {
             element.set_metadata(b"");
+            element.set_leader_epoch(-1);
             (element.offset, element.err) = match result {
                 Ok(Some(known)) => {
                     element.set_metadata(known.metadata.as_bytes());

@@ -18,7 +18,7 @@ use crate::{
         error::{ErrorObject, code_of},
         export,
         list::List,
-        types::OFFSET_INVALID,
+        types::{OFFSET_INVALID, OFFSET_STORED},
     },
 };
 
@@ -84,15 +84,22 @@ export!(
 
 export!(
     #[on(rkt, code::_FATAL)]
-    fn rd_kafka_seek(rkt: Ref<Topic>, partition: i32, offset: i64, _timeout_ms: c_int) -> RespErr {
+    fn rd_kafka_seek(rkt: Ref<Topic>, partition: i32, offset: i64, timeout_ms: c_int) -> RespErr {
         let Some(topic) = rkt.get() else { return code::_INVALID_ARG };
         let Some(consumer) = topic.client().consumer() else { return code::_STATE };
-        seek(topic.client(), consumer, topic.name(), partition, offset)
+        match seek(topic.client(), consumer, topic.name(), partition, offset) {
+            // A call that does not wait does not learn what is wrong with the offset.
+            code::_INVALID_ARG if timeout_ms == 0 && offset == OFFSET_STORED => code::NO_ERROR,
+            code => code,
+        }
     }
 );
 
 fn seek(client: &Client, consumer: &Consumer, topic: &str, partition: i32, offset: i64) -> RespErr {
-    let Some(from) = offset_spec(offset) else { return code::_INVALID_ARG };
+    // The committed offset is where an assignment begins, not a position to seek to.
+    let Some(from) = offset_spec(offset).filter(|_| offset != OFFSET_STORED) else {
+        return code::_INVALID_ARG;
+    };
     // From here on, nothing of the old position reaches the application: there is nothing to wait for. The offset of a
     // logical position is found out later, because no leader may be known at the moment.
     match consumer.seek_and_forget(topic, partition, from) {

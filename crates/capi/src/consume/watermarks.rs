@@ -36,6 +36,14 @@ fn code_of_offset_query(error: &ottla_core::error::Error) -> RespErr {
     }
 }
 
+/// Returns the code of an offset query that failed as a whole. Before a broker is known, there is nothing to wait for.
+fn code_of_failed_query(client: &Client, error: &ottla_core::error::Error) -> RespErr {
+    match code_of_offset_query(error) {
+        code::_TIMED_OUT if client.learned_brokers().is_empty() => code::_ALL_BROKERS_DOWN,
+        code => code,
+    }
+}
+
 export!(
     #[on(rk, code::_FATAL)]
     fn rd_kafka_query_watermark_offsets(
@@ -57,12 +65,12 @@ export!(
             [(&*topic, partition, OffsetSpec::Earliest), (&*topic, partition, OffsetSpec::Latest)];
         let results = match admin.list_offsets_up_to(&questions, client.query_timeout(timeout_ms), REFUSALS) {
             Ok(results) => results,
-            Err(error) => return code_of_offset_query(&error),
+            Err(error) => return code_of_failed_query(client, &error),
         };
         for (result, to) in results.iter().zip([low, high]) {
             match result {
                 Ok(result) => to.put(result.offset.unwrap_or(OFFSET_END)),
-                Err(error) => return code_of_offset_query(error),
+                Err(error) => return code_of_failed_query(client, error),
             }
         }
         code::NO_ERROR
@@ -121,7 +129,7 @@ export!(
         }
         let results = match admin.list_offsets_up_to(&questions, client.query_timeout(timeout_ms), REFUSALS) {
             Ok(results) => results,
-            Err(error) => return code_of_offset_query(&error),
+            Err(error) => return code_of_failed_query(client, &error),
         };
         let has_result = results.iter().any(Result::is_ok);
         for (result, element) in results.iter().zip(list.elements_mut()) {
@@ -141,9 +149,11 @@ export!(
                 },
             }
         }
-        match results.first() {
-            Some(Err(error)) if !has_result => code_of_offset_query(error),
-            _ => code::NO_ERROR,
+        let Some(Err(error)) = results.first().filter(|_| !has_result) else { return code::NO_ERROR };
+        let code = code_of_failed_query(client, error);
+        if code == code::_ALL_BROKERS_DOWN {
+            list.elements_mut().iter_mut().for_each(|element| element.err = code::_IN_PROGRESS);
         }
+        code
     }
 );

@@ -337,10 +337,7 @@ static void configurations_are_changed(rd_kafka_t *rk, rd_kafka_queue_t *queue) 
         rd_kafka_DescribeConfigs(rk, resources, 2, NULL, queue);
         rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_DESCRIBECONFIGS_RESULT, RD_KAFKA_RESP_ERR__CONFLICT));
         rd_kafka_DescribeConfigs(rk, resources, 0, NULL, queue);
-        rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_DESCRIBECONFIGS_RESULT, RD_KAFKA_RESP_ERR_NO_ERROR));
-        rd_kafka_IncrementalAlterConfigs(rk, resources, 1, NULL, queue);
-        rd_kafka_event_destroy(
-            next_event(queue, RD_KAFKA_EVENT_INCREMENTALALTERCONFIGS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
+        rd_kafka_event_destroy(next_event(queue, RD_KAFKA_EVENT_DESCRIBECONFIGS_RESULT, RD_KAFKA_RESP_ERR__INVALID_ARG));
         rd_kafka_ConfigResource_destroy(resources[1]);
         resources[1] = resources[0];
         rd_kafka_AlterConfigs(rk, resources, 2, NULL, queue);

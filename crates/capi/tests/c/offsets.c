@@ -61,9 +61,11 @@ static int64_t committed(rd_kafka_t *rk, char *metadata) {
         int64_t offset;
         rd_kafka_topic_partition_list_add(list, "offsets", 0);
         rd_kafka_topic_partition_list_add(list, "offsets", 3);
+        rd_kafka_topic_partition_set_leader_epoch(&list->elems[1], 5);
         CHECK(rd_kafka_committed(rk, list, TIMEOUT_MS) == 0);
         CHECK(list->elems[0].err == 0 && list->elems[1].err == 0);
         CHECK(list->elems[1].offset == RD_KAFKA_OFFSET_INVALID);
+        CHECK(rd_kafka_topic_partition_get_leader_epoch(&list->elems[1]) == -1);
         offset = list->elems[0].offset;
         if (metadata) {
                 memcpy(metadata, list->elems[0].metadata, list->elems[0].metadata_size);

@@ -83,6 +83,47 @@ static void refusals_that_go_on_are_reported_before_the_timeout(void) {
         rd_kafka_destroy(rk);
 }
 
+static void broker_that_does_not_lead_is_asked_once(int code) {
+        rd_kafka_t *rk = client(RD_KAFKA_CONSUMER, rd_kafka_conf_new(), 0, 0, 0);
+        rd_kafka_mock_cluster_t *cluster = rd_kafka_handle_mock_cluster(rk);
+        rd_kafka_mock_request_t **requests;
+        int64_t low = -5, high = -5;
+        size_t count, i;
+        int queries = 0;
+        CHECK(rd_kafka_query_watermark_offsets(rk, "t", 0, &low, &high, TIMEOUT_MS) == 0);
+        rd_kafka_mock_start_request_tracking(cluster);
+        rd_kafka_mock_push_request_errors(cluster, LIST_OFFSETS, 2, code, code);
+        CHECK(rd_kafka_query_watermark_offsets(rk, "t", 0, &low, &high, TIMEOUT_MS) == (rd_kafka_resp_err_t)code);
+        requests = rd_kafka_mock_get_requests(cluster, &count);
+        for (i = 0; i < count; i++)
+                queries += rd_kafka_mock_request_api_key(requests[i]) == LIST_OFFSETS;
+        CHECK(queries <= 2);
+        rd_kafka_mock_request_destroy_array(requests, count);
+        /* The metadata are newer by then. */
+        UNTIL(rd_kafka_query_watermark_offsets(rk, "t", 0, &low, &high, TIMEOUT_MS) == 0, usleep(1000));
+        rd_kafka_destroy(rk);
+}
+
+static void query_without_time_says_whether_there_are_brokers(void) {
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+        int64_t low = -5, high = -5;
+        rd_kafka_t *rk;
+        set(conf, "bootstrap.servers", "127.0.0.1:1");
+        set(conf, "log_level", "0");
+        rk = start(RD_KAFKA_CONSUMER, conf);
+        rd_kafka_topic_partition_list_add(list, "t", 0)->offset = 5;
+        CHECK(rd_kafka_offsets_for_times(rk, list, 0) == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN);
+        CHECK(list->elems[0].err == RD_KAFKA_RESP_ERR__IN_PROGRESS && list->elems[0].offset == 5);
+        CHECK(rd_kafka_query_watermark_offsets(rk, "t", 0, &low, &high, 0) == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN);
+        rd_kafka_destroy(rk);
+        rk = client(RD_KAFKA_CONSUMER, rd_kafka_conf_new(), 0, 0, 0);
+        CHECK(rd_kafka_query_watermark_offsets(rk, "t", 0, &low, &high, TIMEOUT_MS) == 0);
+        CHECK(rd_kafka_offsets_for_times(rk, list, 0) == RD_KAFKA_RESP_ERR__TIMED_OUT);
+        rd_kafka_topic_partition_list_destroy(list);
+        rd_kafka_destroy(rk);
+}
+
 static void refused_start_offset_is_a_reset_error_where_resets_are_errors(void) {
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
         rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
@@ -117,6 +158,9 @@ int main(void) {
                                                        RD_KAFKA_MSG_STATUS_POSSIBLY_PERSISTED);
         missing_partitions_keep_the_time_that_was_asked_for();
         refusals_that_go_on_are_reported_before_the_timeout();
+        broker_that_does_not_lead_is_asked_once(RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION);
+        broker_that_does_not_lead_is_asked_once(RD_KAFKA_RESP_ERR_REPLICA_NOT_AVAILABLE);
+        query_without_time_says_whether_there_are_brokers();
         refused_start_offset_is_a_reset_error_where_resets_are_errors();
-        return 0;
+        return bad != 0;
 }

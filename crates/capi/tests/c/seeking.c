@@ -36,6 +36,12 @@ static void *seeks(void *rk) {
                 CHECK(!rd_kafka_seek_partitions(rk, list, -1));
                 CHECK(list->elems[0].err == 0);
         }
+        /* The committed offset is where an assignment begins, not a position. */
+        CHECK(rd_kafka_seek(topic, 0, RD_KAFKA_OFFSET_STORED, -1) == RD_KAFKA_RESP_ERR__INVALID_ARG);
+        CHECK(rd_kafka_seek(topic, 0, RD_KAFKA_OFFSET_STORED, 0) == 0);
+        list->elems[0].offset = RD_KAFKA_OFFSET_STORED;
+        CHECK(!rd_kafka_seek_partitions(rk, list, -1));
+        CHECK(list->elems[0].err == RD_KAFKA_RESP_ERR__INVALID_ARG);
         rd_kafka_topic_partition_list_destroy(list);
         rd_kafka_topic_destroy(topic);
         over = 1;

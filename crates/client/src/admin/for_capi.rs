@@ -9,12 +9,16 @@ use ottla_core::{
             ConfigChanges, ConfigResource, ConfigResults, change_configs, describe_configs, replace_configs,
         },
         describe::{ClusterDescription, WhichTopics, describe_operations},
-        groups::describe::GroupDescription,
+        groups::{
+            describe::GroupDescription,
+            offsets::{PartitionResults, alter_group_offsets_once},
+        },
         item_results::ItemResults,
         topics::{NewPartitions, NewTopic, TopicResults, create_partitions, create_topics, delete_topics},
         users::{ScramAlteration, alter_users},
     },
     error::Result,
+    fetch::committed::GroupOffset,
     fetch::offsets::{ListedOffset, OffsetQuery, OffsetSpec},
 };
 
@@ -164,6 +168,16 @@ impl Admin {
             replace_configs(changes, options.validate_only, options.timeout, done).done(options.how())
         };
         self.start("replace_configs", options.timeout, Ok(call))
+    }
+
+    /// Commits offsets, and returns the first response of the coordinator, also if it is an error that passes by itself.
+    pub fn alter_group_offsets_once(
+        &self,
+        group: &str,
+        offsets: &[GroupOffset],
+        options: AdminOptions,
+    ) -> AdminFuture<PartitionResults<()>> {
+        self.alter_group_offsets_by(alter_group_offsets_once, group, offsets, options)
     }
 
     /// Changes SCRAM credentials. The broker refuses a user and mechanism that are named twice.

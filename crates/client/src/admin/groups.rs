@@ -19,9 +19,13 @@ use ottla_core::{
         },
     },
     completion::Completion,
-    error::Result,
+    error::{Error, Result},
     fetch::committed::GroupOffset,
 };
+
+/// A call of the core that commits offsets for a group.
+type AlterOffsets =
+    fn(Arc<str>, Vec<GroupOffset>, Duration, Completion<Result<PartitionResults<()>, Error>>) -> AdminCall;
 
 /// The groups of a call, each with its result, in the order of the call.
 pub type GroupResults<T> = Vec<(String, Result<T>)>;
@@ -174,14 +178,23 @@ impl Admin {
         offsets: &[GroupOffset],
         options: impl Into<AdminOptions>,
     ) -> AdminFuture<PartitionResults<()>> {
-        let options = options.into();
+        self.alter_group_offsets_by(alter_group_offsets, group, offsets, options.into())
+    }
+
+    /// Commits offsets by one of the calls of the core.
+    pub(super) fn alter_group_offsets_by(
+        &self,
+        call: AlterOffsets,
+        group: &str,
+        offsets: &[GroupOffset],
+        options: AdminOptions,
+    ) -> AdminFuture<PartitionResults<()>> {
         let checked = check_group_id(group)
             .and_then(|()| distinct(offsets.iter().map(|offset| (&*offset.topic, offset.partition))))
             .and_then(|_| offsets.iter().try_for_each(check_offset));
         let (group, offsets): (Arc<str>, _) = (group.into(), offsets.to_vec());
-        let call = checked.map(|()| {
-            move |done| alter_group_offsets(group, offsets, options.timeout, done).done(options.how())
-        });
+        let call =
+            checked.map(|()| move |done| call(group, offsets, options.timeout, done).done(options.how()));
         self.start("alter_group_offsets", options.timeout, call).and_then(|results| results)
     }
 

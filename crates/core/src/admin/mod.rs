@@ -183,6 +183,12 @@ pub(crate) trait Operation: Send {
     fn finish(self: Box<Self>, error: Option<Error>);
 }
 
+/// Returns true if the error says that the coordinator is another broker.
+fn says_that_coordinator_moved(error: &Error) -> bool {
+    let moved = [ErrorCode::COORDINATOR_NOT_AVAILABLE, ErrorCode::NOT_COORDINATOR];
+    moved.into_iter().any(|code| error.kind() == ErrorKind::Broker(code))
+}
+
 /// The next step after a response.
 #[derive(Debug)]
 pub(crate) enum Verdict {
@@ -345,8 +351,9 @@ impl AdminCalls {
                 return false;
             }
             Ok(Verdict::Failed(error)) => {
+                let has_moved = says_that_coordinator_moved(&error);
                 self.finish(number, Some(error));
-                return false;
+                return has_moved;
             }
             Err(error) if call.attempts.ends_with(&error) => {
                 self.finish(number, Some(error));
@@ -354,10 +361,7 @@ impl AdminCalls {
             }
             Ok(Verdict::Again(error)) | Err(error) => error,
         };
-        let has_moved = matches!(
-            error.kind(),
-            ErrorKind::Broker(ErrorCode::COORDINATOR_NOT_AVAILABLE | ErrorCode::NOT_COORDINATOR)
-        );
+        let has_moved = says_that_coordinator_moved(&error);
         call.state = State::Later(call.attempts.repeat(now, error, &mut self.rng));
         if call.operation.route().coordinator().is_none() {
             self.needs.push_back(Need::Metadata(Urgency::Now));

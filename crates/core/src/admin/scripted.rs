@@ -428,3 +428,31 @@ fn offsets_are_asked_again_where_the_leader_moved() {
     }
     assert_eq!(waiting.try_take().unwrap()[0].as_ref().unwrap().offset, Some(9));
 }
+
+#[test]
+fn query_with_a_limit_fails_at_a_broker_that_does_not_lead() {
+    let mut calls = calls();
+    let (done, waiting) = completion();
+    let query = OffsetQuery {
+        questions: vec![(("t", 0).into(), OffsetSpec::Latest)],
+        timeout: Duration::from_secs(5),
+        read_committed: false,
+        refusals: Some(3),
+    };
+    calls.start(START, AdminCall::list_offsets(query, done));
+    let sent = requests(&mut calls, START, 7);
+    let error_code = ErrorCode::NOT_LEADER_OR_FOLLOWER;
+    let listed = ListedPartition { error_code, ..ListedPartition::default() };
+    let topics = vec![ListedTopic { name: "t".into(), partitions: vec![listed] }];
+    let mut body = Vec::new();
+    ListOffsetsResponse { topics, ..ListOffsetsResponse::default() }.encode(7, &mut body).unwrap();
+    respond(&mut calls, START, sent[0].0, response(ApiKey::ListOffsets, 7, body));
+    let results = waiting.try_take().expect("it does not wait for metadata");
+    assert_eq!(results[0].as_ref().unwrap_err().kind(), ErrorKind::Broker(error_code));
+    calls.advance(START, &metadata());
+    let needs = std::iter::from_fn(|| calls.poll_need());
+    assert!(
+        needs.into_iter().any(|need| matches!(need, Need::Metadata(_))),
+        "the next query knows the leader"
+    );
+}

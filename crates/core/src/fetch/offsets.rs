@@ -56,8 +56,8 @@ pub struct OffsetQuery {
     /// If true, the last offset is the last stable offset.
     pub read_committed: bool,
     /// The number of times that a broker may refuse to return a partition's offset for a transient reason before that
-    /// error is the result. With a limit, the query does not wait for a topic that the cluster does not know. `None`
-    /// retries until the timeout.
+    /// error is the result. With a limit, the query waits neither for a topic that the cluster does not know nor for the
+    /// metadata that name another leader. `None` retries until the timeout.
     pub refusals: Option<u32>,
 }
 
@@ -138,6 +138,16 @@ enum LookupState {
 /// The duration for which a topic may be unknown to the brokers before a query about it fails: it may have been created
 /// just now.
 pub(crate) const NEW_TOPIC_TIMEOUT: Duration = Duration::from_secs(1);
+/// Returns true if a broker says that it is not the one to ask.
+const fn is_of_another_broker(code: ErrorCode) -> bool {
+    matches!(
+        code,
+        ErrorCode::NOT_LEADER_OR_FOLLOWER
+            | ErrorCode::REPLICA_NOT_AVAILABLE
+            | ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
+    )
+}
+
 /// The protocol's values for the first and the last offset, and for the record with the highest timestamp.
 const EARLIEST: i64 = -2;
 const LATEST: i64 = -1;
@@ -387,14 +397,17 @@ impl OffsetLookups {
         let error = Error::broker(code, None).with_api("ListOffsets");
         let lookup = self.lookups.get_mut(&id);
         let left = lookup.and_then(|lookup| lookup.refusals.as_mut()).map(|left| {
-            *left = left.saturating_sub(1);
+            *left = if is_of_another_broker(code) { 0 } else { left.saturating_sub(1) };
             *left
         });
+        // An epoch that the leader does not know may belong to a deleted topic.
+        let refresh = code.invalidates_metadata() || code == ErrorCode::UNKNOWN_LEADER_EPOCH;
         if code.is_retriable() && left != Some(0) {
-            // An epoch that the leader does not know may belong to a deleted topic.
-            let refresh = code.invalidates_metadata() || code == ErrorCode::UNKNOWN_LEADER_EPOCH;
             self.retry(now, id, error, refresh);
         } else {
+            if refresh {
+                self.metadata_need = self.metadata_need.max(Some(Urgency::Soon));
+            }
             self.fail(id, error);
         }
     }

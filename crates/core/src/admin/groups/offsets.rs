@@ -61,6 +61,19 @@ pub fn alter_group_offsets(
     AdminCall::operation(AlterOffsets { group_id: group_id.into(), offsets, results, done }, timeout)
 }
 
+/// Commits offsets like [`alter_group_offsets`], but the first response is the result, also if it is an error that passes by
+/// itself.
+pub fn alter_group_offsets_once(
+    group_id: impl Into<Arc<str>>,
+    offsets: Vec<GroupOffset>,
+    timeout: Duration,
+    done: Completion<Result<PartitionResults<()>, Error>>,
+) -> AdminCall {
+    let partitions = offsets.iter().map(|offset| TopicPartition::new(&*offset.topic, offset.partition));
+    let results = Results { is_final: true, ..Results::new(partitions.collect()) };
+    AdminCall::operation(AlterOffsets { group_id: group_id.into(), offsets, results, done }, timeout)
+}
+
 /// Deletes the committed offsets of these partitions.
 pub fn delete_group_offsets(
     group_id: impl Into<Arc<str>>,
@@ -213,11 +226,13 @@ fn reported(response: OffsetFetchResponse) -> Vec<(TopicPartition, ErrorCode, Gr
 struct Results {
     partitions: Vec<TopicPartition>,
     results: BTreeMap<TopicPartition, Result<(), Error>>,
+    /// True if the first response is the result of each partition, whatever it says.
+    is_final: bool,
 }
 
 impl Results {
     fn new(partitions: Vec<TopicPartition>) -> Self {
-        Self { partitions, results: BTreeMap::new() }
+        Self { partitions, results: BTreeMap::new(), is_final: false }
     }
 
     /// Returns true if the partition has no result.
@@ -236,12 +251,18 @@ impl Results {
                 }
             };
             match result {
-                Err(error) if is_temporary(code) => temporary = Some(error),
+                Err(error) if is_temporary(code) => {
+                    if self.is_final {
+                        self.results.insert(key, Err(error.clone()));
+                    }
+                    temporary = Some(error);
+                }
                 result => drop(self.results.insert(key, result)),
             }
         }
         let lacks = self.partitions.iter().any(|key| self.lacks(key));
         match temporary {
+            Some(error) if self.is_final => Verdict::Failed(error),
             Some(error) if lacks => Verdict::Again(error),
             None if lacks => {
                 Verdict::Again(Error::new(ErrorKind::BadResponse, "the response leaves a partition out"))
@@ -252,7 +273,7 @@ impl Results {
 
     /// Returns the results. With an error, partitions without a result have that, or the call if no partition has one.
     fn finish(self, error: Option<Error>) -> Result<PartitionResults<()>, Error> {
-        let Self { partitions, mut results } = self;
+        let Self { partitions, mut results, .. } = self;
         let missing = error.unwrap_or_else(no_result);
         if results.is_empty() {
             return Err(missing);

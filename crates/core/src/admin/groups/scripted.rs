@@ -26,7 +26,7 @@ use super::{
     delete::{MemberToRemove, delete_group, remove_members},
     describe::describe_group,
     list::{GroupFilter, list_groups},
-    offsets::{alter_group_offsets, delete_group_offsets, list_group_offsets},
+    offsets::{alter_group_offsets, alter_group_offsets_once, delete_group_offsets, list_group_offsets},
 };
 use crate::{
     admin::{AdminCall, AdminCalls},
@@ -482,6 +482,19 @@ fn only_offsets_without_a_result_are_committed_again() {
     let error = results[1].1.as_ref().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Broker(ErrorCode::UNKNOWN_MEMBER_ID));
     assert!(error.to_string().contains("stop them first"), "{error}");
+}
+
+#[test]
+fn offsets_that_are_committed_once_have_the_first_response() {
+    let offsets = vec![GroupOffset::new("t", 0, 7), GroupOffset::new("t", 1, 8)];
+    let (mut script, waiting) = Script::new(|done| alter_group_offsets_once("g", offsets, TIMEOUT, done));
+    let request = script.one(9);
+    let moved = ErrorCode::NOT_COORDINATOR;
+    let has_moved = script.respond(&request, 9, &commits(&[(0, ErrorCode::NONE), (1, moved)]));
+    assert!(has_moved, "the next call looks for the coordinator");
+    let results = waiting.try_take().unwrap().unwrap();
+    assert_eq!(results[0].1, Ok(()));
+    assert_eq!(results[1].1.as_ref().unwrap_err().kind(), ErrorKind::Broker(moved));
 }
 
 #[test]
