@@ -113,6 +113,10 @@ impl Client {
                 consumer.group().set_sink(Arc::new(Sink(Weak::clone(&self.me))));
                 Core::Consumer(consumer)
             }
+            // Without a group there is nothing to consume: the functions of share consumers say so.
+            ClientKind::ShareConsumer if config.get("group.id").is_none_or(|group| group.is_empty()) => {
+                Core::Consumer(hooked!(self, Consumer::builder(&config)).build()?)
+            }
             ClientKind::ShareConsumer => Core::Share(hooked!(self, ShareConsumer::builder(&config)).build()?),
         };
         Ok((self.core.get_or_init(|| core), true))

@@ -29,6 +29,8 @@ pub(super) enum Refusal {
     InCallback,
     /// The consumer is closed, or is being closed.
     Closed,
+    /// The configuration has no `group.id`.
+    NoGroup,
 }
 
 /// The consumer is the calling thread's as long as it has this.
@@ -78,6 +80,7 @@ impl Refusal {
         match self {
             Self::OtherThread { .. } => code::_CONFLICT,
             Self::NoHandle | Self::InCallback | Self::Closed => code::_STATE,
+            Self::NoGroup => code::_UNKNOWN_GROUP,
         }
     }
 
@@ -91,6 +94,7 @@ impl Refusal {
                 "Share consumer methods can't be called from the acknowledgement commit callback".to_owned()
             }
             Self::Closed => "Share consumer is closed".to_owned(),
+            Self::NoGroup => "Share consumer has no group; set `group.id`".to_owned(),
         };
         ErrorObject::new(self.code(), text)
     }

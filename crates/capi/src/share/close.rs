@@ -109,8 +109,11 @@ unsafe fn destroy(pointer: *const Share, flags: c_int) -> Result<(), Refusal> {
     let share = unsafe { crate::ffi::argument::Argument::from_c(pointer) };
     // The calls of other threads that came before this one may still look at it.
     let held = Ref::counted(share);
-    let entered = Share::enter(share)?;
-    if flags & NO_CONSUMER_CLOSE == 0 && entered.begin_close().is_ok() {
+    let turn = Share::turn(share)?;
+    if flags & NO_CONSUMER_CLOSE == 0
+        && let Ok(entered) = Share::enter(share)
+        && entered.begin_close().is_ok()
+    {
         entered.close();
     }
     // SAFETY: the application gives its reference up; the first call with it takes it.
@@ -120,7 +123,7 @@ unsafe fn destroy(pointer: *const Share, flags: c_int) -> Result<(), Refusal> {
         }
         let own = Arc::from_raw(pointer);
         rd_kafka_destroy_flags(Arc::as_ptr(&own.client), NO_CONSUMER_CLOSE);
-        drop(entered);
+        drop(turn);
         drop(own);
     }
     drop(held);

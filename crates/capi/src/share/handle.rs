@@ -114,11 +114,16 @@ impl Share {
         quarantine::begin(share)
     }
 
+    /// Begins a call that needs no group.
+    pub(super) fn turn(share: Ref<'_, Self>) -> Result<Turn<'_>, Refusal> {
+        share.get().ok_or(Refusal::NoHandle)?.access.enter()
+    }
+
     /// Begins a call.
     pub(super) fn enter(share: Ref<'_, Self>) -> Result<Entered<'_>, Refusal> {
         let share = share.get().ok_or(Refusal::NoHandle)?;
         let turn = share.access.enter()?;
-        let consumer = share.client.share_consumer().ok_or(Refusal::NoHandle)?;
+        let consumer = share.client.share_consumer().ok_or(Refusal::NoGroup)?;
         Ok(Entered { share, consumer, _turn: turn })
     }
 

@@ -84,7 +84,11 @@ export!(
     ) -> *mut ErrorObject {
         // A callback may destroy the consumer.
         let held = rkshare.counted();
-        let polled = Share::enter_open(rkshare).map_err(|refusal| refusal.error()).and_then(|entered| {
+        let refused = |refusal| match refusal {
+            Refusal::NoGroup => ErrorObject::new(code::_STATE, "Consumer group not initialized"),
+            refusal => refusal.error(),
+        };
+        let polled = Share::enter_open(rkshare).map_err(refused).and_then(|entered| {
             let place = rkmessages.get().ok_or_else(|| {
                 ErrorObject::new(code::_INVALID_ARG, "a poll needs a place for its messages")
             })?;

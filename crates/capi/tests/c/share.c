@@ -319,6 +319,30 @@ static void consumer_is_like_that_of_librdkafka(void) {
         no_error(rd_kafka_share_destroy(share));
 }
 
+/* A consumer without a group exists, and every use of the group is an error. */
+static void consumer_without_a_group(void) {
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        rd_kafka_messages_t *messages = NULL;
+        rd_kafka_error_t *error;
+        rd_kafka_share_t *share;
+        char errstr[256];
+        set(conf, "bootstrap.servers", rd_kafka_mock_cluster_bootstraps(cluster));
+        share = rd_kafka_share_consumer_new(conf, errstr, sizeof(errstr));
+        CHECK(share != NULL);
+        rd_kafka_topic_partition_list_add(list, "many", RD_KAFKA_PARTITION_UA);
+        CHECK(rd_kafka_share_subscribe(share, list) == RD_KAFKA_RESP_ERR__UNKNOWN_GROUP);
+        CHECK(rd_kafka_share_unsubscribe(share) == RD_KAFKA_RESP_ERR__UNKNOWN_GROUP);
+        error = rd_kafka_share_poll(share, 0, &messages);
+        CHECK(rd_kafka_error_code(error) == RD_KAFKA_RESP_ERR__STATE && !messages);
+        rd_kafka_error_destroy(error);
+        error = rd_kafka_share_consumer_close(share);
+        CHECK(rd_kafka_error_code(error) == RD_KAFKA_RESP_ERR__UNKNOWN_GROUP);
+        rd_kafka_error_destroy(error);
+        CHECK(!rd_kafka_share_destroy(share));
+        rd_kafka_topic_partition_list_destroy(list);
+}
+
 int main(void) {
         host = start(RD_KAFKA_PRODUCER, rd_kafka_conf_new());
         cluster = rd_kafka_mock_cluster_new(host, 3);
@@ -332,6 +356,7 @@ int main(void) {
         many_messages("explicit");
         messages_outlive_the_consumer();
         callbacks_are_served();
+        consumer_without_a_group();
         handle_of_callbacks_is_no_other_consumer();
         close_without_brokers();
         misuse();
