@@ -215,6 +215,8 @@ struct LateRequest {
 pub(crate) enum Timer {
     /// A delayed response is due.
     Deliver(ConnectionId),
+    /// The throttle time of a connection may have passed.
+    Unthrottle(ConnectionId),
     /// A request is due that a fault has delayed beyond its connection.
     DeliverLate(u64),
     /// A waiting request has reached its maximum wait time.
@@ -463,6 +465,7 @@ impl Cluster {
         while let Some(timer) = self.timers.take_due(self.now) {
             match timer {
                 Timer::Deliver(connection) => self.deliver(connection),
+                Timer::Unthrottle(connection) => self.unthrottle(connection),
                 Timer::Expire(waiter) => self.expire(waiter),
                 Timer::DeliverLate(request) => self.deliver_late(request),
                 Timer::Replicate(topic, partition) => self.replicate(topic, partition),

@@ -1,6 +1,6 @@
 //! One client's connection to one broker.
 
-use std::{collections::VecDeque, net::SocketAddr};
+use std::{collections::VecDeque, net::SocketAddr, time::Duration};
 
 use ottla_protocol::{api::ApiKey, error_code::ErrorCode, header::ResponseHeader, time::Instant};
 
@@ -37,6 +37,8 @@ pub(crate) struct Connection {
     pub closing: bool,
     /// The connection sends no more responses.
     pub mute: bool,
+    /// The end of the throttle time of the last throttled response: until then no request is handled (KIP-219).
+    pub throttled_until: Option<Instant>,
     /// Bytes of responses that the driver hasn't taken.
     pub untaken: usize,
     /// The driver can't write the responses that it has taken.
@@ -99,6 +101,25 @@ const UNTAKEN_LIMIT: usize = 16 << 20;
 /// The maximum number of delayed responses.
 const OUTBOX_LIMIT: usize = 1000;
 
+/// The first versions whose responses are sent before the throttle time; brokers that know only older ones wait and then
+/// respond (KIP-219). The other APIs have no such versions that matter.
+const FIRST_BEFORE_THROTTLE_TIME: [(ApiKey, i16); 14] = [
+    (ApiKey::Produce, 6),
+    (ApiKey::Fetch, 8),
+    (ApiKey::ListOffsets, 3),
+    (ApiKey::Metadata, 6),
+    (ApiKey::OffsetCommit, 4),
+    (ApiKey::OffsetFetch, 4),
+    (ApiKey::FindCoordinator, 2),
+    (ApiKey::JoinGroup, 3),
+    (ApiKey::Heartbeat, 2),
+    (ApiKey::LeaveGroup, 2),
+    (ApiKey::SyncGroup, 2),
+    (ApiKey::ApiVersions, 2),
+    (ApiKey::InitProducerId, 1),
+    (ApiKey::OffsetForLeaderEpoch, 2),
+];
+
 impl Connection {
     pub fn new(broker: BrokerId) -> Self {
         Self {
@@ -109,6 +130,7 @@ impl Connection {
             outbox: VecDeque::new(),
             closing: false,
             mute: false,
+            throttled_until: None,
             untaken: 0,
             held: false,
             ended: false,
@@ -129,6 +151,7 @@ impl Connection {
             || self.closing
             || self.mute
             || self.held
+            || self.throttled_until.is_some()
             || self.untaken > UNTAKEN_LIMIT
             || self.outbox.len() >= OUTBOX_LIMIT
     }
@@ -164,6 +187,13 @@ impl Request {
 
     pub fn throttle_ms(&self) -> i32 {
         i32::try_from(self.struck.throttle.as_millis()).unwrap_or(i32::MAX)
+    }
+
+    /// Returns how long no request of the connection is handled after the response.
+    pub fn mute_time(&self) -> Duration {
+        let first = FIRST_BEFORE_THROTTLE_TIME.iter().find(|(api, _)| *api == self.api);
+        let is_over = first.is_some_and(|(_, first)| self.version < *first);
+        if is_over { Duration::ZERO } else { self.struck.throttle }
     }
 
     pub fn waiter(&self) -> Waiter {

@@ -54,7 +54,8 @@ pub enum FaultAction {
     DeliverLate(Duration),
     /// Delays the response, and with it all later ones on this connection.
     Delay(Duration),
-    /// Asks the client to pause for this duration (`throttle_time_ms`).
+    /// Asks the client to pause for this duration (`throttle_time_ms`), and handles no request of its connection
+    /// meanwhile, as Kafka does (KIP-219).
     Throttle(Duration),
     /// Adds this number to the correlation ID of the response.
     ShiftCorrelationId(i32),

@@ -112,6 +112,7 @@ fn responses_can_be_corrupted() {
 
     world.cluster.control().inject(Fault::new(FaultAction::Throttle(MS * 250)).times(1));
     assert_eq!(world.call(connection, 4, &software()).throttle_time_ms, 250);
+    world.pass(MS * 250);
 
     world
         .cluster
@@ -134,6 +135,23 @@ fn responses_can_be_corrupted() {
     let Some(Output::Send { frame, .. }) = world.outputs.pop_front() else { panic!("no response") };
     assert_eq!(frame.len(), 7);
     assert!(world.is_closed(connection));
+}
+
+#[test]
+fn throttled_connection_is_muted_for_the_throttle_time() {
+    let mut world = World::with_topic();
+    let (throttled, other) = (world.open(1), world.open(1));
+    world.cluster.control().inject(Fault::new(FaultAction::Throttle(MS * 250)).times(1));
+    assert_eq!(world.call(throttled, 4, &software()).throttle_time_ms, 250);
+    let id = world.send(throttled, 12, &produce_request("t", 0, -1, Batch::of(1).build()));
+    let next = world.send(throttled, 4, &software());
+    assert_eq!(world.call(other, 4, &software()).throttle_time_ms, 0, "a connection of its own");
+    world.pass(MS * 249);
+    assert!(world.outputs.is_empty(), "requests wait for the end of the throttle time");
+    assert_eq!(world.cluster.control().partition("t", 0).unwrap().log_end_offset, 0, "and are not handled");
+    world.pass(MS);
+    assert!(world.respond::<ProduceRequest>(throttled, 12, id).is_some());
+    assert!(world.respond::<ApiVersionsRequest>(throttled, 4, next).is_some());
 }
 
 fn lagging() -> World {

@@ -62,6 +62,12 @@ impl Cluster {
             frame = frame.truncated(len);
             connection.closing = true;
         }
+        let mute_time = request.mute_time();
+        if !mute_time.is_zero() {
+            let until = now + mute_time;
+            connection.throttled_until = connection.throttled_until.max(Some(until));
+            self.timers.set(until, Timer::Unthrottle(request.connection));
+        }
         let due = connection.outbox.back().map_or(now, |(due, _)| *due).max(now + delay);
         if due <= now && connection.outbox.is_empty() && !connection.closing {
             connection.untaken += frame.len();
@@ -266,6 +272,18 @@ impl Cluster {
         if connection.closing && connection.outbox.is_empty() {
             self.close(id, "a fault closed the connection");
         } else {
+            self.continue_with(id);
+        }
+    }
+
+    /// Handles the requests of a connection again whose throttle time has passed.
+    pub(super) fn unthrottle(&mut self, id: ConnectionId) {
+        let now = self.now;
+        let connection = self.connections.get_mut(&id);
+        if connection
+            .and_then(|connection| connection.throttled_until.take_if(|until| *until <= now))
+            .is_some()
+        {
             self.continue_with(id);
         }
     }
