@@ -202,6 +202,24 @@ fn retried_commit_does_not_overtake_a_later_one() {
 }
 
 #[test]
+fn offsets_asked_for_before_a_commit_do_not_show_it() {
+    let world = World::start("t", 1).set("group.id", "readers");
+    let consumer = world.consumer();
+    let commit = |offset| consumer.commit_async(&[GroupOffset::new("t", 0, offset)], SECONDS);
+    assert_eq!(block_on(commit(5)).unwrap(), [Ok(())]);
+    for code in [ErrorCode::NOT_COORDINATOR, ErrorCode::COORDINATOR_LOAD_IN_PROGRESS] {
+        let refused = Fault::new(FaultAction::Error(code)).api(ApiKey::OffsetFetch).times(1);
+        world.cluster.control(|control| control.inject(refused));
+        let before = consumer.committed_async(&[("t", 0)], SECONDS);
+        let later = commit(9);
+        assert_eq!(block_on(later).unwrap(), [Ok(())]);
+        let committed = block_on(before).unwrap();
+        assert_eq!(committed[0].as_ref().unwrap().as_ref().unwrap().offset, 5, "{code}");
+        assert_eq!(block_on(commit(5)).unwrap(), [Ok(())]);
+    }
+}
+
+#[test]
 fn stream_returns_records_until_the_consumer_is_closed() {
     let world = World::start("t", 1);
     world.produce("t", 1, 0, 1000);
