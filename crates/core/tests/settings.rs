@@ -293,7 +293,10 @@ fn properties_without_effect_cause_warnings() {
     let settings = producer(&[("fetch.min.bytes", "2"), ("key.serializer", "x")]);
     assert_eq!(
         settings.warnings,
-        ["`fetch.min.bytes` belongs to a consumer and has no effect on a producer"]
+        [
+            "`fetch.min.bytes` belongs to a consumer and has no effect on a producer",
+            "`key.serializer` has no effect: keys and values are plain bytes in Ottla",
+        ]
     );
     let settings = consumer(&[("acks", "1"), ("group.id", "g"), ("coordinator.query.interval.ms", "1000")]);
     assert_eq!(settings.group_id.as_deref(), Some("g"));
