@@ -56,6 +56,7 @@ pub use connection::ConnectionId;
 pub use control::{Control, CoordinatorKey, PartitionState, Tail};
 pub use faults::{Fault, FaultAction, ScriptScope, ScriptStep};
 pub use frame::Frame;
+pub use groups::Assignor;
 pub use listeners::{Listener, ListenerId};
 pub use options::{BrokerId, ClusterOptions, IsolationLevel, ShareGroupOptions, ShareOffsetReset};
 pub use otlp::{MetricKind, MetricPoint};

@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, fmt, net::IpAddr, time::Duration};
 
 use crate::{
-    acls::Authorizer, listeners::Listener, sasl::SaslListener, telemetry::ClientTelemetry, tls::TlsListener,
+    acls::Authorizer, groups::Assignor, listeners::Listener, sasl::SaslListener, telemetry::ClientTelemetry,
+    tls::TlsListener,
 };
 
 /// A broker's node ID, Kafka's `broker.id`.
@@ -90,6 +91,8 @@ pub struct ClusterOptions {
     pub group_consumer_session_timeout: Duration,
     /// The heartbeat interval of members of the consumer protocol (`group.consumer.heartbeat.interval.ms`).
     pub group_consumer_heartbeat_interval: Duration,
+    /// The assignor of groups of the consumer protocol whose members name none: the first of `group.consumer.assignors`.
+    pub group_consumer_assignor: Assignor,
     /// The maximum number of members of a group of the consumer protocol (`group.consumer.max.size`).
     pub group_consumer_max_size: usize,
     /// True if groups with members are converted from one protocol to the other
@@ -245,6 +248,7 @@ impl Default for ClusterOptions {
             group_initial_rebalance_delay: Duration::ZERO,
             group_consumer_session_timeout: Duration::from_secs(45),
             group_consumer_heartbeat_interval: Duration::from_secs(5),
+            group_consumer_assignor: Assignor::Uniform,
             group_consumer_max_size: usize::MAX,
             group_consumer_migration: true,
             group_consumer_relaxed_commits: true,

@@ -8,7 +8,9 @@ use std::{
 };
 
 use ottla_core::config::RawConfig;
-use ottla_embedded_broker::{BrokerId, ClientTelemetry, ClusterOptions, Control, EmbeddedCluster, Traffic};
+use ottla_embedded_broker::{
+    Assignor, BrokerId, ClientTelemetry, ClusterOptions, Control, EmbeddedCluster, Traffic,
+};
 
 use crate::{
     client::{contexts::Contexts, log::Log},
@@ -69,6 +71,7 @@ impl MockCluster {
         }
         let options = ClusterOptions {
             brokers,
+            group_consumer_assignor: Assignor::Range,
             client_telemetry: ClientTelemetry::Mock,
             transaction_version: 0,
             transaction_verification: false,

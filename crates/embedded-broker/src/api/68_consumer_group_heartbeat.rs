@@ -76,6 +76,7 @@ impl Cluster {
         let settings = Settings {
             session_timeout: self.options.group_consumer_session_timeout,
             heartbeat_interval: self.options.group_consumer_heartbeat_interval,
+            assignor: self.options.group_consumer_assignor,
             max_size: self.options.group_consumer_max_size,
             is_migrating: self.options.group_consumer_migration,
             manual: None,

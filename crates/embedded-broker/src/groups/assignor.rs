@@ -10,11 +10,12 @@ use ottla_protocol::uuid::Uuid;
 /// Partitions by topic. Every topic in the map has at least one partition.
 pub(crate) type Partitions = BTreeMap<Uuid, BTreeSet<i32>>;
 
-/// The assignment strategy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Assignor {
-    #[default]
+/// The assignment strategy of a group of the consumer protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Assignor {
+    /// Balances the number of partitions per member, and moves few of them.
     Uniform,
+    /// Gives each subscriber of a topic a contiguous range of its partitions.
     Range,
 }
 
@@ -30,7 +31,7 @@ pub(crate) struct Subscriber<'a> {
 
 impl Assignor {
     /// Returns Kafka's name of the assignor.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Uniform => "uniform",
             Self::Range => "range",
@@ -38,13 +39,13 @@ impl Assignor {
     }
 
     /// Returns the assignor with this name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         [Self::Uniform, Self::Range].into_iter().find(|assignor| assignor.name() == name)
     }
 
     /// Returns the target assignment of each member, in the order of `members`. `topics` contains the number of
     /// partitions of every subscribed topic.
-    pub fn assign(self, topics: &BTreeMap<Uuid, i32>, members: &[Subscriber<'_>]) -> Vec<Partitions> {
+    pub(crate) fn assign(self, topics: &BTreeMap<Uuid, i32>, members: &[Subscriber<'_>]) -> Vec<Partitions> {
         match self {
             Self::Uniform => Uniform::new(topics, members).assign(),
             Self::Range => range(topics, members),

@@ -63,6 +63,8 @@ pub(crate) struct ConsumerGroup {
     topics: BTreeMap<Uuid, i32>,
     /// The version of the cluster's topics from which `topics` was computed.
     topics_version: u64,
+    /// The assignor if no member names one.
+    default_assignor: Assignor,
 }
 
 /// An assignment set by a test: member ID to topic names and partitions.
@@ -73,6 +75,8 @@ pub(crate) type ManualTarget = BTreeMap<String, BTreeSet<(String, i32)>>;
 pub(crate) struct Settings<'a> {
     pub session_timeout: Duration,
     pub heartbeat_interval: Duration,
+    /// The assignor of members that name none.
+    pub assignor: Assignor,
     pub max_size: usize,
     /// True if classic groups with members are converted.
     pub is_migrating: bool,
@@ -100,6 +104,7 @@ impl ConsumerGroup {
             instances: BTreeMap::new(),
             topics: BTreeMap::new(),
             topics_version: 0,
+            default_assignor: Assignor::Uniform,
         }
     }
 
@@ -118,6 +123,7 @@ impl ConsumerGroup {
                     || heartbeat.body.subscribed_topic_regex.is_some())
                 && heartbeat.body.topic_partitions.is_some());
         self.check_size(&heartbeat.body, settings.max_size)?;
+        self.default_assignor = settings.assignor;
         let Heartbeat { body, client_id, assignor, topic_regex } = heartbeat;
         let topic_regex = if joins {
             // A joining member may replace another one, after which the request can no longer be rejected.
@@ -291,7 +297,7 @@ impl ConsumerGroup {
         votes
             .iter()
             .find(|(_, count)| Some(**count) == most)
-            .map_or_else(Assignor::default, |(requested, _)| *requested)
+            .map_or(self.default_assignor, |(requested, _)| *requested)
     }
 
     /// Time has passed.

@@ -25,7 +25,8 @@ use ottla_protocol::{
     uuid::Uuid,
 };
 
-pub(crate) use assignor::{Assignor, Partitions};
+pub use assignor::Assignor;
+pub(crate) use assignor::Partitions;
 pub(crate) use classic::{ClassicGroup, GroupResponses, GroupState, Joiner, join_error, sync_error};
 pub(crate) use pending::PendingOffsets;
 

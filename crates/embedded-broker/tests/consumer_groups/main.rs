@@ -10,7 +10,7 @@ mod subscriptions;
 use std::time::Duration;
 
 use common::World;
-use ottla_embedded_broker::{ClusterOptions, ConnectionId};
+use ottla_embedded_broker::{Assignor, ClusterOptions, ConnectionId};
 use ottla_protocol::{
     error_code::ErrorCode,
     generated::{
@@ -389,6 +389,16 @@ fn revoked_partitions_are_free_when_a_static_member_pauses() {
     assert_eq!(group.reported(&short("b", 3)), (3, Some(vec![2, 3])));
     group.world.pass(SECOND * 5);
     assert_eq!(group.describe().members.len(), 2, "nothing is left to be revoked in time");
+}
+
+#[test]
+fn options_name_the_assignor_of_members_without_one() {
+    for (assignor, name) in [(Assignor::Uniform, "uniform"), (Assignor::Range, "range")] {
+        let mut group =
+            Group::with(ClusterOptions { group_consumer_assignor: assignor, ..Default::default() });
+        group.join("a");
+        assert_eq!(group.describe().assignor_name, name);
+    }
 }
 
 #[test]
