@@ -121,6 +121,8 @@ pub struct ErrorContext {
     pub partition: Option<i32>,
     /// The attempted operation, or the peer's message.
     pub detail: String,
+    /// The code with which a broker would refuse the request, which was not sent.
+    pub refusal: Option<ErrorCode>,
     /// The time until the client retries by itself.
     pub next_attempt: Option<Duration>,
     /// The call of the application that helps, if the kind does not say it.
@@ -162,6 +164,12 @@ impl Error {
     #[must_use]
     pub fn without_next_attempt(mut self) -> Self {
         self.context.next_attempt = None;
+        self
+    }
+
+    /// Adds the code with which a broker would refuse the request, which was not sent.
+    pub(crate) fn with_refusal(mut self, code: ErrorCode) -> Self {
+        self.context.refusal = Some(code);
         self
     }
 

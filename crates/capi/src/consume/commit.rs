@@ -252,10 +252,14 @@ impl Client {
     }
 }
 
-/// Returns the code for the error of a commit. A commit that was not sent because its generation has ended has the code
-/// with which the coordinator would refuse it.
+/// Returns the code for the error of a commit. A commit that was not sent because its generation has ended, or because the
+/// consumer is no member, has the code with which the coordinator would refuse it.
 fn code_of_commit(error: &Error) -> RespErr {
-    if error.kind() == ErrorKind::State { code::ILLEGAL_GENERATION } else { code_of(error) }
+    match (error.kind(), error.context().refusal) {
+        (ErrorKind::State, Some(code)) => code.into(),
+        (ErrorKind::State, None) => code::ILLEGAL_GENERATION,
+        _ => code_of(error),
+    }
 }
 
 /// Returns the offset of an element to be committed, if it has one.

@@ -289,7 +289,7 @@ impl CommitCall {
 fn given_up() -> Error {
     let detail = "not sent: the group rebalanced after the commit was made; commit again what the consumer has after the \
                   next assignment";
-    Error::new(ErrorKind::State, detail)
+    Error::new(ErrorKind::State, detail).with_refusal(ErrorCode::ILLEGAL_GENERATION)
 }
 
 fn recreated() -> Error {

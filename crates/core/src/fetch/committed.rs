@@ -672,7 +672,7 @@ const fn has_moved(code: ErrorCode) -> bool {
 fn outside() -> Error {
     let detail = "not sent: the consumer subscribes to topics and is no member of its group at the moment; commit again what \
                   the consumer has after the next assignment";
-    Error::new(ErrorKind::State, detail)
+    Error::new(ErrorKind::State, detail).with_refusal(ErrorCode::UNKNOWN_MEMBER_ID)
 }
 
 /// The first version that reads from Kafka; version 0 reads from ZooKeeper.

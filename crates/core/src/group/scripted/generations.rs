@@ -95,6 +95,7 @@ fn cooperative_commit_is_not_repeated_for_a_revoked_partition() {
         assert!(sent_commit(&mut offsets, START).is_none());
         let error = error_of(&waiting).expect("it failed");
         assert_eq!(error.kind(), ErrorKind::State, "held since {since:?}");
+        assert_eq!(error.context().refusal, Some(ErrorCode::ILLEGAL_GENERATION));
     }
 }
 
