@@ -4,11 +4,9 @@
 //! callback that prints. Rust's frames can't be unwound that way, the process would be aborted, and locks would stay
 //! locked. So a cancelled thread ends at its first cancellation point after the call has returned.
 //!
-//! # Pitfalls
-//!
-//! - The state costs some 15 instructions to set. A function that is called for each message sets it only on the way to a
-//!   cancellation point ([`guarded_each`](super::boundary::guarded_each)); threads are cancelled at each of these in
-//!   `tests/c/cancelled.c`.
+//! Setting the state costs some 15 instructions. A function that is called for each message sets it only on the way to a
+//! cancellation point ([`guarded_each`](super::boundary::guarded_each)). `tests/c/cancelled.c` cancels threads in each kind of
+//! call.
 
 use std::ffi::c_int;
 
