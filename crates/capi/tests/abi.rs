@@ -389,6 +389,9 @@ fn every_function_accepts_null_stale_and_foreign_handles() {
                 "rd_kafka_error_t *" => format!("rd_kafka_error_destroy({call});"),
                 "void" => format!("{call};"),
                 "rd_kafka_t *" if name == "rd_kafka_new" => format!("rd_kafka_destroy({call});"),
+                "rd_kafka_share_t *" if name == "rd_kafka_share_consumer_new" => {
+                    format!("destroy_share({call});")
+                }
                 _ => format!("(void){call};"),
             };
             calls.push_str(&format!("at = \"{name} {how}\"; begin(); {checked} end({how});\n"));

@@ -150,8 +150,7 @@ fn dropped_transaction_is_aborted_without_waiting_and_begin_helps() {
     open(&producer);
     // The coordinator becomes silent.
     cluster.control(|control| {
-        control
-            .inject(Fault::new(FaultAction::Delay(Duration::from_millis(700))).api(ApiKey::EndTxn).times(1));
+        control.inject(Fault::new(FaultAction::Delay(Duration::from_secs(8))).api(ApiKey::EndTxn).times(1));
     });
     let (done, dropped) = mpsc::channel();
     let elsewhere = producer.clone();
