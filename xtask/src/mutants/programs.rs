@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     Result,
-    shell::{self, Finished, cargo},
+    shell::{self, Finished, patient_cargo},
     test::{self, TestProgram},
     threads,
 };
@@ -144,7 +144,7 @@ impl Programs {
 }
 
 fn build(what: &str, folder: &Path, arguments: &[&str], optimized: &[(&str, u8)]) -> Result<Finished> {
-    let mut build = cargo();
+    let mut build = patient_cargo();
     build.current_dir(folder).env("CARGO_TARGET_DIR", threads::target("")?).args(arguments);
     build.args(["--message-format", "json-render-diagnostics"]);
     for (package, level) in optimized {

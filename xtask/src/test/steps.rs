@@ -203,7 +203,8 @@ fn clippy(session: &Session) -> Result<()> {
 }
 
 fn release(session: &Session) -> Result<()> {
-    let mut build = patient_cargo();
+    // Not with a low priority: six steps wait for it.
+    let mut build = cargo();
     build.args(["build", "--release", "--package", "ottla-cli", "--package", "ottla-capi"]);
     session.compile("cargo build --release", &mut build)?;
     let _slot = session.compiling();

@@ -3,9 +3,9 @@
 //! | file | content |
 //! |---|---|
 //! | [`properties`] | the properties of the Java clients: names, types, ranges, defaults |
-//! | [`reading`] | values that Java permits and a row of the table does not |
-//! | [`classes`] | names of Java classes, and what does their work here |
-//! | [`duration`] | ISO 8601 durations, in `auto.offset.reset=by_duration:PT1H` |
+//! | `reading.rs` | values that Java permits and a row of the table does not |
+//! | `classes.rs` | names of Java classes, and what does their work here |
+//! | `duration.rs` | ISO 8601 durations, in `auto.offset.reset=by_duration:PT1H` |
 //!
 //! `rules/java.rs` applies what concerns several properties.
 //!
