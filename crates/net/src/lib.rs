@@ -14,6 +14,7 @@
 //! application may replace.
 
 mod aws;
+pub mod cancel;
 mod canonical;
 pub mod clock;
 pub mod credentials;

@@ -35,6 +35,7 @@ use ottla_core::{
 };
 
 use crate::{
+    cancel::Uncancelled,
     mailbox::{Actor, ActorWaker, Mailbox, Message},
     process::{Generation, PerProcess, watch_forks},
     reactor::{Reactor, WAKE_TOKEN},
@@ -283,6 +284,7 @@ struct Eventfd(Waker);
 
 impl Wake for Eventfd {
     fn wake(&self) {
+        let _uncancelled = Uncancelled::begin();
         // The write fails only if the counter is full, and then the thread wakes anyway.
         let _ = self.0.wake();
     }

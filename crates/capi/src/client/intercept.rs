@@ -14,6 +14,7 @@ use crate::{
     },
     ffi::{
         argument::{Ref, Text},
+        cancel::Uncancelled,
         codes::{RespErr, code},
         export,
         gate::Gate,
@@ -26,6 +27,7 @@ use crate::{
 impl Client {
     /// Calls the on_new interceptors of the configuration.
     pub(crate) fn intercept_new(&self) {
+        let _uncancelled = Uncancelled::begin();
         assert_none_held("an interceptor");
         for (name, function, opaque) in &self.conf().interceptors.new.0 {
             let mut errstr: [c_char; 256] = [0; 256];
@@ -49,6 +51,7 @@ impl Client {
             kind::ACKNOWLEDGEMENT => &chains.acknowledgement,
             _ => &chains.consume,
         });
+        let _uncancelled = Uncancelled::begin();
         assert_none_held("an interceptor");
         for (name, function, opaque) in &chain.0 {
             // SAFETY: the plug-in's function gets a message that lives until it returns.
@@ -61,6 +64,7 @@ impl Client {
     pub(crate) fn intercept_commit(&self, offsets: *const List, code: RespErr) {
         if self.interceptors().has(kind::COMMIT) {
             let chain = self.interceptors().chains.lock().commit.clone();
+            let _uncancelled = Uncancelled::begin();
             assert_none_held("an interceptor");
             for (name, function, opaque) in &chain.0 {
                 // SAFETY: the plug-in's function gets a list that lives until it returns.
@@ -76,6 +80,7 @@ impl Client {
             let chains = self.interceptors().chains.lock();
             if starts { chains.thread_start.clone() } else { chains.thread_exit.clone() }
         };
+        let _uncancelled = Uncancelled::begin();
         assert_none_held("an interceptor");
         for (who, function, opaque) in &chain.0 {
             // SAFETY: the plug-in's function gets a text that lives until it returns.
@@ -90,6 +95,7 @@ impl Client {
     /// Calls the on_destroy interceptors.
     pub(crate) fn intercept_destroy(&self) {
         let chain = std::mem::take(&mut self.interceptors().chains.lock().destroy);
+        let _uncancelled = Uncancelled::begin();
         assert_none_held("an interceptor");
         for (name, function, opaque) in &chain.0 {
             // SAFETY: the plug-in's function.

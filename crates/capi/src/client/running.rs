@@ -45,6 +45,7 @@ use crate::{
     ffi::{
         argument::Ref,
         boundary::Opaque,
+        cancel::Uncancelled,
         codes::{RespErr, code},
         error::code_of,
         export,
@@ -417,6 +418,7 @@ fn application_partitioner(
         };
         let key = choice.key.unwrap_or_default();
         let at = if choice.key.is_some() { key.as_ptr().cast() } else { ptr::null() };
+        let _uncancelled = Uncancelled::begin();
         assert_none_held("the partitioner");
         // SAFETY: the application's function gets a key that lives until it returns.
         unsafe { callback(topic, at, key.len(), choice.partition_count, opaque.0, msg_opaque) }

@@ -386,7 +386,7 @@ fn blocking(topic: &ottla::Topic, record: &Record<'_>, client: &Client) -> Resul
 }
 
 export!(
-    #[on(rkt, -1)]
+    #[each(rkt, -1)]
     fn rd_kafka_produce(
         rkt: Ref<Topic>,
         partition: i32,
@@ -557,7 +557,7 @@ unsafe fn produce_arguments(rk: *const Client, arguments: &[rd_kafka_vu_t]) -> R
 }
 
 export!(
-    #[on(rk, std::ptr::null_mut())]
+    #[each(rk, std::ptr::null_mut())]
     fn rd_kafka_produceva(rk: *const Client, vus: *const rd_kafka_vu_t, cnt: usize) -> *mut ErrorObject {
         let arguments = if vus.is_null() {
             &[]
