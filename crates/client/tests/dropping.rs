@@ -148,7 +148,8 @@ fn dropped_transaction_is_aborted_without_waiting_and_begin_helps() {
     };
     open(&producer);
     open(&producer);
-    // The coordinator becomes silent.
+    // The second one's end is not in flight any more when the coordinator becomes silent.
+    producer.begin().unwrap().commit(SOON).unwrap();
     cluster.control(|control| {
         control.inject(Fault::new(FaultAction::Delay(Duration::from_secs(8))).api(ApiKey::EndTxn).times(1));
     });
