@@ -142,8 +142,8 @@ fn options_are_not_abbreviated() {
     }
 }
 
-/// Runs `ottla users set-password` at a terminal, types at its prompt, and returns the exit code and what the terminal shows, with
-/// its settings after the command. `None` if there is no terminal.
+/// Runs `ottla users set-password` at a terminal, types at its prompt, and returns the exit code and what the terminal shows,
+/// followed by the terminal's settings. `None` without a terminal.
 fn set_password_at_a_terminal(servers: &str, typed: &str) -> Option<(Option<i32>, String)> {
     let line = format!(
         "tty; {} users -b {servers} set-password alice --iterations 4096; code=$?; stty -a; exit $code",

@@ -252,8 +252,8 @@ impl Client {
     }
 }
 
-/// Returns the code for the error of a commit. A commit that was not sent because its generation has ended, or because the
-/// consumer is no member, has the code with which the coordinator would refuse it.
+/// Returns the code for the error of a commit. If the generation has ended, or the consumer is not a member, the commit was not
+/// sent: then it is the code of the coordinator for this case.
 fn code_of_commit(error: &Error) -> RespErr {
     match (error.kind(), error.context().refusal) {
         (ErrorKind::State, Some(code)) => code.into(),

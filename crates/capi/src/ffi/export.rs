@@ -20,22 +20,20 @@ macro_rules! export {
     (
         $(#[doc = $doc:literal])*
         #[on($handle:expr, $default:expr)]
-        fn $name:ident($($argument:ident: $kind:ty),* $(,)?) $(-> $result:ty)? { $($body:tt)* }
+        $($function:tt)*
     ) => {
-        #[doc = include_str!(concat!(env!("OUT_DIR"), "/docs/", stringify!($name), ".md"))]
-        $(#[doc = $doc])*
-        #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $name(
-            $($argument: <$kind as $crate::ffi::argument::Argument>::C),*
-        ) $(-> $result)? {
-            // SAFETY: C passes what the header demands.
-            $(let $argument = unsafe { <$kind as $crate::ffi::argument::Argument>::from_c($argument) };)*
-            $crate::ffi::boundary::guarded_for($handle, $default, || $(-> $result)? { $($body)* })
-        }
+        $crate::ffi::export::export! { $(#[doc = $doc])* #[with(guarded_for, $handle, $default)] $($function)* }
     };
     (
         $(#[doc = $doc:literal])*
         #[each($handle:expr, $default:expr)]
+        $($function:tt)*
+    ) => {
+        $crate::ffi::export::export! { $(#[doc = $doc])* #[with(guarded_each, $handle, $default)] $($function)* }
+    };
+    (
+        $(#[doc = $doc:literal])*
+        #[with($guard:ident, $handle:expr, $default:expr)]
         fn $name:ident($($argument:ident: $kind:ty),* $(,)?) $(-> $result:ty)? { $($body:tt)* }
     ) => {
         #[doc = include_str!(concat!(env!("OUT_DIR"), "/docs/", stringify!($name), ".md"))]
@@ -46,7 +44,7 @@ macro_rules! export {
         ) $(-> $result)? {
             // SAFETY: C passes what the header demands.
             $(let $argument = unsafe { <$kind as $crate::ffi::argument::Argument>::from_c($argument) };)*
-            $crate::ffi::boundary::guarded_each($handle, $default, || $(-> $result)? { $($body)* })
+            $crate::ffi::boundary::$guard($handle, $default, || $(-> $result)? { $($body)* })
         }
     };
     (

@@ -43,7 +43,7 @@ pub enum OffsetReset {
     Beginning,
     /// At the end of the log.
     End,
-    /// At the first record that is no older than this.
+    /// At the first record whose age is at most this.
     Since(Duration),
     /// No position: report an error.
     Error,

@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn continued_lines_are_those_of_java() {
-        // Behind the backslash is a blank, which it escapes. A continued line is no comment.
+        // The first backslash escapes the blank after it. A continued line is never a comment.
         assert_eq!(pairs("a=b\\ \nc=d"), [(1, "a>b".to_owned()), (2, "c>d".to_owned())]);
         assert_eq!(pairs("a=b\\\n  #c\\\r\n\n"), [(1, "a>b#c".to_owned())]);
         assert_eq!(pairs("a=b\\\\\nc=d"), [(1, "a>b\\".to_owned()), (2, "c>d".to_owned())]);
