@@ -28,10 +28,14 @@ if ! "$python" -c 'import confluent_kafka' 2>/dev/null; then
   fi
 fi
 
-cargo build --quiet --package ottla-protocol --example batches
-target=$(cargo metadata --no-deps --format-version 1 | sed -E 's/.*"target_directory":"([^"]*)".*/\1/')
+batches=${OTTLA_BATCHES:-}
+if [ -z "$batches" ]; then
+  cargo build --quiet --package ottla-protocol --example batches
+  target=$(cargo metadata --no-deps --format-version 1 | sed -E 's/.*"target_directory":"([^"]*)".*/\1/')
+  batches=$target/debug/examples/batches
+fi
 
-ottla() { "$target/debug/examples/batches" "$@"; }
+ottla() { "$batches" "$@"; }
 java_client() { java -XX:TieredStopAtLevel=1 -cp "$jars/*" "$golden/Batches.java" "$@" 2>"$work/java.log" || { cat "$work/java.log" >&2; return 1; }; }
 librdkafka() { timeout 120 "$python" tests/interop/librdkafka.py "$@"; }
 

@@ -190,8 +190,10 @@ for case in sasl_plaintext/PLAIN sasl_plaintext/SCRAM-SHA-256 sasl_ssl/SCRAM-SHA
 done
 
 # Access rules: Kafka permits what was recorded, which is also what embedded brokers are compared with.
-(cd "$root" && OTTLA_SECURED_BOOTSTRAP=localhost:$rules_port timeout 1200 \
-  cargo test --quiet --workspace --test scenarios -- --exact access_rules::brokers_permit_what_kafka_permits) > rules 2>&1 ||
+scenarios=(cargo test --quiet --workspace --test scenarios --)
+[ -z "${OTTLA_SCENARIOS:-}" ] || scenarios=("$OTTLA_SCENARIOS")
+(cd "$root/crates/scenarios" && OTTLA_SECURED_BOOTSTRAP=localhost:$rules_port timeout 1200 \
+  "${scenarios[@]}" --exact access_rules::brokers_permit_what_kafka_permits) > rules 2>&1 ||
   fail "access rules: $(tail -20 rules)"
 contains "1 passed" < rules || fail "access rules: $(tail -5 rules)"
 echo "access rules"

@@ -133,18 +133,20 @@ impl Switches {
         if WITH_MODELS.iter().any(|folder| path.starts_with(&format!("{folder}/"))) {
             text = match path.ends_with("/Cargo.toml") {
                 true => with_loom(path, &text)?,
-                false if path.ends_with(".rs") => text.replace("ottla_loom", "feature = \"ottla_loom\""),
+                false if path.ends_with(".rs") => {
+                    without_tests_of_loom(&text).replace("ottla_loom", "feature = \"ottla_loom\"")
+                }
                 false => text,
             };
         }
         match path {
             "Cargo.toml" => with_version(&text),
-            "crates/sim/Cargo.toml" => replaced(
-                path,
-                &text,
-                "[[bin]]\nname = \"ottla-sim\"",
-                &format!("[[bin]]\nname = \"{SIMULATOR}\""),
-            ),
+            "crates/sim/Cargo.toml" => {
+                let name = "[[bin]]\nname = \"ottla-sim\"";
+                let text = replaced(path, &text, name, &format!("[[bin]]\nname = \"{SIMULATOR}\""))?;
+                with_features(path, &text, "rustls = { workspace = true, features = [\"logging\"] }")
+            }
+            "crates/core/Cargo.toml" => with_features(path, &text, "log.workspace = true"),
             _ => Ok(text),
         }
     }
@@ -189,6 +191,16 @@ fn with_loom(path: &str, manifest: &str) -> Result<String> {
         true => text.replacen("[features]\n", &format!("[features]\n{feature}"), 1),
         false => format!("{text}\n[features]\n{feature}"),
     })
+}
+
+/// Adds a dependency, with the features that it has when the whole workspace is built: then it is not compiled again.
+fn with_features(path: &str, manifest: &str, dependency: &str) -> Result<String> {
+    replaced(path, manifest, "[dependencies]\n", &format!("[dependencies]\n{dependency}\n"))
+}
+
+/// Leaves the modules with other tests out of the program with the models: compiling them takes longer than the models.
+fn without_tests_of_loom(text: &str) -> String {
+    text.replace("#[cfg(test)]\nmod ", "#[cfg(all(test, not(ottla_loom)))]\nmod ")
 }
 
 fn replaced(path: &str, text: &str, from: &str, to: &str) -> Result<String> {

@@ -29,6 +29,9 @@ const LONG: [&str; 5] = ["scenarios", "abi", "stuck", "secrets", "command_line"]
 const COMPUTING: [&str; 2] = [SIMULATOR, "ottla-protocol"];
 const SIMULATOR: &str = "ottla-sim";
 
+/// The example of `ottla-protocol` that other clients are compared with.
+pub const EXAMPLE: &str = "batches";
+
 /// What the names of tests with many seeds contain. Without optimization they take minutes.
 const SEEDS: [&str; 2] = ["keep_all_guarantees", "every_fault_occurs"];
 
@@ -76,8 +79,9 @@ impl TestProgram {
 pub fn build(session: &Session) -> Result<()> {
     // The step `sim` builds the simulator's tests with optimization. Of the bench only the harness is tested: building the
     // peers takes minutes.
-    let all: &[&str] = &["--workspace", "--lib", "--bins", "--tests"];
-    let without_simulator: &[&str] = &["--workspace", "--exclude", SIMULATOR, "--lib", "--bins", "--tests"];
+    let targets = ["--workspace", "--lib", "--bins", "--tests", "--example", EXAMPLE];
+    let all: &[&str] = &targets;
+    let without_simulator: &[&str] = &[&targets[..], &["--exclude", SIMULATOR]].concat();
     let workspaces: [(&str, &[&str]); 2] = [
         ("cargo test --no-run", if session.is_quick() { all } else { without_simulator }),
         ("cargo test --no-run in bench/", &["--package", "harness", "--manifest-path", BENCH]),

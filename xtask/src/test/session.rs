@@ -24,9 +24,10 @@ use std::{
 };
 
 use super::{
-    programs::TestProgram,
+    programs::{EXAMPLE, TestProgram},
     slots::{Slot, Slots},
     summary::Summary,
+    target_folder,
     usage::CpuTime,
 };
 use crate::{
@@ -287,7 +288,18 @@ impl Session {
         let mut command = Command::new("bash");
         command.arg(script).envs(variables.iter().map(|(name, value)| (name, value))).current_dir(root());
         self.give_kafka(&mut command)?;
+        self.give_programs(&mut command)?;
         self.one(&name, &mut command, MINUTES)
+    }
+
+    /// Passes the paths of programs that were built, which a script would otherwise build behind what is being compiled.
+    fn give_programs(&self, command: &mut Command) -> Result<()> {
+        let built = self.run.programs.get().map_or(&[][..], Vec::as_slice);
+        if let Some(scenarios) = built.iter().find(|program| program.uses_kafka()) {
+            let example = target_folder()?.join("debug/examples").join(EXAMPLE);
+            command.env("OTTLA_SCENARIOS", &scenarios.path).env("OTTLA_BATCHES", example);
+        }
+        Ok(())
     }
 
     /// Passes the addresses of the brokers of Apache Kafka to a program, and starts them if they do not run.

@@ -1,6 +1,12 @@
 //! Appended records are read back unchanged: any records, codec and format, across chunk boundaries and with referenced
 //! values.
 
+use std::hash::{BuildHasher, RandomState};
+
+use arbtest::{
+    arbitrary::{Result, Unstructured},
+    arbtest,
+};
 use bytes::Bytes;
 use ottla_protocol::{
     batch::{
@@ -9,7 +15,6 @@ use ottla_protocol::{
     },
     compress::Compression,
 };
-use proptest::{collection::vec, option, prelude::*};
 
 type OwnedHeader = (Vec<u8>, Option<Vec<u8>>);
 
@@ -34,32 +39,59 @@ impl Owned {
 }
 
 /// Lengths around those where a varint grows or a chunk ends.
-fn bytes() -> impl Strategy<Value = Vec<u8>> {
-    let length = prop_oneof![
-        8 => 0..150_usize,
-        2 => 8_100..8_200_usize,
-        1 => 16_300..16_500_usize,
-        1 => 0..60_000_usize,
-    ];
-    (length, any::<u8>(), 1..9_u8)
-        .prop_map(|(length, first, step)| (0..length).map(|i| first.wrapping_add(i as u8 / step)).collect())
+fn bytes(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
+    let length: usize = match u.int_in_range(0..=11)? {
+        0..=7 => u.int_in_range(0..=149)?,
+        8 | 9 => u.int_in_range(8_100..=8_199)?,
+        10 => u.int_in_range(16_300..=16_499)?,
+        _ => u.int_in_range(0..=59_999)?,
+    };
+    let (first, step): (u8, u8) = (u.arbitrary()?, u.int_in_range(1..=8)?);
+    Ok((0..length).map(|i| first.wrapping_add(i as u8 / step)).collect())
 }
 
-fn record() -> impl Strategy<Value = Owned> {
-    let timestamp = prop_oneof![
-        4 => 1_700_000_000_000..1_700_000_000_200_i64,
-        1 => any::<i64>(),
-        1 => Just(i64::MAX),
-        1 => Just(i64::MIN),
-    ];
-    let headers = vec((vec(any::<u8>(), 0..5), option::of(vec(any::<u8>(), 0..100))), 0..4);
-    let headers = prop_oneof![3 => Just(Vec::new()), 1 => headers];
-    (timestamp, option::of(bytes()), option::of(bytes()), headers)
-        .prop_map(|(timestamp, key, value, headers)| Owned { timestamp, key, value, headers })
+fn some<T>(u: &mut Unstructured<'_>, value: fn(&mut Unstructured<'_>) -> Result<T>) -> Result<Option<T>> {
+    if u.arbitrary()? { Ok(Some(value(u)?)) } else { Ok(None) }
 }
 
-fn codec() -> impl Strategy<Value = Compression> {
-    prop::sample::select(Compression::ALL.to_vec())
+fn header(u: &mut Unstructured<'_>) -> Result<OwnedHeader> {
+    fn short<const MAX: usize>(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
+        let length = u.int_in_range(0..=MAX)?;
+        (0..length).map(|_| u.arbitrary()).collect()
+    }
+    Ok((short::<4>(u)?, some(u, short::<99>)?))
+}
+
+fn record(u: &mut Unstructured<'_>) -> Result<Owned> {
+    let timestamp = match u.int_in_range(0..=6)? {
+        0..=3 => u.int_in_range(1_700_000_000_000..=1_700_000_000_199)?,
+        4 => u.arbitrary()?,
+        5 => i64::MAX,
+        _ => i64::MIN,
+    };
+    let headers = if u.ratio(3, 4)? { 0 } else { u.int_in_range(0..=3)? };
+    let headers = (0..headers).map(|_| header(u)).collect::<Result<_>>()?;
+    Ok(Owned { timestamp, key: some(u, bytes)?, value: some(u, bytes)?, headers })
+}
+
+/// Returns at least one and at most `most` records.
+fn records(u: &mut Unstructured<'_>, most: usize) -> Result<Vec<Owned>> {
+    (0..u.int_in_range(1..=most)?).map(|_| record(u)).collect()
+}
+
+fn codec(u: &mut Unstructured<'_>) -> Result<Compression> {
+    u.choose(&Compression::ALL).copied()
+}
+
+/// Tries a property with fresh input. A failure prints the seed, which `arbtest(..).seed(..)` repeats and `minimize()` shrinks.
+fn always(property: impl Fn(&mut Unstructured<'_>) -> Result<()>) {
+    const CASES: u64 = 150;
+    // The lower half of a seed is the length of the input, in bytes.
+    const LENGTHS: u64 = 8_192;
+    for case in 0..CASES {
+        let seed = (RandomState::new().hash_one(case) << 32) | (LENGTHS / CASES * (case + 1));
+        arbtest(&property).seed(seed);
+    }
 }
 
 fn seal(records: &[Owned], codec: Compression, references: bool, pool: &ChunkPool) -> SealedBatch {
@@ -95,25 +127,24 @@ fn read(bytes: &[u8]) -> Vec<Owned> {
     records.iter().map(Owned::of).collect()
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn records_round_trip_in_format_2(
-        records in vec(record(), 1..60), codec in codec(), references in any::<bool>()
-    ) {
+#[test]
+fn records_round_trip_in_format_2() {
+    always(|u| {
+        let (records, codec, references) = (records(u, 59)?, codec(u)?, u.arbitrary()?);
         let pool = ChunkPool::new();
         let sealed = seal(&records, codec, references, &pool);
-        prop_assert_eq!(&sealed.segments().flatten().copied().collect::<Vec<_>>(), &sealed.to_vec());
-        prop_assert_eq!(read(&sealed.to_vec()), records);
+        assert_eq!(&sealed.segments().flatten().copied().collect::<Vec<_>>(), &sealed.to_vec());
+        assert_eq!(read(&sealed.to_vec()), records);
         drop(sealed);
-        prop_assert_eq!(pool.in_use_bytes(), 0);
-    }
+        assert_eq!(pool.in_use_bytes(), 0);
+        Ok(())
+    });
+}
 
-    #[test]
-    fn records_round_trip_in_message_sets(
-        records in vec(record(), 1..30), codec in codec(), is_format_1 in any::<bool>()
-    ) {
+#[test]
+fn records_round_trip_in_message_sets() {
+    always(|u| {
+        let (records, codec, is_format_1) = (records(u, 29)?, codec(u)?, u.arbitrary()?);
         let format = if is_format_1 { LegacyFormat::V1 } else { LegacyFormat::V0 };
         let options = SealOptions { compression: codec, ..SealOptions::default() };
         let set = seal(&records, codec, false, &ChunkPool::new()).to_message_set(format, &options).unwrap();
@@ -132,21 +163,27 @@ proptest! {
                 ..record
             })
             .collect();
-        prop_assert_eq!(found, expected);
-    }
+        assert_eq!(found, expected);
+        Ok(())
+    });
+}
 
-    #[test]
-    fn new_producer_id_changes_only_its_fields(
-        records in vec(record(), 1..10), codec in codec(), id in 0..i64::MAX, epoch in 0..i16::MAX, sequence in 0..i32::MAX
-    ) {
+#[test]
+fn new_producer_id_changes_only_its_fields() {
+    always(|u| {
+        let (records, codec) = (records(u, 9)?, codec(u)?);
+        let id = u.int_in_range(0..=i64::MAX - 1)?;
+        let epoch = u.int_in_range(0..=i16::MAX - 1)?;
+        let sequence = u.int_in_range(0..=i32::MAX - 1)?;
         let mut sealed = seal(&records, codec, false, &ChunkPool::new());
         sealed.set_producer(id, epoch, sequence);
         let bytes = sealed.to_vec();
-        prop_assert_eq!(read(&bytes), records);
+        assert_eq!(read(&bytes), records);
         let Some(Ok(Batch::V2(batch))) = Batches::new(&bytes).next() else { panic!("no batch") };
         let header = batch.header();
-        prop_assert_eq!((header.producer_id, header.producer_epoch, header.base_sequence), (id, epoch, sequence));
-    }
+        assert_eq!((header.producer_id, header.producer_epoch, header.base_sequence), (id, epoch, sequence));
+        Ok(())
+    });
 }
 
 #[test]
