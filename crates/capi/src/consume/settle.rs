@@ -54,7 +54,8 @@ fn keeps(
     // SAFETY: the slab lives as long as its messages, which are the caller's.
     let (Some(slab), first) = (slab.map(|slab| unsafe { &*slab }), unsafe { &*first }) else { return true };
     let fetched = slab.fetched();
-    if fetched.is_current() && !fetched.is_paused() {
+    // What was handed out before a damaged record is the application's, and the position stands behind it.
+    if fetched.is_assigned() && !fetched.is_paused() {
         set_position(fetched, last);
         return true;
     }

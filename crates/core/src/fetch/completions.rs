@@ -89,7 +89,7 @@ impl Completions {
             // Partitions that were given up never finish.
             let State { rows, count, .. } = &mut *state;
             rows.retain(|_, row| {
-                let is_current = row.handle.version() == row.version;
+                let is_current = row.handle.version().is_same_assignment(row.version);
                 *count -= if is_current { 0 } else { row.messages.len() };
                 is_current
             });
@@ -107,7 +107,7 @@ impl Completions {
         let key = handle.key().clone();
         let mut state = self.state.lock();
         let State { rows, count, last_row, .. } = &mut *state;
-        let is_same = |row: &Row| Arc::ptr_eq(&row.handle, handle) && row.version == version;
+        let is_same = |row: &Row| Arc::ptr_eq(&row.handle, handle) && row.version.is_same_assignment(version);
         if !rows.get(&key).is_some_and(is_same) {
             *last_row += 1;
             let messages = InOrder::default();

@@ -7,8 +7,9 @@
 //!   or the high watermark (`where_a_damaged_batch_ends_is_not_believed_but_found_out`).
 //! - A header may count fewer records than the batch has. So that the others are not lost, a batch with fewer records than
 //!   offsets is read to its end first (`batch_that_counts_too_few_records_is_damaged`).
-//! - With `check.crcs=false` a batch with a wrong checksum is delivered if its records can be read. That is found out
-//!   before the first of them is delivered, because nothing is left out (`damaged_record_stops_without_checksums`).
+//! - With `check.crcs=false` a batch with a wrong checksum is delivered if its records can be read. Nobody finds that out
+//!   before the application reaches them. It stops at the first one that can't be read, and the batch is fetched again and
+//!   read to its end (`damaged_record_stops_behind_the_records_before_it`).
 //! - Even with `check.crcs=false` a batch with fewer records than offsets is verified: compaction makes such batches,
 //!   and so does a damaged header (`without_checksums_a_wrong_last_offset_does_not_skip_records`).
 
@@ -36,8 +37,8 @@ use crate::broker::buffer::BufferPool;
 pub(crate) struct DecodeOptions {
     /// `check.crcs`.
     pub(crate) check_crcs: bool,
-    /// True if nothing after a damaged batch is used before the batch itself (`fetch.damaged.batch.policy=stop`).
-    pub(crate) stops_at_damage: bool,
+    /// The offset of a record that could not be read: its batch is read to its end now.
+    pub(crate) suspect: Option<i64>,
     /// `isolation.level=read_committed`.
     pub(crate) read_committed: bool,
     /// The maximum size of a batch after decompression, in bytes.
@@ -258,7 +259,8 @@ impl Decoder<'_> {
             if count > size / SMALLEST_RECORD {
                 return Err(format!("{count} records in {size} bytes"));
             }
-            if is_odd || (self.options.stops_at_damage && !is_checked && batch.verify_crc().is_err()) {
+            let is_suspect = |offset| (base_offset..next_offset).contains(&offset);
+            if is_odd || self.options.suspect.is_some_and(is_suspect) {
                 let bytes = unpacked.as_ref().map_or(records, |range| &self.unpacked[range.clone()]);
                 let unreadable = Records::new(header, bytes).find_map(Result::err);
                 unreadable.map_or(Ok(()), |error| Err(error.to_string()))?;

@@ -44,6 +44,8 @@ pub struct PartitionConsumer {
     pub by_id: bool,
     /// The offset of the last end of the partition that was reached: each is reported once.
     pub reported_end: Option<i64>,
+    /// The offset of a record that could not be read: the batch that has it is read to its end before it is delivered.
+    pub suspect: Option<i64>,
 }
 
 impl PartitionConsumer {
@@ -61,12 +63,24 @@ impl PartitionConsumer {
             was_fetched: false,
             by_id: false,
             reported_end: None,
+            suspect: None,
         }
     }
 
     /// True if the assignment was replaced or ended meanwhile.
     pub fn is_stale(&self) -> bool {
-        self.handle.version() != self.version
+        !self.handle.version().is_same_assignment(self.version)
+    }
+
+    /// Goes back to a record that could not be read when the application reached it. Returns true if there is one.
+    pub(crate) fn restart(&mut self) -> bool {
+        let (version, offset) = self.handle.restart();
+        let is_due = version != self.version && version.is_same_assignment(self.version);
+        if is_due {
+            (self.version, self.offset, self.suspect) = (version, offset, Some(offset));
+            self.position_epoch = None;
+        }
+        is_due
     }
 }
 
@@ -74,6 +88,10 @@ impl PartitionConsumer {
 pub struct PartitionHandle {
     key: TopicPartition,
     version: AtomicU64,
+    /// The offset at which this version of the assignment restarted.
+    restarted_at: AtomicI64,
+    /// The version before it, which ended at a damaged record; 0 if none did.
+    stopped: AtomicU64,
     /// [`PAUSED`] and [`HELD`].
     pauses: AtomicU8,
     /// The application resumed the partition, so that its end is reported again.
@@ -139,6 +157,8 @@ impl PartitionHandle {
         Self {
             key,
             version: AtomicU64::new(0),
+            restarted_at: AtomicI64::new(-1),
+            stopped: AtomicU64::new(0),
             pauses: AtomicU8::new(0),
             is_resumed: AtomicBool::new(false),
             stored: Mutex::new(None),
@@ -180,7 +200,19 @@ impl PartitionHandle {
     /// The version of the current assignment.
     #[inline]
     pub fn version(&self) -> AssignmentVersion {
-        AssignmentVersion::new(self.version.load(Ordering::Acquire))
+        AssignmentVersion::from_bits(self.version.load(Ordering::Acquire))
+    }
+
+    /// Returns the current version, and the offset from which it goes on after a damaged record.
+    fn restart(&self) -> (AssignmentVersion, i64) {
+        let version = self.version();
+        (version, self.restarted_at.load(Ordering::Acquire))
+    }
+
+    /// Returns the offset of the damaged record at which this version ended.
+    pub(crate) fn stopped_at(&self, version: AssignmentVersion) -> Option<i64> {
+        let is_stopped = self.stopped.load(Ordering::Acquire) == version.bits() && version != self.version();
+        is_stopped.then(|| self.restarted_at.load(Ordering::Acquire))
     }
 
     /// Returns true while the application has paused the partition, or a rebalance holds it.
@@ -240,12 +272,12 @@ impl PartitionHandle {
 
     /// The topic was recreated: versions before this one are about the old topic.
     pub(crate) fn begin_topic(&self, version: AssignmentVersion) {
-        self.topic_since.fetch_max(version.number(), Ordering::AcqRel);
+        self.topic_since.fetch_max(version.bits(), Ordering::AcqRel);
     }
 
     /// Returns false if the topic was recreated since this version.
     pub(crate) fn is_of_current_topic(&self, version: AssignmentVersion) -> bool {
-        version >= AssignmentVersion::new(self.topic_since.load(Ordering::Acquire))
+        version >= AssignmentVersion::from_bits(self.topic_since.load(Ordering::Acquire))
     }
 
     /// Changes the route. Called under the queue's lock.
@@ -267,8 +299,20 @@ impl PartitionHandle {
         self.position_epoch.store(-1, Ordering::Release);
         self.position.store(position, Ordering::Release);
         self.start.store(position, Ordering::Release);
-        let number = self.version.fetch_add(1, Ordering::AcqRel) + 1;
-        AssignmentVersion::new(number)
+        let version = self.version().next_assignment();
+        self.version.store(version.bits(), Ordering::Release);
+        version
+    }
+
+    /// Goes on with another version from a record that can't be read. What was handed out before it still counts as
+    /// consumed. Called under the queue's lock.
+    pub(crate) fn stop_at(&self, offset: i64) {
+        let stopped = self.version();
+        self.restarted_at.store(offset, Ordering::Release);
+        self.stopped.store(stopped.bits(), Ordering::Release);
+        self.position_epoch.store(-1, Ordering::Release);
+        self.position.store(offset, Ordering::Release);
+        self.version.store(stopped.next_restart().bits(), Ordering::Release);
     }
 
     /// Pauses or resumes the partition. Called under the queue's lock.

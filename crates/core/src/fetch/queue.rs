@@ -5,10 +5,11 @@ use std::{collections::VecDeque, fmt, sync::Arc, task::Waker};
 
 use super::{
     assignment::AssignmentVersion,
-    deliver::{ConsumerEvent, FetchedRecords, Records},
+    deliver::{ConsumerEvent, FetchedRecords, RecordBatch, Records},
     partition::{PartitionHandle, PrefetchLimits},
 };
 use crate::{
+    config::DamagedBatchPolicy,
     error::{Error, ErrorKind},
     sync::{
         Mutex,
@@ -23,6 +24,7 @@ use crate::{
 pub struct FetchQueue {
     state: Mutex<State>,
     limits: PrefetchLimits,
+    damaged_batch: DamagedBatchPolicy,
     /// The size of the queued records of all partitions, in bytes, which the client's budget limits.
     queued_bytes: AtomicUsize,
     /// True if some fetcher waits for the budget.
@@ -56,7 +58,7 @@ struct Wakes(Vec<Arc<PartitionHandle>>);
 
 impl FetchQueue {
     /// Creates an empty queue with these limits: messages per partition, and bytes for all partitions together.
-    pub fn new(limits: PrefetchLimits) -> Self {
+    pub fn new(limits: PrefetchLimits, damaged_batch: DamagedBatchPolicy) -> Self {
         Self {
             state: Mutex::new(State {
                 items: VecDeque::new(),
@@ -65,6 +67,7 @@ impl FetchQueue {
                 closed: false,
             }),
             limits,
+            damaged_batch,
             queued_bytes: AtomicUsize::new(0),
             starved: AtomicBool::new(false),
             starving: Mutex::new(Vec::new()),
@@ -230,18 +233,33 @@ impl FetchQueue {
         }
     }
 
-    /// Reports a record that turned out to be damaged when the application reached it.
-    pub(crate) fn report_bad_record(
-        &self,
-        handle: &Arc<PartitionHandle>,
-        version: AssignmentVersion,
-        batch: i64,
-    ) {
-        let detail =
-            format!("a record of the batch at offset {batch} can't be read; the rest of it is left out");
+    /// Handles a record that can't be read, which the application reached at this place of a batch. Unless the batch's rest
+    /// may be left out, the partition goes back to it: everything behind it is stale, and its fetcher reports the damage.
+    #[cold]
+    pub(crate) fn handle_bad_record(&self, fetched: &FetchedRecords, batch: &RecordBatch) {
+        let (handle, version) = (&fetched.handle, fetched.version);
+        let (offset, header) = (batch.readable_end(), batch.header());
+        let is_lost = offset <= header.last_offset();
+        if is_lost && self.damaged_batch == DamagedBatchPolicy::Stop {
+            return self.stop_at(handle, version, offset);
+        }
+        let place = header.base_offset;
+        let detail = if is_lost {
+            format!("a record of the batch at offset {place} can't be read; the rest of it is left out")
+        } else {
+            format!("bytes that are no record follow those of the batch at offset {place}")
+        };
         let error =
             Error::new(ErrorKind::BadBatch, detail).with_partition(&**handle.topic(), handle.partition());
         self.push([Item::Note { handle: Arc::clone(handle), version, event: ConsumerEvent::Error(error) }]);
+    }
+
+    /// Stops a partition at a record that can't be read, unless its version has changed meanwhile.
+    pub(super) fn stop_at(&self, handle: &PartitionHandle, version: AssignmentVersion, offset: i64) {
+        let change = |handle: &PartitionHandle| handle.stop_at(offset);
+        if self.change_version(handle, |current| current == version, change).is_some() {
+            handle.wake_fetcher();
+        }
     }
 
     /// Replaces a partition's version, so that everything fetched so far is stale. Returns the new version.
@@ -250,29 +268,29 @@ impl FetchQueue {
             .map_or_else(AssignmentVersion::default, |(version, _)| version)
     }
 
-    /// Like [`FetchQueue::outdate`], unless the application changed the version itself meanwhile. Also returns the
+    /// Like [`FetchQueue::outdate`], unless the application began another assignment meanwhile. Also returns the
     /// offset up to which records were handed out.
     pub(crate) fn outdate_version(
         &self,
         handle: &PartitionHandle,
         version: AssignmentVersion,
     ) -> Option<(AssignmentVersion, Option<i64>)> {
-        self.outdate_if(handle, None, |current| current == version)
+        self.outdate_if(handle, None, |current| current.is_same_assignment(version))
     }
 
-    /// Like [`FetchQueue::outdate`], unless the version has changed meanwhile.
+    /// Like [`FetchQueue::outdate`], unless another assignment began meanwhile.
     pub(crate) fn outdate_to(
         &self,
         handle: &PartitionHandle,
         version: AssignmentVersion,
         position: Option<i64>,
     ) -> Option<AssignmentVersion> {
-        self.outdate_if(handle, position, |current| current == version).map(|(version, _)| version)
+        self.outdate_if(handle, position, |current| current.is_same_assignment(version))
+            .map(|(version, _)| version)
     }
 
-    /// Replaces this version of a partition, whose records from `position` on were handed out and have to come again.
-    /// What was handed out before them still counts as consumed. `None` if the application changed the version itself
-    /// meanwhile.
+    /// Replaces this assignment of a partition, whose records from `position` on were handed out and have to come again.
+    /// What was handed out before them still counts as consumed. `None` if the application began another one meanwhile.
     pub(crate) fn rewind(
         &self,
         handle: &PartitionHandle,
@@ -280,7 +298,8 @@ impl FetchQueue {
         position: i64,
     ) -> Option<AssignmentVersion> {
         let start = handle.start().filter(|start| *start < position);
-        let (new, _) = self.outdate_if(handle, Some(position), |current| current == version)?;
+        let is_current = |current: AssignmentVersion| current.is_same_assignment(version);
+        let (new, _) = self.outdate_if(handle, Some(position), is_current)?;
         let _state = self.state.lock();
         if let Some(start) = start.filter(|_| handle.version() == new) {
             handle.keep_start(start);
@@ -294,14 +313,26 @@ impl FetchQueue {
         position: Option<i64>,
         requested: impl Fn(AssignmentVersion) -> bool,
     ) -> Option<(AssignmentVersion, Option<i64>)> {
+        self.change_version(handle, requested, |handle| {
+            let handed_out = handle.position();
+            (handle.bump_version(position), handed_out)
+        })
+    }
+
+    /// Changes a partition's version, and drops what is stale then. `None` if its version is not the requested one.
+    fn change_version<T>(
+        &self,
+        handle: &PartitionHandle,
+        requested: impl Fn(AssignmentVersion) -> bool,
+        change: impl FnOnce(&PartitionHandle) -> T,
+    ) -> Option<T> {
         let mut wakes = Wakes::default();
-        let outdated = {
+        let changed = {
             let mut state = self.state.lock();
             if !requested(handle.version()) {
                 return None;
             }
-            let handed_out = handle.position();
-            let version = handle.bump_version(position);
+            let changed = change(handle);
             let state = &mut *state;
             for items in [&mut state.items, &mut state.aside] {
                 for item in std::mem::take(items) {
@@ -312,10 +343,10 @@ impl FetchQueue {
                     }
                 }
             }
-            (version, handed_out)
+            changed
         };
         self.wake(wakes);
-        Some(outdated)
+        Some(changed)
     }
 
     /// Sets the start position of a partition, unless the application meanwhile chose another one.

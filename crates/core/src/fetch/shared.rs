@@ -49,7 +49,7 @@ impl ConsumerShared {
     /// Creates the shared state of a consumer without partitions.
     pub fn new(settings: ConsumerSettings) -> Self {
         Self {
-            queue: Arc::new(FetchQueue::new(settings.prefetch)),
+            queue: Arc::new(FetchQueue::new(settings.prefetch, settings.damaged_batch)),
             idle: IdleTime::new(),
             fetchers: AtomicUsize::new(0),
             partitions: Mutex::default(),
@@ -184,7 +184,7 @@ impl ConsumerShared {
         // Under the lock: an assignment that replaces this one forgets what was stored.
         let partitions = self.partitions.lock();
         let is_assigned = partitions.get(handle.key()).is_some_and(|known| Arc::ptr_eq(known, handle));
-        if is_assigned && handle.version() == version {
+        if is_assigned && handle.version().is_same_assignment(version) {
             handle.set_stored(Some(stored));
         }
     }

@@ -6,6 +6,7 @@ use loom::thread::spawn as start;
 use ottla_protocol::vocabulary::{NodeId, TopicPartition};
 
 use super::{Sleep, model};
+use crate::config::DamagedBatchPolicy;
 use crate::fetch::{
     assignment::AssignmentVersion,
     deliver::{FetchedRecords, Records},
@@ -23,12 +24,12 @@ struct Consumer {
 
 fn consumer() -> Arc<Consumer> {
     let handle = Arc::new(PartitionHandle::new(TopicPartition::new("t", 0)));
-    Arc::new(Consumer { queue: Arc::new(FetchQueue::new(LIMITS)), handle })
+    Arc::new(Consumer { queue: Arc::new(FetchQueue::new(LIMITS, DamagedBatchPolicy::Stop)), handle })
 }
 
 impl Consumer {
     /// Pushes one record of ten bytes.
-    fn push(&self, version: u64, next_offset: i64) {
+    fn push(&self, version: u32, next_offset: i64) {
         let handle = Arc::clone(&self.handle);
         self.queue.push([Item::Records(FetchedRecords {
             handle,

@@ -183,7 +183,7 @@ impl ShareFetcher {
         let settings = &self.shared.settings;
         let mut options = DecodeOptions {
             check_crcs: settings.check_crcs,
-            stops_at_damage: false,
+            suspect: None,
             read_committed: false,
             max_batch_bytes: settings.max_batch_bytes,
             // Records that are not decoded now can't be fetched again.

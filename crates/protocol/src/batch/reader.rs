@@ -351,9 +351,10 @@ impl<'a> Records<'a> {
         if header_count != 0 || !body.is_empty() {
             check_headers(body, header_count)?;
         }
+        let offset = self.base_offset.wrapping_add(i64::from(i32::try_from(offset_delta).ok()?));
         self.position = self.bytes.len() - rest.len();
         Some(RecordView {
-            offset: self.base_offset.wrapping_add(i64::from(i32::try_from(offset_delta).ok()?)),
+            offset,
             timestamp: self.log_append_time.unwrap_or(self.base_timestamp.wrapping_add(timestamp_delta)),
             key,
             value,

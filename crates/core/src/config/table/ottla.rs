@@ -49,7 +49,8 @@ pub(super) const ROWS: &[Property] = &[
             "The action when a fetched batch can't be decoded: `stop` stays at its offset, reports an error and fetches it \
              again every `fetch.error.backoff.ms`, until it can be decoded or the application seeks; `skip` fetches it \
              three times and then continues at the next whole batch, with an error that names the offsets that are left \
-             out. Share consumers reject or release its records.",
+             out. If the checksum is right or not checked, records before the first one that can't be read are delivered. \
+             Share consumers reject or release its records.",
         ),
     Property::ottla("share.acquire.mode").consumer().one_of(&["batch_optimized", "record_limit"], "batch_optimized").doc(
         "`record_limit`: a poll of a share consumer returns at most `max.poll.records` (KIP-1206, Kafka 4.2). \

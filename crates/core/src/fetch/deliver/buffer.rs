@@ -74,6 +74,23 @@ impl RecordBatch {
         &self.header
     }
 
+    /// Returns the offset behind the last record that can be read and was not read before.
+    pub(crate) fn readable_end(&self) -> i64 {
+        let last = self.walk().map_while(Result::ok).last();
+        last.map_or(self.first_offset, |record| self.first_offset.max(record.offset.saturating_add(1)))
+    }
+
+    /// Takes the records away that were read: those before the byte `at`, so that `left` are left.
+    pub(super) fn pass(&mut self, at: usize, left: i32) {
+        let read = usize::try_from(self.header.record_count - left).unwrap_or(0);
+        let last = self.walk().map_while(Result::ok).take(read).last();
+        if let Some(record) = last {
+            self.first_offset = self.first_offset.max(record.offset.saturating_add(1));
+        }
+        self.bytes.start = at;
+        self.header.record_count = left;
+    }
+
     /// Returns an iterator over the records.
     pub(crate) fn walk(&self) -> RecordWalk<'_> {
         RecordWalk::new(&self.header, &self.buffer.bytes[self.bytes.clone()])

@@ -5,6 +5,8 @@
 //! - A fetch may return nothing but an aborted transaction, so the cursor has records of several fetches of a partition. Those
 //!   of a paused partition go back to the queue together, or the position would go back when they are read
 //!   (`position_does_not_go_back_when_an_aborted_transaction_is_set_aside`).
+//! - Before a damaged record stops its partition, the records before it have to be handed out: they are not fetched again
+//!   (`damaged_record_stops_behind_the_records_before_it`).
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -77,7 +79,7 @@ impl RecordCursor {
                 }
                 outcome => {
                     if outcome.is_some() {
-                        queue.report_bad_record(&fetched.handle, fetched.version, batch.header.base_offset);
+                        queue.handle_bad_record(fetched, batch);
                     }
                     self.batch += 1;
                     self.place = None;
@@ -151,8 +153,7 @@ impl RecordCursor {
         let mut batches: Vec<RecordBatch> = fetched.batches.iter().skip(self.batch).cloned().collect();
         self.batch = 0;
         if let (Some((at, left)), Some(batch)) = (self.place.take(), batches.first_mut()) {
-            batch.bytes.start = at;
-            batch.header.record_count = left;
+            batch.pass(at, left);
         }
         Some(FetchedRecords {
             handle: Arc::clone(&fetched.handle),

@@ -49,6 +49,24 @@ impl FetchedRecords {
         self.handle.version() == self.version
     }
 
+    /// Returns true if the partition stopped at a damaged record that is among these or before them.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.handle.stopped_at(self.version).is_some()
+    }
+
+    /// Returns the batches that begin before the damaged record at which the partition stopped; all of them if it did not.
+    pub(super) fn readable(&self) -> &[RecordBatch] {
+        let Some(end) = self.handle.stopped_at(self.version) else { return &self.batches };
+        let is_before = |batch: &RecordBatch| batch.header.base_offset.max(batch.first_offset) < end;
+        &self.batches[..self.batches.partition_point(is_before)]
+    }
+
+    /// Returns false if the partition was meanwhile unassigned or started from another position by the application. What was
+    /// handed out before a damaged record stays in use.
+    pub fn is_assigned(&self) -> bool {
+        self.handle.version().is_same_assignment(self.version)
+    }
+
     /// Returns true while the partition is paused.
     #[inline]
     pub fn is_paused(&self) -> bool {

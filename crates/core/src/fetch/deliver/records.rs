@@ -135,7 +135,7 @@ impl<'a> MessageIter<'a> {
                 self.walk = None;
                 return false;
             };
-            let mut batches = fetched.batches.iter();
+            let mut batches = fetched.readable().iter();
             if let Some(first) = batches.next() {
                 self.batches = batches;
                 self.current = Some((fetched, first));
@@ -145,11 +145,17 @@ impl<'a> MessageIter<'a> {
         }
     }
 
+    /// Handles a record that can't be read: nothing behind it is returned, unless the batch's rest may be left out.
     #[cold]
-    fn report(&self) {
-        if let (Some(queue), Some((fetched, batch))) = (self.queue, self.current) {
-            queue.report_bad_record(&fetched.handle, fetched.version, batch.header.base_offset);
+    fn handle_damage(&mut self) {
+        let Some((fetched, batch)) = self.current else { return };
+        if let Some(queue) = self.queue {
+            queue.handle_bad_record(fetched, batch);
         }
+        if fetched.is_stopped() {
+            self.batches = [].iter();
+        }
+        self.next_batch();
     }
 }
 
@@ -166,7 +172,7 @@ impl<'a> Iterator for MessageIter<'a> {
                         return Some(MessageRef { fetched, batch, record });
                     }
                 }
-                Some(Err(_)) => self.report(),
+                Some(Err(_)) => self.handle_damage(),
                 None => {
                     self.next_batch();
                 }

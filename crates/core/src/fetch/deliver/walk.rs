@@ -51,10 +51,11 @@ impl PieceWalk {
                             each(&MessageRef { fetched: &self.fetched, batch, record });
                         }
                     }
+                    // The records before it are handed out first.
+                    Some(Err(_)) if count > 0 => break false,
                     Some(Err(_)) => {
                         if let Some(queue) = &self.queue {
-                            let (handle, version) = (&self.fetched.handle, self.fetched.version);
-                            queue.report_bad_record(handle, version, batch.header.base_offset);
+                            queue.handle_bad_record(&self.fetched, batch);
                         }
                         break true;
                     }
@@ -62,10 +63,12 @@ impl PieceWalk {
                 }
             };
             if over {
-                self.batch += 1;
+                let is_stopped = self.fetched.is_stopped();
+                self.batch = if is_stopped { self.fetched.batches.len() } else { self.batch + 1 };
                 self.place = None;
             } else {
                 self.place = Some((at + walk.position(), left - walked));
+                break;
             }
         }
         count

@@ -14,6 +14,14 @@ use crate::{
 const ATTEMPTS_AT_DAMAGED_BATCH: u32 = 3;
 
 impl Slot {
+    /// Goes back to a damaged record that the application reached, to read its whole batch and to report it.
+    pub(super) fn restart_at_damage(&mut self) {
+        if self.partition.restart() {
+            (self.damaged, self.retry_at) = (0, None);
+            self.partition.reported_end = None;
+        }
+    }
+
     /// Handles a response whose first batch is incomplete. A broker before 0.10.1 truncates a batch that exceeds the
     /// requested size. If the request had enough room for the batch, its header contains a wrong size. Nothing shows
     /// whether later records can be read, so the fetcher retries the batch after each back-off.

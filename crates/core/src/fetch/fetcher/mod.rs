@@ -197,6 +197,7 @@ impl Fetcher {
     pub fn pump(&mut self, now: Instant, connection: &mut Connection) {
         // While a Fetch is in flight, partitions that become due cause no wake-up.
         self.handle_timeout(now);
+        self.slots_mut().for_each(|slot| slot.restart_at_damage());
         if self.in_flight.is_some()
             || self.partitions == 0
             || self.backoff_until.is_some()

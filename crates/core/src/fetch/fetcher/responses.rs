@@ -26,7 +26,7 @@ use super::{
 use crate::{
     broker::{connection::Response, half::HalfOutput},
     cluster::metadata::LeaderHint,
-    config::{DamagedBatchPolicy, IsolationLevel},
+    config::IsolationLevel,
     error::{Error, ErrorKind},
     machine::Instant,
     message::BrokerNews,
@@ -125,7 +125,7 @@ impl Fetcher {
         let settings = &self.shared.settings;
         DecodeOptions {
             check_crcs: settings.check_crcs,
-            stops_at_damage: settings.damaged_batch == DamagedBatchPolicy::Stop,
+            suspect: None,
             read_committed: settings.isolation_level == IsolationLevel::ReadCommitted,
             max_batch_bytes: settings.max_batch_bytes,
             decompressed_room: settings.prefetch.bytes,
@@ -305,6 +305,7 @@ impl Slot {
         let end = end_for(exchange.options.read_committed, response);
         let aborted = response.aborted_transactions.as_deref();
         let (buffer, options) = (exchange.buffer, &mut exchange.options);
+        options.suspect = self.partition.suspect;
         let mut decoded = decode(buffer, response.records, offset, response.high_watermark, aborted, options);
         let damage = decoded.damage.take();
         let next_offset = decoded.next_offset;
@@ -315,6 +316,7 @@ impl Slot {
             self.damaged = 0;
             self.max_bytes = settings.partition_fetch_max_bytes;
             self.partition.position_epoch = decoded.last_epoch;
+            self.partition.suspect.take_if(|suspect| *suspect < next_offset);
             let records =
                 FetchedRecords::new(Arc::clone(&self.partition.handle), version, broker_id, decoded);
             exchange.items.push(Item::Records(records));

@@ -176,6 +176,12 @@ impl Entry {
         new
     }
 
+    /// The current version of the assignment, which may have restarted at a damaged record.
+    pub(super) fn version(&self) -> AssignmentVersion {
+        let current = self.handle.version();
+        if current.is_same_assignment(self.version) { current } else { self.version }
+    }
+
     /// The partition.
     pub(super) fn key(&self) -> &TopicPartition {
         self.handle.key()

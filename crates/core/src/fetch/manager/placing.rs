@@ -84,7 +84,7 @@ impl FetchManager {
                 if let Some(error) = entry.why_no_leader(now, metadata, errors)
                     && entry.reported.replace(error.kind()) != Some(error.kind())
                 {
-                    self.shared.report_for(&entry.handle, entry.version, error);
+                    self.shared.report_for(&entry.handle, entry.version(), error);
                 }
                 continue;
             };

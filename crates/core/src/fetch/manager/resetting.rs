@@ -98,7 +98,7 @@ impl FetchManager {
         if to != OffsetReset::Error {
             let TopicPartition { topic, partition } = key.clone();
             let event = ConsumerEvent::OffsetReset { topic, partition, offset, to };
-            let (handle, version) = (Arc::clone(&entry.handle), entry.version);
+            let (handle, version) = (Arc::clone(&entry.handle), entry.version());
             self.shared.queue.push([Item::Note { handle, version, event }]);
         }
         match self.shared.reset_position(now, &key.topic) {

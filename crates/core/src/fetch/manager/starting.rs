@@ -96,10 +96,11 @@ impl FetchManager {
         let Some(entry) = self.entries.get_mut(key) else { return };
         match step {
             Step::Known(offset) => {
-                let mut partition = PartitionConsumer::new(Arc::clone(&entry.handle), entry.version, offset);
+                let mut partition =
+                    PartitionConsumer::new(Arc::clone(&entry.handle), entry.version(), offset);
                 partition.position_epoch = epoch;
                 entry.start_at(Box::new(partition));
-                self.shared.queue.set_position(&entry.handle, entry.version, offset);
+                self.shared.queue.set_position(&entry.handle, entry.version(), offset);
                 if let Some(done) = entry.done.take() {
                     done.complete(Ok(offset));
                 }
@@ -124,7 +125,7 @@ impl FetchManager {
         let error = error.with_partition(&*key.topic, key.partition);
         match entry.done.take() {
             Some(done) => done.complete(Err(error)),
-            None => self.shared.report_for(&entry.handle, entry.version, error),
+            None => self.shared.report_for(&entry.handle, entry.version(), error),
         }
     }
 
@@ -135,7 +136,7 @@ impl FetchManager {
         if entry.done.is_none() && self.shared.auto_offset_reset(&key.topic) == OffsetReset::Error {
             let detail = format!("failed to query the logical offset: {cause}");
             let error = Error::new(ErrorKind::OffsetReset, detail).with_partition(&*key.topic, key.partition);
-            self.shared.report_for(&entry.handle, entry.version, error);
+            self.shared.report_for(&entry.handle, entry.version(), error);
         }
     }
 

@@ -1,7 +1,14 @@
 //! Damaged batches and invalid responses.
 
 use super::*;
-use crate::config::DamagedBatchPolicy;
+use crate::{
+    config::DamagedBatchPolicy,
+    fetch::{
+        deliver::{Next, RecordCursor},
+        partition::StoredOffset,
+        position::Offset,
+    },
+};
 
 /// Responds to each Fetch with the same bytes until the damage is reported twice: at once, and with its final handling.
 /// Returns the text of the second report.
@@ -60,17 +67,118 @@ fn damaged_batch_stops_its_partition_until_a_seek() {
     assert_eq!(script.offsets(), [2, 3, 4], "the batch was damaged on the way only");
 }
 
-#[test]
-fn damaged_record_stops_without_checksums() {
-    let settings = ConsumerSettings { check_crcs: false, ..ConsumerSettings::default() };
-    let mut script = Script::new(18, settings.clone());
-    script.adopt(0, 0);
+/// Returns a batch of three records at offset 0, the second of which can't be read.
+fn with_unreadable_record(has_checksum: bool) -> Vec<u8> {
     let mut bytes = batch(0, 3, 10);
     let second = 61 + (bytes.len() - 61) / 3;
     bytes[second] = 0x7f;
-    bytes.extend(batch(3, 1, 10));
-    assert_eq!(stand_still_at(&mut script, 0, &bytes), []);
+    if has_checksum { mark(bytes, 0, -1) } else { bytes }
+}
 
+/// The ways in which applications read records.
+#[derive(Clone, Copy, Debug)]
+enum Reading {
+    All,
+    Pieces,
+    Cursor,
+    Runs,
+}
+
+/// Reads everything that the application would get now.
+fn read(script: &Script, reading: Reading) -> Vec<i64> {
+    let mut offsets = Vec::new();
+    let mut add = |offset| offsets.push(offset);
+    match reading {
+        Reading::All => script.take().iter().for_each(|message| add(message.offset())),
+        Reading::Pieces => script
+            .take()
+            .pieces()
+            .for_each(|(_, messages)| messages.for_each(|message| add(message.offset()))),
+        Reading::Cursor => {
+            let mut cursor = RecordCursor::default();
+            let mut records = Records::default();
+            script.shared.queue.take_without_position(usize::MAX, &mut records);
+            cursor.push(records);
+            while let Some(Next::Message(message)) = cursor.next(&script.shared.queue) {
+                add(message.offset());
+            }
+        }
+        Reading::Runs => {
+            let mut records = Records::default();
+            script.shared.queue.take_without_position(usize::MAX, &mut records);
+            for mut walk in records.into_walks().0 {
+                // As in C: a run is converted first, and then handed out while it is current.
+                let mut run = Vec::new();
+                while walk.fetched().is_current() && walk.run(2, |message| run.push(message.offset())) > 0 {
+                    let is_current = walk.fetched().is_current();
+                    run.drain(..).filter(|_| is_current).for_each(&mut add);
+                }
+            }
+        }
+    }
+    offsets
+}
+
+#[test]
+fn damaged_record_stops_behind_the_records_before_it() {
+    for (reading, check_crcs) in [Reading::All, Reading::Pieces, Reading::Cursor, Reading::Runs]
+        .into_iter()
+        .flat_map(|reading| [(reading, false), (reading, true)])
+    {
+        let mut script = Script::new(18, ConsumerSettings { check_crcs, ..ConsumerSettings::default() });
+        let handle = script.adopt(0, 0);
+        let bytes = [with_unreadable_record(check_crcs), batch(3, 1, 10)].concat();
+        script.fetch().unwrap();
+        script.respond(&response(5, vec![data(0, 9, bytes.clone())]));
+        script.fetch().unwrap();
+        script.respond(&response(5, vec![data(0, 9, batch(4, 2, 10))]));
+        assert_eq!(read(&script, reading), [0], "{reading:?}, nothing behind the damage, of no fetch");
+        assert_eq!(handle.position(), Some(1), "{reading:?}");
+        assert_eq!(stand_still_at(&mut script, 1, &bytes), [], "{reading:?}");
+        script.fetch().unwrap();
+        script.respond(&response(5, vec![data(0, 9, [batch(0, 3, 10), batch(3, 1, 10)].concat())]));
+        assert_eq!(read(&script, reading), [1, 2, 3], "{reading:?}, the record was damaged on the way only");
+    }
+}
+
+#[test]
+fn response_that_was_in_flight_at_a_damaged_record_is_dropped() {
+    let mut script = Script::new(18, ConsumerSettings::default());
+    script.adopt(0, 0);
+    script.fetch().unwrap();
+    script.respond(&response(5, vec![data(0, 9, [with_unreadable_record(true), batch(3, 1, 10)].concat())]));
+    script.fetch().unwrap();
+    assert_eq!(script.offsets(), [0]);
+    script.respond(&response(5, vec![data(0, 9, batch(4, 2, 10))]));
+    assert_eq!(script.offsets(), []);
+    assert_eq!(named(&script.fetch().unwrap()), [(0, 1)]);
+}
+
+#[test]
+fn messages_before_a_damaged_record_still_belong_to_the_assignment() {
+    let shared = Arc::new(ConsumerShared::new(ConsumerSettings::default()));
+    let (topic, partition) = (Arc::from("t"), 0);
+    let key = TopicPartition { topic, partition };
+    drop(shared.assign(&[(key, Offset::At(0))]));
+    let handle = shared.partition("t", 0).unwrap();
+    let version = handle.version();
+    let seek = |version| shared.seek_back(&handle, version, 0).is_some();
+    shared.queue.stop_at(&handle, version, 2);
+    assert!(handle.version() != version && handle.version().is_same_assignment(version));
+    assert_eq!((handle.consumed(), handle.stopped_at(version)), (Some((2, None)), Some(2)));
+    shared.store_finished(
+        &handle,
+        version,
+        StoredOffset { offset: 1, leader_epoch: None, metadata: String::new() },
+    );
+    assert_eq!(handle.stored().map(|stored| stored.offset), Some(1));
+    assert!(seek(version), "a message that failed is delivered again");
+    assert!(!seek(version), "it is another assignment now");
+}
+
+#[test]
+fn wrong_checksum_alone_is_not_damage_without_checksums() {
+    let settings = ConsumerSettings { check_crcs: false, ..ConsumerSettings::default() };
     let mut script = Script::new(18, settings);
     script.adopt(0, 0);
     let len = batch(0, 3, 10).len();
@@ -189,12 +297,8 @@ fn without_checksums_a_damaged_record_ends_its_batch_with_an_event() {
     let settings = ConsumerSettings { check_crcs: false, ..skipping() };
     let mut script = Script::new(18, settings);
     script.adopt(0, 0);
-    let mut bytes = batch(0, 3, 10);
-    let second = 61 + (bytes.len() - 61) / 3;
-    bytes[second] = 0x7f;
-    bytes.extend(batch(3, 1, 10));
     script.fetch().unwrap();
-    script.respond(&response(5, vec![data(0, 9, bytes)]));
+    script.respond(&response(5, vec![data(0, 9, [with_unreadable_record(false), batch(3, 1, 10)].concat())]));
     assert_eq!(script.offsets(), [0, 3]);
     let records = script.take();
     assert!(matches!(records.events(), [ConsumerEvent::Error(error)] if error.kind() == ErrorKind::BadBatch));
