@@ -57,7 +57,13 @@ fn values(property: &Property) -> Vec<String> {
 }
 
 fn trials() -> VecDeque<Trial> {
+    // A property of a topic is set by its name only where the client has none of that name.
+    let is_hidden = |property: &Property| {
+        let mut named = properties().filter(|row| row.name == property.name);
+        property.scope == Scope::Topic && named.any(|row| row.scope == Scope::Global)
+    };
     let used = properties().filter(|row| row.status == Status::Used && row.alias.is_none());
+    let used = used.filter(|row| !is_hidden(row));
     used.flat_map(|property| {
         let clients = [
             (Client::Producer, property.is_for_producers()),
