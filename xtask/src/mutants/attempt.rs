@@ -1,7 +1,7 @@
 //! Runs the check of a mistake, and judges what it printed.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     process::Command,
     sync::Mutex,
     thread,
@@ -50,7 +50,12 @@ impl Attempt {
                 let seeds = (*first, last - first + 1);
                 simulate(programs, mutant, worlds.option, seeds, &mut cpu)
             }
-            (None, Runner::Loom { package }) => model(programs, mutant, package, &mut cpu),
+            (None, Runner::Loom { package }) => {
+                test(programs.models.get(package), mutant, ("model", package), &mut cpu)
+            }
+            (None, Runner::Scripted { package }) => {
+                test(programs.scripted.get(package), mutant, ("test", package), &mut cpu)
+            }
         };
         let verdict = verdict.unwrap_or_else(|error| Verdict::Failed(error.to_string()));
         Self { verdict, wall: began.elapsed(), cpu }
@@ -90,23 +95,29 @@ fn simulate(
     Ok(Verdict::Noticed(short(found)))
 }
 
-fn model(programs: &Programs, mutant: &Mutant, package: &str, cpu: &mut Duration) -> Result<Verdict> {
-    let program = programs.models.get(package).ok_or(format!("cargo built no models of {package}"))?;
-    let model = &mutant.noticed_by;
-    let done = run(program, &[model], mutant.number, cpu)?;
+/// Runs the model or the test that a patch names.
+fn test(
+    program: Option<&PathBuf>,
+    mutant: &Mutant,
+    (kind, package): (&str, &str),
+    cpu: &mut Duration,
+) -> Result<Verdict> {
+    let program = program.ok_or(format!("cargo built no {kind}s of {package}"))?;
+    let name = &mutant.noticed_by;
+    let done = run(program, &[name], mutant.number, cpu)?;
     let failed =
         |what: &str| Ok(Verdict::Failed(format!("{what}: {} ({})", tail(&done.output, 3), done.ending)));
     if !done.output.contains("running 1 test") {
-        return failed("the model was not run");
+        return failed(&format!("the {kind} was not run"));
     }
     if done.success {
-        return Ok(Verdict::Survived("the model passed".to_owned()));
+        return Ok(Verdict::Survived(format!("the {kind} passed")));
     }
     let Some(message) = panic_message(&done.output) else {
-        return failed("the model ended without a result");
+        return failed(&format!("the {kind} ended without a result"));
     };
-    if !run(program, &[model], 0, cpu)?.success {
-        return Ok(Verdict::Failed(format!("{model} fails without the mistake, too")));
+    if !run(program, &[name], 0, cpu)?.success {
+        return Ok(Verdict::Failed(format!("{name} fails without the mistake, too")));
     }
     Ok(Verdict::Noticed(message))
 }
@@ -155,7 +166,7 @@ fn tail(output: &str, count: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
+    use std::{fs, os::unix::fs::PermissionsExt as _};
 
     use super::*;
 
@@ -175,8 +186,13 @@ mod tests {
 
     fn verdict(run: &str, name: &str, with: &str, without: &str) -> Verdict {
         let path = program(name, with, without);
-        let models = [("ottla-core".to_owned(), path.clone())].into();
-        let programs = Programs { simulator: Some(path.clone()), models, ..Programs::default() };
+        let tests = || [("ottla-core".to_owned(), path.clone())].into();
+        let programs = Programs {
+            simulator: Some(path.clone()),
+            models: tests(),
+            scripted: tests(),
+            ..Programs::default()
+        };
         let verdict = Attempt::of(&mutant(run), &programs).verdict;
         fs::remove_file(path).expect("the script");
         verdict
@@ -215,6 +231,8 @@ mod tests {
         assert!(failure(model("none", "echo running 0 tests", passed)).starts_with("the model was not run"));
         let killed = failure(model("killed", "echo running 1 test; kill -9 $$", passed));
         assert!(killed.starts_with("the model ended without a result"), "{killed}");
+        let scripted = verdict("scripted ottla-core", "scripted", passed, passed);
+        assert_eq!(scripted, Verdict::Survived("the test passed".to_owned()));
     }
 
     #[test]
@@ -224,6 +242,7 @@ mod tests {
         for (run, reason) in [
             ("simulator 1..=9", "cargo built no simulator"),
             ("loom ottla-net", "cargo built no models of ottla-net"),
+            ("scripted ottla-net", "cargo built no tests of ottla-net"),
         ] {
             assert_eq!(failure(Attempt::of(&mutant(run), &Programs::default()).verdict), reason);
             assert_eq!(failure(Attempt::of(&mutant(run), &programs).verdict), "changes nothing");

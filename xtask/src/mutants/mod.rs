@@ -2,8 +2,8 @@
 //!
 //! Each mistake is a patch file under `crates/sim/mutants` ([`patch`]). All of them are put into one copy of the
 //! repository ([`copy`]), each behind a switch in the functions that it changes ([`functions`], [`switches`]). The
-//! simulator and the models are built there once ([`programs`]); then the check that a patch names is run with the
-//! mistake's number in the environment ([`attempt`]).
+//! simulator, the models and the scripted tests are built there once ([`programs`]); then the check that a patch names is
+//! run with the mistake's number in the environment ([`attempt`]).
 //!
 //! # Pitfalls
 //!
@@ -44,7 +44,7 @@ use crate::{
 };
 
 /// Puts deliberate mistakes into a copy of the repository, each behind a switch, builds it once, and runs for each mistake
-/// the check that has to notice it: seeds of the simulator, or a loom model. Fails if a mistake survives, or if its patch
+/// the check that has to notice it: seeds of the simulator, a loom model, or a scripted test. Fails if a mistake survives, or if its patch
 /// does not apply, has no switch or does not compile any more. The patches are in crates/sim/mutants.
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask mutants")]
@@ -183,6 +183,7 @@ fn list(mutants: &[Mutant]) -> Result<ExitCode> {
                 format!("checker {check}{}, seeds {first} to {last}", worlds.what)
             }
             Runner::Loom { package } => format!("model {check} of {package}"),
+            Runner::Scripted { package } => format!("test {check} of {package}"),
         };
         println!("{}: {}\n    {check}", mutant.name, mutant.mistake);
     }
@@ -252,7 +253,7 @@ fn check_all(mutants: &[Mutant]) -> Result<ExitCode> {
 
 /// Returns a line for each patch that does not apply, has no switch, or names a check that does not exist.
 fn findings(mutants: &[Mutant]) -> Result<Vec<String>> {
-    let (simulator, models) = (sources("crates/sim/src")?, models()?);
+    let (simulator, core, models) = (sources("crates/sim/src")?, sources("crates/core/src")?, models()?);
     let refused = Switches::read(mutants, &root(), &BTreeMap::new())?.refused;
     let mut findings = Vec::new();
     for mutant in mutants {
@@ -269,6 +270,10 @@ fn findings(mutants: &[Mutant]) -> Result<Vec<String>> {
                 simulator.iter().any(|(_, text)| text.contains(&format!("\"{check}\"")))
             }
             Runner::Loom { package } => models.iter().any(|(of, model)| of == package && model == check),
+            Runner::Scripted { package } => {
+                package == "ottla-core"
+                    && core.iter().any(|(_, text)| text.contains(&format!("fn {check}()")))
+            }
         };
         if !exists {
             findings.push(format!("{}: there is no check `{check}`", mutant.name));

@@ -12,6 +12,7 @@ fn section(mutant: &Mutant) -> (&'static str, String) {
         Runner::Loom { package } => {
             ("Data that threads share, in loom models", format!("`{check}` of {package}"))
         }
+        Runner::Scripted { package } => ("Machines in scripted tests", format!("`{check}` of {package}")),
     }
 }
 

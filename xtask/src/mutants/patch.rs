@@ -14,7 +14,7 @@ pub struct Mutant {
     pub name: String,
     /// The mistake, as a sentence.
     pub mistake: String,
-    /// The checker of the simulator, or the name of the model, that must notice it.
+    /// The checker of the simulator, or the name of the model or of the scripted test, that must notice it.
     pub noticed_by: String,
     /// How that check is run.
     pub run: Runner,
@@ -29,6 +29,8 @@ pub enum Runner {
     Simulator { worlds: &'static Worlds, first: u64, last: u64 },
     /// A loom model of this package.
     Loom { package: String },
+    /// A unit test of this package: a script for one machine, of a course of events that hardly any seed has.
+    Scripted { package: String },
 }
 
 /// A kind of worlds of the simulator.
@@ -149,15 +151,19 @@ impl Header {
 }
 
 impl Runner {
-    /// Parses `simulator 1..=100`, another name of [`WORLDS`] with seeds, or `loom ottla-core`.
+    /// Parses `simulator 1..=100`, another name of [`WORLDS`] with seeds, `loom ottla-core` or `scripted ottla-core`.
     fn parse(text: &str) -> Result<Self> {
         let (name, rest) = text.split_once(' ').unwrap_or((text, ""));
         if name == "loom" && !rest.is_empty() {
             return Ok(Self::Loom { package: rest.to_owned() });
         }
+        if name == "scripted" && !rest.is_empty() {
+            return Ok(Self::Scripted { package: rest.to_owned() });
+        }
         let Some(worlds) = WORLDS.iter().find(|worlds| worlds.name == name) else {
             let names = WORLDS.map(|worlds| worlds.name).join("`, `");
-            return Err(format!("`run: {text}` must be `loom PACKAGE`, or FIRST..=LAST of `{names}`").into());
+            let expected = format!("`loom PACKAGE`, `scripted PACKAGE`, or FIRST..=LAST of `{names}`");
+            return Err(format!("`run: {text}` must be {expected}").into());
         };
         let (first, last) = rest.split_once("..=").ok_or(format!("`{rest}` is no range of seeds"))?;
         let (first, last) = (first.parse()?, last.parse()?);
@@ -346,6 +352,7 @@ mod tests {
         assert!(Mutant::parse("x", "mistake: A.\nrun: loom x\n\n--- a/x\n+++ b/x\n@@\n-a\n").is_err());
         assert!(Mutant::parse("x", &HEADER.replace("1..=20", "20..=1")).is_err());
         assert!(Mutant::parse("x", &HEADER.replace("simulator", "simulators")).is_err());
+        assert!(Mutant::parse("x", &HEADER.replace("simulator 1..=20", "scripted")).is_err());
         for body in [
             "",
             "stray\n",

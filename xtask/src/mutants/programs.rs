@@ -1,4 +1,5 @@
-//! The programs that notice mistakes: the simulator and the loom models of the copy, each built once for all mistakes.
+//! The programs that notice mistakes: the simulator, the loom models and the scripted tests of the copy, each built once for
+//! all mistakes.
 
 use std::{
     collections::BTreeMap,
@@ -46,6 +47,8 @@ pub struct Programs {
     pub tests: Vec<TestProgram>,
     /// The program with the models of each package.
     pub models: BTreeMap<String, PathBuf>,
+    /// The program with the unit tests of each package.
+    pub scripted: BTreeMap<String, PathBuf>,
     /// Why these mistakes are in none of them.
     pub refused: BTreeMap<u32, String>,
 }
@@ -56,16 +59,22 @@ pub struct Needed {
     pub simulator: bool,
     pub tests: bool,
     pub models: bool,
+    pub scripted: bool,
 }
 
 impl Needed {
-    pub const MODELS: Self = Self { simulator: false, tests: false, models: true };
-    pub const TESTS: Self = Self { simulator: false, tests: true, models: false };
+    pub const MODELS: Self = Self { simulator: false, tests: false, models: true, scripted: false };
+    pub const TESTS: Self = Self { simulator: false, tests: true, models: false, scripted: false };
 
     /// Returns what these mistakes need.
     pub fn of(mutants: &[Mutant]) -> Self {
-        let models = |mutant: &Mutant| matches!(mutant.run, Runner::Loom { .. });
-        Self { simulator: !mutants.iter().all(models), tests: false, models: mutants.iter().any(models) }
+        let any = |is_run: fn(&Runner) -> bool| mutants.iter().any(|mutant| is_run(&mutant.run));
+        Self {
+            simulator: any(|run| matches!(run, Runner::Simulator { .. })),
+            tests: false,
+            models: any(|run| matches!(run, Runner::Loom { .. })),
+            scripted: any(|run| matches!(run, Runner::Scripted { .. })),
+        }
     }
 }
 
@@ -125,6 +134,14 @@ impl Programs {
                 return Ok(Err(built));
             }
             programs.models = executables(&built.output).into_iter().collect();
+        }
+        if needed.scripted {
+            let arguments = ["test", "--no-run", "--lib", "--package", "ottla-core"];
+            let built = build("the scripted tests", &copy.folder, &arguments, &[])?;
+            if !built.success {
+                return Ok(Err(built));
+            }
+            programs.scripted = executables(&built.output).into_iter().collect();
         }
         Ok(Ok(programs))
     }
