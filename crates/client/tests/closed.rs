@@ -13,17 +13,18 @@ use std::{
 use futures_core::Stream;
 use ottla::{
     Admin, Config, ConfigChange, ConfigResource, Consumer, ErrorKind, GroupFilter, GroupOffset, NewTopic,
-    Offset, OffsetSpec, Producer, Record, SendError, ShareConsumer, TransactionError, TransactionFilter,
+    Offset, OffsetSpec, Producer, Record, SendError, ShareConsumer, ShareRecord, TransactionError,
+    TransactionFilter,
     admin::{AclFilter, QuotaFilter},
 };
-use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
+use ottla_embedded_broker::{ApiKey, ClusterOptions, EmbeddedCluster, Fault, FaultAction};
 
 const SECONDS: Duration = Duration::from_secs(10);
 /// No call waits for its timeout.
 const FOREVER: Duration = Duration::from_secs(1_000_000);
 
 struct World {
-    _cluster: EmbeddedCluster,
+    cluster: EmbeddedCluster,
     config: Config,
 }
 
@@ -34,7 +35,7 @@ fn world(properties: &[(&str, &str)]) -> World {
     for (name, value) in properties {
         config.set(name, value).unwrap();
     }
-    World { _cluster: cluster, config }
+    World { cluster, config }
 }
 
 /// The error of a call, by its kind.
@@ -157,7 +158,7 @@ fn consuming() -> World {
         ("enable.auto.offset.store", "false"),
     ]);
     let producer = Producer::new(
-        &Config::from_properties([("bootstrap.servers", world._cluster.bootstrap_servers())]).unwrap(),
+        &Config::from_properties([("bootstrap.servers", world.cluster.bootstrap_servers())]).unwrap(),
     )
     .unwrap();
     for _ in 0..3 {
@@ -215,22 +216,90 @@ fn every_call_of_a_closed_producer_ends_at_once() {
     admin_calls_are_closed(&producer.admin());
 }
 
-#[test]
-fn every_call_of_a_closed_share_consumer_ends_at_once() {
+/// A share consumer and its record, whose lock lasts this long.
+fn sharing(lock_ms: &str) -> (World, ShareConsumer, ShareRecord) {
     let world = world(&[("group.id", "g")]);
     let admin = Admin::new(&world.config).unwrap();
-    let changes = vec![ConfigChange::set("share.auto.offset.reset", "earliest")];
+    let changes = vec![
+        ConfigChange::set("share.auto.offset.reset", "earliest"),
+        ConfigChange::set("share.record.lock.duration.ms", lock_ms),
+    ];
     let changed =
         admin.incremental_alter_configs(&vec![(ConfigResource::group("g"), changes)], SECONDS).unwrap();
     changed.into_iter().for_each(|(_, result)| result.unwrap());
     let mut config = Config::new();
-    config.set("bootstrap.servers", &world._cluster.bootstrap_servers()).unwrap();
+    config.set("bootstrap.servers", &world.cluster.bootstrap_servers()).unwrap();
     let producer = Producer::new(&config).unwrap();
     producer.deliver("t", Record::new().value("v").partition(0), SECONDS).unwrap();
     let consumer = ShareConsumer::new(&world.config).unwrap();
     consumer.subscribe(&["t"]).unwrap();
     let records = consumer.poll(FOREVER).unwrap();
     let record = records.into_iter().next().unwrap();
+    (world, consumer, record)
+}
+
+#[test]
+fn record_is_not_accepted_after_its_lock_has_ended() {
+    let (_world, consumer, record) = sharing("200");
+    thread::sleep(record.lock_remaining());
+    let error = record.accept().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::State, "{error}");
+    assert!(error.to_string().contains("lock"), "{error}");
+    consumer.close(SECONDS).unwrap();
+}
+
+#[test]
+fn share_poll_that_a_close_interrupts_says_so() {
+    let (_world, consumer, record) = sharing("30000");
+    record.accept().unwrap();
+    let polling = consumer.clone();
+    let poll = thread::spawn(move || {
+        loop {
+            if let Err(error) = polling.poll(FOREVER) {
+                break error.kind();
+            }
+        }
+    });
+    consumer.close(SECONDS).unwrap();
+    assert_eq!(poll.join().unwrap(), ErrorKind::Closed);
+}
+
+#[test]
+fn close_beside_a_silent_coordinator_is_an_error() {
+    let world = consuming();
+    let consumer = Consumer::new(&world.config).unwrap();
+    consumer.subscribe(&["t"]).unwrap();
+    consumer.next(FOREVER).unwrap();
+    world.cluster.control(|control| {
+        for api in [ApiKey::LeaveGroup, ApiKey::ConsumerGroupHeartbeat] {
+            control.inject(Fault::new(FaultAction::NeverRespond).api(api));
+        }
+    });
+    let error = consumer.close(Duration::from_millis(50)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TimedOut, "{error}");
+    assert!(error.to_string().contains("has not confirmed"), "{error}");
+    refused("poll", consumer.poll(FOREVER));
+}
+
+#[test]
+fn calls_after_a_leaked_transaction_agree() {
+    let world = world(&[("transactional.id", "x")]);
+    let producer = Producer::new(&world.config).unwrap();
+    producer.init_transactions(SECONDS).unwrap();
+    std::mem::forget(producer.begin().unwrap());
+    for _ in 0..2 {
+        let begun = producer.begin().map(drop).unwrap_err();
+        assert_eq!((begun.kind(), begun.next_call()), (ErrorKind::State, None), "{begun}");
+        assert!(begun.to_string().contains("a transaction is open"), "{begun}");
+        // There is nothing to continue, and no error leads here.
+        producer.resume_transaction(FOREVER).unwrap();
+    }
+    producer.close(SECONDS).unwrap();
+}
+
+#[test]
+fn every_call_of_a_closed_share_consumer_ends_at_once() {
+    let (_world, consumer, record) = sharing("30000");
     consumer.close(SECONDS).unwrap();
     closed("poll", consumer.poll_async());
     closed("commit", consumer.commit());

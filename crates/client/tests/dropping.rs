@@ -138,6 +138,8 @@ fn dropped_transaction_is_aborted_without_waiting_and_begin_helps() {
     let mut config = Config::from_properties([("bootstrap.servers", cluster.bootstrap_servers())]).unwrap();
     config.set("transactional.id", "x").unwrap();
     config.set("drop.timeout.ms", "900000").unwrap().set("max.block.ms", "50").unwrap();
+    // After this time an end without a response is repeated.
+    config.set("socket.timeout.ms", "500").unwrap();
     const SOON: Duration = Duration::from_secs(60);
     let producer = Producer::new(&config).unwrap();
     producer.init_transactions(SOON).unwrap();
@@ -150,9 +152,7 @@ fn dropped_transaction_is_aborted_without_waiting_and_begin_helps() {
     open(&producer);
     // The second one's end is not in flight any more when the coordinator becomes silent.
     producer.begin().unwrap().commit(SOON).unwrap();
-    cluster.control(|control| {
-        control.inject(Fault::new(FaultAction::Delay(Duration::from_secs(8))).api(ApiKey::EndTxn).times(1));
-    });
+    cluster.control(|control| control.inject(Fault::new(FaultAction::NeverRespond).api(ApiKey::EndTxn)));
     let (done, dropped) = mpsc::channel();
     let elsewhere = producer.clone();
     thread::spawn(move || {
@@ -163,6 +163,7 @@ fn dropped_transaction_is_aborted_without_waiting_and_begin_helps() {
     let error = block_on(async { producer.begin_async().await.map(drop) }).unwrap_err();
     assert_eq!(error.next_call(), Some(NextCall::ResumeTransaction), "{error}");
     assert!(!error.to_string().contains("abort_transaction"), "{error}");
+    cluster.control(|control| control.clear_faults());
     producer.resume_transaction(SOON).unwrap();
     producer.begin().unwrap().commit(SOON).unwrap();
     block_on(producer.close_async(SOON)).unwrap();

@@ -157,8 +157,8 @@ const LEAST_ABORT_TIMEOUT: Duration = Duration::from_secs(1);
 ///
 /// Dropping an open transaction starts its abort and does not wait for it: the next [`Producer::begin`] does, and so does
 /// [`Producer::resume_transaction`]. Call [`Transaction::abort`] or [`Transaction::abort_async`] for its outcome. A transaction
-/// that is leaked (`mem::forget`) stays open: `begin` and `resume_transaction` refuse, and it can be aborted no more before the
-/// coordinator does so after `transaction.timeout.ms`.
+/// that is leaked (`mem::forget`) stays open: `begin` refuses, `resume_transaction` has nothing to continue, and it can be
+/// aborted no more before the coordinator does so after `transaction.timeout.ms`.
 #[must_use = "dropping a transaction aborts it"]
 pub struct Transaction<'a> {
     producer: &'a Producer,
