@@ -41,7 +41,7 @@ const EXPECTED: &str = "bench/instructions.json";
 const TOLERANCE: f64 = 0.03;
 
 /// The number of times that a count may be too high, before the case fails.
-const ATTEMPTS: u32 = 3;
+const ATTEMPTS: u32 = 5;
 
 /// The numbers of messages of the two runs.
 const FEW: u64 = 50_000;

@@ -401,7 +401,8 @@ impl<'a> RecordHead<'a> {
 impl<'a> Iterator for Records<'a> {
     type Item = Result<RecordView<'a>, BatchError>;
 
-    #[inline]
+    // Into each loop over records, which reads a few fields of each: a call and the result in memory cost 60 instructions.
+    #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         if self.left <= 0 {
             let error = self.trailing()?;
