@@ -1,6 +1,12 @@
 //! Messages that are processed out of order: what wakes a consumer at its limit, and messages that fail.
 
-use std::{sync::mpsc, thread, time::Duration};
+use std::{
+    future::Future,
+    pin::pin,
+    sync::{Arc, mpsc},
+    task::{Context, Poll, Wake, Waker},
+    time::Duration,
+};
 
 use ottla::{Config, Consumer, ErrorKind, Offset, Producer, Record, TrackedMessages};
 use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
@@ -22,15 +28,29 @@ fn consumer() -> (EmbeddedCluster, Consumer) {
     (cluster, Consumer::new(&config).unwrap())
 }
 
-/// Waits for the next message on another thread, which the limit stops. Returns its partition, or the error.
-fn next_elsewhere(messages: &TrackedMessages) -> mpsc::Receiver<Result<i32, ErrorKind>> {
-    let (sender, next) = mpsc::channel();
-    let messages = messages.clone();
-    thread::spawn(move || {
-        let next = messages.next(FOREVER).map(|message| message.expect("it waits"));
-        let _ = sender.send(next.map(|message| message.partition()).map_err(|error| error.kind()));
-    });
-    next
+/// Tells that a future is woken.
+struct Woken(mpsc::Sender<()>);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        let _ = self.0.send(());
+    }
+}
+
+/// Waits for the next message, which the limit stops until `act` changes that. Returns its partition, or the error.
+fn next_after(messages: &TrackedMessages, act: impl FnOnce()) -> Result<i32, ErrorKind> {
+    let (sender, woken) = mpsc::channel();
+    let waker = Waker::from(Arc::new(Woken(sender)));
+    let mut next = pin!(messages.next_async());
+    let mut poll = || next.as_mut().poll(&mut Context::from_waker(&waker));
+    assert!(poll().is_pending(), "it is at its limit");
+    act();
+    loop {
+        woken.recv_timeout(SOON).expect("it is woken");
+        if let Poll::Ready(next) = poll() {
+            return next.map(|message| message.partition()).map_err(|error| error.kind());
+        }
+    }
 }
 
 #[test]
@@ -39,9 +59,8 @@ fn close_wakes_a_consumer_at_its_limit() {
     consumer.assign(&[("t", 0, Offset::Beginning)]).unwrap();
     let messages = consumer.track_messages(2).unwrap();
     let _held = [messages.next(FOREVER).unwrap(), messages.next(FOREVER).unwrap()];
-    let next = next_elsewhere(&messages);
-    consumer.close(SOON).unwrap();
-    assert_eq!(next.recv_timeout(SOON), Ok(Err(ErrorKind::Closed)));
+    let next = next_after(&messages, || consumer.close(SOON).unwrap());
+    assert_eq!(next, Err(ErrorKind::Closed));
 }
 
 #[test]
@@ -50,10 +69,11 @@ fn partition_that_is_given_up_wakes_a_consumer_at_its_limit() {
     consumer.assign(&[("t", 0, Offset::Beginning)]).unwrap();
     let messages = consumer.track_messages(2).unwrap();
     let _held = [messages.next(FOREVER).unwrap(), messages.next(FOREVER).unwrap()];
-    let next = next_elsewhere(&messages);
-    consumer.incremental_assign(&[("t", 1, Offset::Beginning)]).unwrap();
-    consumer.incremental_unassign(&[("t", 0)]).unwrap();
-    assert_eq!(next.recv_timeout(SOON), Ok(Ok(1)));
+    let next = next_after(&messages, || {
+        consumer.incremental_assign(&[("t", 1, Offset::Beginning)]).unwrap();
+        consumer.incremental_unassign(&[("t", 0)]).unwrap();
+    });
+    assert_eq!(next, Ok(1));
     consumer.close(SOON).unwrap();
 }
 

@@ -310,6 +310,7 @@ mod tests {
     use super::*;
     use crate::{
         cluster::command::CommandReader,
+        error::NextCall,
         produce::{report::NoReports, settings::ProducerSettings},
         rng::Rng,
         wake::WakeHandle,
@@ -426,6 +427,21 @@ mod tests {
             assert_eq!(commit.end(Ok(())), Ok(()));
             assert_eq!(resumed(&calls), None);
         }
+    }
+
+    #[test]
+    fn call_after_a_transaction_was_given_up_names_what_continues_it() {
+        let calls = calls();
+        assert_eq!(made(&calls, Begin, Ok(())), Ok(()));
+        let next_call = |api| calls.start(api).map(drop).expect_err("an abort is in progress").next_call();
+        let abort = calls.give_up(Abort).expect("nothing else runs");
+        assert_eq!(next_call(Begin), Some(NextCall::ResumeTransaction), "it runs");
+        drop(abort);
+        for api in [Begin, SendOffsets, Init] {
+            assert_eq!(next_call(api), Some(NextCall::ResumeTransaction), "{api:?}");
+        }
+        assert_eq!(made(&calls, Abort, Ok(())), Ok(()));
+        assert_eq!(made(&calls, Begin, Ok(())), Ok(()), "nothing is left over");
     }
 
     #[test]
