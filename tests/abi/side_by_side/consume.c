@@ -176,6 +176,29 @@ CASE(seek_partitions) {
         rd_kafka_destroy(rk);
 }
 
+CASE(seek_to_special_offsets) {
+        static const int64_t offsets[] = {RD_KAFKA_OFFSET_BEGINNING, RD_KAFKA_OFFSET_END, -3, -4, -5, -999,
+                                          RD_KAFKA_OFFSET_STORED, RD_KAFKA_OFFSET_INVALID, -1002,
+                                          RD_KAFKA_OFFSET_TAIL(0), RD_KAFKA_OFFSET_TAIL(3)};
+        rd_kafka_t *rk = consumer("group.id", "g");
+        rd_kafka_topic_t *topic = rd_kafka_topic_new(rk, "t", NULL);
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+        size_t index;
+        rd_kafka_topic_partition_list_add(list, "t", 0)->offset = 3;
+        rd_kafka_assign(rk, list);
+        for (index = 0; index < sizeof(offsets) / sizeof(*offsets); index++) {
+                say("seek to %ld: %s, with a timeout %s", (long)offsets[index],
+                    err(rd_kafka_seek(topic, 0, offsets[index], 0)),
+                    err(rd_kafka_seek(topic, 0, offsets[index], 5000)));
+                list->elems[0].offset = offsets[index];
+                say_error("partitions", rd_kafka_seek_partitions(rk, list, 5000));
+                say_partitions("partitions", list);
+        }
+        rd_kafka_topic_partition_list_destroy(list);
+        rd_kafka_topic_destroy(topic);
+        rd_kafka_destroy(rk);
+}
+
 CASE(offsets_stored) {
         rd_kafka_t *rk = consumer("enable.auto.offset.store", "false");
         rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);

@@ -8,6 +8,7 @@
 use std::{ffi::c_int, ptr};
 
 use ottla::Consumer;
+use ottla_core::fetch::position::Offset;
 
 use crate::{
     client::{handle::Client, topic::Topic},
@@ -97,9 +98,11 @@ export!(
 
 fn seek(client: &Client, consumer: &Consumer, topic: &str, partition: i32, offset: i64) -> RespErr {
     // The committed offset is where an assignment begins, not a position to seek to.
-    let Some(from) = offset_spec(offset).filter(|_| offset != OFFSET_STORED) else {
+    if offset == OFFSET_STORED {
         return code::_INVALID_ARG;
-    };
+    }
+    // Other special offsets are for the broker to understand: -3 is that of the record with the largest timestamp.
+    let from = offset_spec(offset).unwrap_or(Offset::Timestamp(offset));
     // From here on, nothing of the old position reaches the application: there is nothing to wait for. The offset of a
     // logical position is found out later, because no leader may be known at the moment.
     match consumer.seek_and_forget(topic, partition, from) {

@@ -193,7 +193,7 @@ int main(void) {
         for (i = 0; i < 4; i++)
                 list->elems[i].offset = 40 + i;
         rd_kafka_topic_partition_list_add(list, "details", 77)->offset = 1;
-        rd_kafka_topic_partition_list_add(list, "details", 3)->offset = -7;
+        rd_kafka_topic_partition_list_add(list, "details", 3)->offset = RD_KAFKA_OFFSET_STORED;
         error = rd_kafka_seek_partitions(other, list, TIMEOUT_MS);
         CHECK(error == NULL);
         for (i = 0; i < 4; i++)

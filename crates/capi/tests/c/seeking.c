@@ -24,7 +24,7 @@ static rd_kafka_t *consumer(int events) {
 
 /* Seeks to each kind of position, without a limit of time. */
 static void *seeks(void *rk) {
-        int64_t offsets[] = {7, RD_KAFKA_OFFSET_BEGINNING, RD_KAFKA_OFFSET_END, RD_KAFKA_OFFSET_TAIL(3)};
+        int64_t offsets[] = {7, RD_KAFKA_OFFSET_BEGINNING, RD_KAFKA_OFFSET_END, RD_KAFKA_OFFSET_TAIL(3), -3, -5, -999};
         rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
         rd_kafka_topic_t *topic = rd_kafka_topic_new(rk, "seeking", NULL);
         size_t i;

@@ -11,7 +11,7 @@ use ottla_core::{
 };
 use ottla_net::ClientHandle;
 
-use crate::sasl::Sasl;
+use crate::{sasl::Sasl, topic_name::check_partition};
 
 use super::{Consumer, subscription::BlockedPoll};
 
@@ -75,10 +75,13 @@ impl Consumer {
         self.inner.client.command(Command::Group(GroupCommand::Subscribe(topics)))
     }
 
-    /// Starts a seek, and forgets it.
+    /// Starts a seek, and forgets it. Brokers give negative timestamps a meaning.
     #[doc(hidden)]
     pub fn seek_and_forget(&self, topic: &str, partition: i32, to: Offset) -> Result<()> {
-        self.check_offset(topic, partition, to)?;
+        match to {
+            Offset::Timestamp(_) => check_partition(topic, partition)?,
+            _ => self.check_offset(topic, partition, to)?,
+        }
         self.command(self.inner.shared.seek(topic, partition, to, None)?)
     }
 }
