@@ -4,8 +4,9 @@ use std::{
     io::{BufRead, BufReader, Read},
     net::TcpStream,
     process::{Child, Command, Stdio},
+    sync::mpsc,
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 mod support;
@@ -33,6 +34,18 @@ impl Broker {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let servers = line.trim().strip_prefix("bootstrap.servers=").expect("the first line").to_owned();
         Self { child, servers }
+    }
+
+    /// Starts a broker, and returns it with what it prints up to a line that begins like this.
+    fn start_until(arguments: &[&str], last: &str) -> (Self, String) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ottla"));
+        command.arg("broker").args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let (mut out, mut text) = (BufReader::new(child.stdout.take().unwrap()), String::new());
+        while !text.lines().last().is_some_and(|line| line.starts_with(last)) {
+            assert!(out.read_line(&mut text).unwrap() > 0, "no {last} in {text}");
+        }
+        (Self { child, servers: String::new() }, text)
     }
 
     /// Sends a signal and returns the exit code and standard error.
@@ -85,11 +98,9 @@ fn broker_ends_on_sigterm_when_its_process_id_is_1() {
     let parent = broker.child.id();
     let children = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap();
     assert!(Command::new("kill").args(["-TERM", children.trim()]).status().unwrap().success());
-    let start = Instant::now();
-    while broker.child.try_wait().unwrap().is_none() {
-        assert!(start.elapsed() < DEADLINE, "the broker ignores SIGTERM");
-        thread::sleep(Duration::from_millis(20));
-    }
+    let (mut err, (ended, end)) = (broker.child.stderr.take().unwrap(), mpsc::channel());
+    thread::spawn(move || ended.send(err.read_to_end(&mut Vec::new())));
+    end.recv_timeout(DEADLINE).expect("the broker ends on SIGTERM").unwrap();
     assert_eq!(broker.child.wait().unwrap().code(), Some(0));
 }
 
@@ -181,20 +192,12 @@ fn broker_serves_again_when_descriptors_are_free_again() {
 #[test]
 fn self_signed_broker_prints_the_clients_settings() {
     let folder = support::Folder::new("self-signed");
-    let properties = folder.0.join("client.properties");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ottla"));
-    command.args(["broker", "--port", "0", "--tls-self-signed", "--tls-client-auth"]);
-    command.stdout(std::fs::File::create(&properties).unwrap()).stderr(Stdio::piped());
-    let mut broker = Broker { child: command.spawn().unwrap(), servers: String::new() };
-    let started = Instant::now();
-    while !std::fs::read_to_string(&properties).unwrap().contains("\nssl.key.location=") {
-        assert!(started.elapsed() < DEADLINE && broker.child.try_wait().unwrap().is_none());
-        thread::sleep(Duration::from_millis(10));
-    }
-    let (code, out, err) = ottla(&["metadata", "-F", properties.to_str().unwrap()]);
+    let arguments = ["--port", "0", "--tls-self-signed", "--tls-client-auth"];
+    let (broker, text) = Broker::start_until(&arguments, "ssl.key.location=");
+    let properties = folder.file("client.properties", &text);
+    let (code, out, err) = ottla(&["metadata", "-F", &properties]);
     assert_eq!((code, out.contains("broker 1 at ")), (Some(0), true), "{out}{err}");
 
-    let text = std::fs::read_to_string(&properties).unwrap();
     let without = text.lines().filter(|line| !line.contains(".key.") && !line.contains(".certificate."));
     let without = folder.file("without.properties", &without.collect::<Vec<_>>().join("\n"));
     let (code, _, err) = ottla(&["metadata", "-F", &without, "--timeout", "5"]);
@@ -210,18 +213,9 @@ fn self_signed_broker_prints_the_clients_settings() {
 #[test]
 fn broker_with_several_listeners_prints_properties_for_each() {
     let folder = support::Folder::new("listeners");
-    let printed = folder.0.join("all.properties");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ottla"));
-    command.args(["broker", "--port", "0", "--brokers", "2", "--listener", "plaintext", "--listener", "ssl"]);
-    command.args(["--listener", "sasl_ssl:0", "--sasl", "plain", "--sasl-user", "alice:secret"]);
-    command.stdout(std::fs::File::create(&printed).unwrap()).stderr(Stdio::piped());
-    let mut broker = Broker { child: command.spawn().unwrap(), servers: String::new() };
-    let started = Instant::now();
-    while !std::fs::read_to_string(&printed).unwrap().contains("\nsasl.password=secret\n") {
-        assert!(started.elapsed() < DEADLINE && broker.child.try_wait().unwrap().is_none());
-        thread::sleep(Duration::from_millis(10));
-    }
-    let text = std::fs::read_to_string(&printed).unwrap();
+    let listeners = ["--port", "0", "--brokers", "2", "--listener", "plaintext", "--listener", "ssl"];
+    let sasl = ["--listener", "sasl_ssl:0", "--sasl", "plain", "--sasl-user", "alice:secret"];
+    let (broker, text) = Broker::start_until(&[&listeners[..], &sasl].concat(), "sasl.password=secret");
     let listeners: Vec<&str> = text.split("\n\n").collect();
     assert_eq!(listeners.len(), 3, "{text}");
     for (properties, protocol) in listeners.iter().zip(["plaintext", "ssl", "sasl_ssl"]) {
