@@ -11,7 +11,7 @@ use std::{
 };
 
 use crate::{
-    Result, install,
+    Result, generate, install,
     library::{self, Build, Layout},
     profiled,
     shell::cargo,
@@ -22,6 +22,7 @@ use crate::{
 const HELP: &str = "\
 cargo xtask abi [--profile dev|packaged]
 cargo xtask abi --side-by-side [OPTIONS]     the same programs with librdkafka 2.16.0 (--help says more)
+cargo xtask abi --generate [OPTIONS]         programs made from seeds with librdkafka 2.16.0 (--help says more)
 
 Symbols, layout, headers and programs of crates/capi/tests/abi.rs, then tests/abi/*.sh on an installed tree: our examples
 built with pkg-config and cmake, the same programs with Debian's original, programs that were built against that, and the
@@ -33,6 +34,11 @@ pub fn main(args: &[String]) -> Result<ExitCode> {
         && first == "--side-by-side"
     {
         return side_by_side::main(rest);
+    }
+    if let [first, rest @ ..] = args
+        && first == "--generate"
+    {
+        return generate::main(rest);
     }
     let packaged = match args {
         [] => false,

@@ -15,6 +15,7 @@ mod debug_files;
 mod docs;
 mod embedded;
 mod fuzz;
+mod generate;
 mod install;
 mod instructions;
 mod kafka;

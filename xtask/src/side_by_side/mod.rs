@@ -32,10 +32,10 @@ use std::{
 
 use clap::Parser as _;
 
+pub use self::original::Original;
 use self::{
     differences::{Differences, Judgement},
     options::Options,
-    original::Original,
     programs::{Case, Kind, Library, Programs},
     report::{CaseResult, Outcome, Report},
     transcript::{Comparison, Transcript},

@@ -1,0 +1,238 @@
+//! Builds a program from calls whose handles are made when they are needed.
+
+use std::collections::BTreeMap;
+
+use super::{
+    program::{Block, Program, Step},
+    random::Random,
+    table::{Function, Parameter, Table},
+    values,
+};
+
+/// A handle of the program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Handle {
+    pub name: String,
+    pub kind: String,
+    /// What a client is for.
+    pub role: Role,
+}
+
+/// The kind of client.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Role {
+    /// Not a client.
+    None,
+    Producer,
+    Transactional,
+    Consumer,
+    /// The owner of a mock cluster.
+    Host,
+}
+
+/// A program that is being built.
+pub struct Builder<'a> {
+    pub random: Random,
+    pub table: &'a Table,
+    pub program: Program,
+    pub handles: Vec<Handle>,
+    /// Percent of arguments with an odd value; 0 stays in the contract.
+    pub odd: usize,
+    /// The block that steps are added to.
+    pub block: usize,
+    /// Whether an embedded broker is there.
+    pub has_broker: bool,
+    counters: BTreeMap<char, usize>,
+    depth: usize,
+}
+
+impl<'a> Builder<'a> {
+    pub fn new(table: &'a Table, seed: u64, has_broker: bool) -> Self {
+        let mut random = Random::new(seed);
+        let odd = if random.percent(50) { 0 } else { 30 };
+        Self {
+            random,
+            table,
+            program: Program { blocks: vec![Block::default()] },
+            handles: Vec::new(),
+            odd,
+            block: 0,
+            has_broker,
+            counters: BTreeMap::new(),
+            depth: 0,
+        }
+    }
+
+    /// True for a step within a callback.
+    pub fn in_callback(&self) -> bool {
+        self.program.blocks[self.block].header.starts_with("in ")
+    }
+
+    /// True for a step of another thread.
+    fn in_thread(&self) -> bool {
+        self.program.blocks[self.block].header.starts_with("thread ")
+    }
+
+    /// Adds a step.
+    pub fn step(&mut self, text: &str) {
+        if let Ok(parsed) = Program::parse(text) {
+            self.program.blocks[self.block]
+                .steps
+                .extend(parsed.blocks.into_iter().flat_map(|block| block.steps));
+        }
+    }
+
+    /// Returns a name that no handle has.
+    pub fn name(&mut self, kind: &str) -> String {
+        let letter = kind.chars().next().unwrap_or('x').to_ascii_lowercase();
+        let count = self.counters.entry(letter).or_default();
+        *count += 1;
+        format!("{letter}{count}")
+    }
+
+    /// Notes a handle, and returns its name.
+    pub fn add(&mut self, name: String, kind: &str, role: Role) -> String {
+        self.handles.push(Handle { name: name.clone(), kind: kind.to_owned(), role });
+        name
+    }
+
+    /// Returns a client of one of these roles.
+    pub fn client(&mut self, roles: &[Role]) -> Option<String> {
+        let found: Vec<String> =
+            self.handles.iter().filter(|it| roles.contains(&it.role)).map(|it| it.name.clone()).collect();
+        (!found.is_empty()).then(|| self.random.one(&found).clone())
+    }
+
+    /// Returns a handle of this kind, making one if there is none; `NULL` now and then.
+    pub fn handle(&mut self, kind: &str) -> String {
+        let is_shared = ["client", "topic", "queue", "mock_cluster"].contains(&kind);
+        if self.in_callback() {
+            let given = match kind {
+                "client" => "cb_client",
+                "message" => "cb_message",
+                "topic" => "cb_topic",
+                "topic_partition_list" => "cb_list",
+                "event" => "cb_event",
+                "share" => "cb_share",
+                "conf" => "cb_conf",
+                "share_partition_offsets_list" => "cb_offsets",
+                _ => "",
+            };
+            if !given.is_empty() && self.random.percent(80) {
+                return given.to_owned();
+            }
+        }
+        let is_elsewhere = self.in_callback() || self.in_thread();
+        let found: Vec<String> = self
+            .handles
+            .iter()
+            .filter(|it| it.kind == kind && (is_shared || !is_elsewhere || it.name.starts_with('_')))
+            .map(|it| it.name.clone())
+            .collect();
+        if !found.is_empty() && (is_elsewhere || self.random.percent(85)) {
+            return found[found.len() - 1 - self.random.below(found.len().min(3))].clone();
+        }
+        if self.depth > 6 || (is_elsewhere && is_shared) {
+            return found.last().cloned().unwrap_or_else(|| "NULL".to_owned());
+        }
+        self.depth += 1;
+        let made = self.make(kind);
+        self.depth -= 1;
+        made.unwrap_or_else(|| "NULL".to_owned())
+    }
+
+    /// Makes a handle of this kind by a function that returns one.
+    pub fn make_by_call(&mut self, kind: &str) -> Option<String> {
+        let table = self.table;
+        let makers: Vec<&Function> = table
+            .called()
+            .filter(|function| function.makes().contains(&kind) && function.result != "E")
+            .collect();
+        if makers.is_empty() {
+            return None;
+        }
+        let mut maker = *self.random.one(&makers);
+        // A copy needs what is to be made.
+        for _ in 0..4 {
+            if maker.parameters.iter().any(|parameter| parameter.kind() == Some(kind)) {
+                maker = *self.random.one(&makers);
+            }
+        }
+        if maker.parameters.iter().any(|parameter| parameter.kind() == Some(kind)) && self.depth > 3 {
+            return None;
+        }
+        let names = self.call(&maker.name);
+        names.into_iter().find(|(made, _)| made == kind).map(|(_, name)| name)
+    }
+
+    /// Calls a function; returns the handles that it makes, with their kinds.
+    pub fn call(&mut self, function: &str) -> Vec<(String, String)> {
+        self.call_with(function, &[])
+    }
+
+    /// Calls a function with some of its arguments given by the name of the parameter.
+    pub fn call_with(&mut self, function: &str, given: &[(&str, &str)]) -> Vec<(String, String)> {
+        let Some(function) = self.table.functions.get(function) else { return Vec::new() };
+        let mut words = vec![function.name.clone()];
+        let mut lost = Vec::new();
+        for parameter in function.parameters.iter().filter(|parameter| parameter.is_word()) {
+            let word = match given.iter().find(|(name, _)| *name == parameter.name) {
+                Some((_, word)) => (*word).to_owned(),
+                None => self.argument(parameter),
+            };
+            if parameter.code.starts_with("h!") || parameter.code.starts_with("h^") {
+                lost.push(word.clone());
+            }
+            words.push(word);
+        }
+        let kinds: Vec<String> = function.makes().into_iter().map(str::to_owned).collect();
+        let names: Vec<(String, String)> = kinds
+            .into_iter()
+            .map(|kind| {
+                let name = self.name(&kind);
+                (kind, name)
+            })
+            .collect();
+        let step = Step { names: names.iter().map(|(_, name)| name.clone()).collect(), words };
+        self.program.blocks[self.block].steps.push(step);
+        self.handles.retain(|handle| !lost.contains(&handle.name));
+        if !self.in_callback() && !self.in_thread() {
+            for (kind, name) in &names {
+                self.add(name.clone(), kind, Role::None);
+            }
+        }
+        names
+    }
+
+    /// Returns a word for a parameter.
+    fn argument(&mut self, parameter: &Parameter) -> String {
+        let is_odd = self.random.percent(self.odd);
+        if let Some(callback) = parameter.code.strip_prefix("cb:") {
+            return if is_odd { "NULL".to_owned() } else { self.callback(callback) };
+        }
+        let Some(kind) = parameter.kind() else { return values::value(&mut self.random, parameter, is_odd) };
+        let kind = kind.to_owned();
+        if parameter.code.starts_with("ah") {
+            let count = if is_odd { self.random.below(3) } else { 1 };
+            let mut elements: Vec<String> = (0..count).map(|_| self.handle(&kind)).collect();
+            elements.retain(|element| element != "NULL");
+            elements.dedup();
+            return format!("[{}]", elements.join(","));
+        }
+        let is_optional = ["AdminOptions", "topic_conf"].contains(&kind.as_str()) && self.random.percent(70);
+        if is_optional || (is_odd && self.random.percent(15)) {
+            "NULL".to_owned()
+        } else {
+            self.handle(&kind)
+        }
+    }
+
+    /// Returns the block of a type of callback, an empty one at first.
+    pub fn callback(&mut self, callback: &str) -> String {
+        let header = format!("in {callback}");
+        if !self.program.blocks.iter().any(|block| block.header == header) {
+            self.program.blocks.push(Block { header, steps: Vec::new() });
+        }
+        callback.to_owned()
+    }
+}

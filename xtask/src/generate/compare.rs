@@ -1,0 +1,222 @@
+//! The first difference between two transcripts of a program, and the rows that permit one.
+//!
+//! Only the first difference of a program counts, because what follows may be its consequence.
+
+use std::{collections::BTreeMap, fs};
+
+use super::runner::Transcript;
+use crate::{Result, shell::root};
+
+const FILE: &str = "tests/abi/generate/differences.txt";
+const PAGE: &str = "docs/differences.md";
+
+/// Lines of the two libraries in the same place; one that is missing is empty.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Difference {
+    pub stream: String,
+    pub original: String,
+    pub ottla: String,
+}
+
+impl Difference {
+    /// Formats the lines as a row has them.
+    pub fn text(&self) -> String {
+        format!("{} - {}\n{} + {}\n", self.stream, self.original, self.stream, self.ottla)
+    }
+
+    /// Returns what findings of one cause have in common: the lines without names, partitions and offsets.
+    pub fn class(&self) -> (String, String) {
+        (classed(&self.original), classed(&self.ottla))
+    }
+}
+
+/// The result of comparing the runs of a program.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    Same,
+    /// The original crashed or hung: what follows can't be compared.
+    OriginalFails(String),
+    Differs(Difference),
+}
+
+/// Compares what both libraries did.
+pub fn compare(original: &Transcript, ottla: &Transcript) -> Outcome {
+    let empty = Vec::new();
+    let first = |stream: &str| {
+        let lines = |transcript: &'_ Transcript| transcript.streams.get(stream).unwrap_or(&empty).clone();
+        let (a, b) = (lines(original), lines(ottla));
+        let at = a.iter().zip(&b).position(|(a, b)| a != b).unwrap_or(a.len().min(b.len()));
+        let line = |lines: &[String]| lines.get(at).cloned().unwrap_or_default();
+        (a != b).then(|| Difference { stream: stream.to_owned(), original: line(&a), ottla: line(&b) })
+    };
+    let main = first("main");
+    // What the original did not live to do is not a difference.
+    if let Some(ending) = original.ending()
+        && main.as_ref().is_none_or(|it| is_ending(&it.original) || it.original.is_empty())
+    {
+        return Outcome::OriginalFails(ending.to_owned());
+    }
+    if let Some(main) = main {
+        return Outcome::Differs(main);
+    }
+    let streams = original.streams.keys().chain(ottla.streams.keys());
+    streams
+        .filter(|stream| *stream != "main")
+        .find_map(|stream| first(stream))
+        .map_or(Outcome::Same, Outcome::Differs)
+}
+
+fn is_ending(line: &str) -> bool {
+    ["CRASH", "HANG", "ended by", "exits with"].iter().any(|ending| line.starts_with(ending))
+}
+
+/// Returns a line in which a partition is a `P`, and the length of a list is left out.
+fn classed(line: &str) -> String {
+    let mut words: Vec<&str> = Vec::new();
+    for word in without_number(line).split(' ') {
+        let is_partition = word.contains("]@");
+        let is_length = words.last() == Some(&"list") && word.parse::<usize>().is_ok();
+        // The same of several partitions counts once.
+        let is_again = is_partition && words.last() == Some(&"P");
+        if !is_length && !is_again {
+            words.push(if is_partition { "P" } else { word });
+        }
+    }
+    words.join(" ")
+}
+
+/// Returns a line without the number of its step.
+pub fn without_number(line: &str) -> &str {
+    match line.split_once(' ') {
+        Some((number, rest)) if number.parse::<usize>().is_ok() => rest,
+        _ => line,
+    }
+}
+
+/// A row: the name of one in docs/differences.md, and patterns of the lines.
+#[derive(Clone, Debug, PartialEq)]
+struct Row {
+    name: String,
+    original: String,
+    ottla: String,
+}
+
+/// The differences that are permitted.
+#[derive(Debug, Default)]
+pub struct Rows {
+    rows: Vec<Row>,
+}
+
+impl Rows {
+    /// Reads the rows.
+    ///
+    /// # Errors
+    ///
+    /// A row has another form, or docs/differences.md does not have it.
+    pub fn read() -> Result<Self> {
+        let rows = Self::parse(&fs::read_to_string(root().join(FILE))?)?;
+        let page = fs::read_to_string(root().join(PAGE))?;
+        for row in &rows.rows {
+            if !page.contains(&format!("| [{}](", row.name)) {
+                return Err(format!("{FILE}: {PAGE} has no row {}", row.name).into());
+            }
+        }
+        Ok(rows)
+    }
+
+    fn parse(text: &str) -> Result<Self> {
+        let mut rows = Vec::new();
+        for block in text.split("\n\n") {
+            let lines: Vec<&str> =
+                block.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+            if lines.is_empty() {
+                continue;
+            }
+            let [name, original, ottla] = lines[..] else {
+                return Err(format!("{FILE}: a row is a name, a line `-` and a line `+`:\n{block}").into());
+            };
+            let (Some(original), Some(ottla)) = (original.strip_prefix('-'), ottla.strip_prefix('+')) else {
+                return Err(format!("{FILE}: a row is a name, a line `-` and a line `+`:\n{block}").into());
+            };
+            rows.push(Row {
+                name: name.to_owned(),
+                original: original.trim().to_owned(),
+                ottla: ottla.trim().to_owned(),
+            });
+        }
+        Ok(Self { rows })
+    }
+
+    /// Returns the name of the row that permits a difference.
+    pub fn permits(&self, difference: &Difference) -> Option<&str> {
+        let (original, ottla) = (without_number(&difference.original), without_number(&difference.ottla));
+        let row =
+            self.rows.iter().find(|row| matches(&row.original, original) && matches(&row.ottla, ottla))?;
+        Some(&row.name)
+    }
+
+    /// Returns the names of all rows, each with 0 uses.
+    pub fn unused(&self) -> BTreeMap<String, usize> {
+        self.rows.iter().map(|row| (row.name.clone(), 0)).collect()
+    }
+}
+
+/// True if a line matches a pattern, in which `*` stands for any text.
+fn matches(pattern: &str, line: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let Some(mut rest) = line.strip_prefix(parts.next().unwrap_or_default()) else { return false };
+    let parts: Vec<&str> = parts.collect();
+    let Some((last, middle)) = parts.split_last() else { return rest.is_empty() };
+    for part in middle {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn transcript(lines: &[&str]) -> Transcript {
+        Transcript::of(&lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn first_difference_counts_and_main_before_callbacks() {
+        let a = transcript(&["dr_cb|x", "main|1 ok f -> 0", "main|2 ok f -> 0"]);
+        let b = transcript(&["dr_cb|y", "main|1 ok f -> 0", "main|2 no f -> 1"]);
+        let Outcome::Differs(difference) = compare(&a, &b) else { panic!("the same") };
+        assert_eq!(difference.class(), ("ok f -> 0".to_owned(), "no f -> 1".to_owned()));
+        assert_eq!(compare(&a, &a), Outcome::Same);
+    }
+
+    #[test]
+    fn crash_of_the_original_alone_is_not_a_difference() {
+        let crashed =
+            transcript(&["main|1 ok f -> 0", "main|CRASH thread 0 in 2 g", "main|ended by signal 11"]);
+        let survived = transcript(&["main|1 ok f -> 0", "main|2 no g -> 1", "main|end"]);
+        assert!(matches!(compare(&crashed, &survived), Outcome::OriginalFails(_)));
+        assert!(matches!(compare(&survived, &crashed), Outcome::Differs(_)));
+        let different = transcript(&["main|1 no f -> 1", "main|end"]);
+        assert!(matches!(compare(&crashed, &different), Outcome::Differs(_)));
+    }
+
+    #[test]
+    fn row_permits_lines_that_match_its_patterns() {
+        let rows = Rows::parse("# text\nrow\n- ok f -> *\n+ no f -> _INVALID_ARG*\n").unwrap();
+        let difference = |original: &str, ottla: &str| Difference {
+            stream: "main".into(),
+            original: original.into(),
+            ottla: ottla.into(),
+        };
+        assert_eq!(rows.permits(&difference("7 ok f -> 1", "7 no f -> _INVALID_ARG")), Some("row"));
+        assert_eq!(rows.permits(&difference("7 ok g -> 1", "7 no f -> _INVALID_ARG")), None);
+        assert!(Rows::parse("row\n- a\n").is_err());
+    }
+
+    #[test]
+    fn rows_are_those_of_the_page() {
+        Rows::read().unwrap();
+    }
+}

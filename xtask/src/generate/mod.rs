@@ -1,0 +1,342 @@
+//! `cargo xtask abi --generate`: programs that are made from seeds run with Ottla's C library and with the original, and their
+//! transcripts are compared.
+//!
+//! ```text
+//! crates/capi/abi/functions.txt ──► table ──► builder, clients, sequences, generator ──► program (text)
+//!                                                                                         │ tests/abi/generate/*.c
+//!                                                             the original ◄── runner ──► Ottla
+//!                                                                  └────── compare ──────┘
+//!                           docs/differences.md, tests/abi/generate/differences.txt  │ without a row: shrink, print as C
+//! ```
+//!
+//! [`table`] gives each argument a code, [`values`] has the values of arguments, [`kinds`] the kinds of handles. [`print`] writes
+//! a program as C. A finding is a difference that three more runs confirm; what does not repeat is counted.
+
+mod builder;
+mod clients;
+mod compare;
+mod generator;
+mod kinds;
+mod print;
+mod program;
+mod random;
+mod report;
+mod runner;
+mod sequences;
+mod shrink;
+mod table;
+mod values;
+
+use std::{
+    env, fs,
+    path::PathBuf,
+    process::ExitCode,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use clap::Parser as _;
+
+use self::{
+    compare::{Outcome, Rows},
+    program::Program,
+    report::{Finding, Report},
+    runner::Compiled,
+    shrink::Pair,
+    table::Table,
+};
+use crate::{
+    Result, abi,
+    embedded::Embedded,
+    library,
+    shell::root,
+    side_by_side::Original,
+    test::{Session, target_folder},
+};
+
+/// Runs programs that are made from seeds with Ottla's C library and with the original librdkafka 2.16.0, and compares what they
+/// print. A difference without a row in docs/differences.md is shrunk and printed as C.
+#[derive(Debug, clap::Parser)]
+#[command(name = "cargo xtask abi --generate", disable_help_subcommand = true)]
+struct Options {
+    /// Only the program of this seed; prints both transcripts
+    #[arg(long, value_name = "SEED")]
+    seed: Option<u64>,
+    /// The program in this file instead of one from a seed
+    #[arg(long, value_name = "FILE", conflicts_with = "seed")]
+    program: Option<PathBuf>,
+    /// Print the program of `--seed` or `--program` as C, and run nothing
+    #[arg(long)]
+    print: bool,
+    /// Fresh seeds for this time
+    #[arg(long, value_name = "MINUTES")]
+    minutes: Option<u64>,
+    /// The number of seeds, unless `--minutes` is given
+    #[arg(long, value_name = "NUMBER", default_value_t = 2000)]
+    programs: u64,
+    /// The first seed
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    first: u64,
+    /// Programs at a time; most of them wait
+    #[arg(long, value_name = "NUMBER", default_value_t = 24)]
+    jobs: usize,
+    /// Name the functions that were not reached
+    #[arg(long)]
+    coverage: bool,
+    /// Do not start an embedded broker, which operations of the administration need
+    #[arg(long)]
+    without_broker: bool,
+    /// Do not shrink what is found
+    #[arg(long)]
+    whole: bool,
+    /// The original library, instead of fetching it with pip
+    #[arg(long, value_name = "LIBRARY")]
+    original: Option<PathBuf>,
+    /// Another build of Ottla's library
+    #[arg(long, value_name = "LIBRARY")]
+    ottla: Option<PathBuf>,
+    /// The profile that Ottla is built with: dev or release
+    #[arg(long, value_name = "NAME", default_value = "dev")]
+    profile: String,
+}
+
+/// The programs that CI runs: their seeds are fixed, so that a failure is one of this commit.
+const SEEDS_IN_CI: u64 = 1500;
+
+/// All that a run needs.
+struct Setting {
+    table: Table,
+    rows: Rows,
+    compiled: Compiled,
+    original: PathBuf,
+    ottla: PathBuf,
+    /// The servers of the embedded broker.
+    servers: Option<String>,
+    _broker: Option<Embedded>,
+}
+
+impl Setting {
+    fn new(options: &Options) -> Result<Self> {
+        let table = Table::read()?;
+        let original = Original::fetch(options.original.clone()).c?;
+        let ottla = match &options.ottla {
+            Some(library) => library.clone(),
+            None => abi::installed(&options.profile)?.join("lib/librdkafka.so.1"),
+        };
+        let folder = target_folder()?.join("generate");
+        let compiled = Compiled::compile(&folder, &root().join("crates/capi/include"), &table.text())?;
+        let broker = if options.without_broker {
+            None
+        } else {
+            Some(Embedded::start(&library::ottla(&options.profile)?, &folder, &["--partitions", "2"])?)
+        };
+        let servers = broker.as_ref().map(|broker| broker.bootstrap.clone());
+        let rows = Rows::read()?;
+        Ok(Self { table, rows, compiled, original, ottla, servers, _broker: broker })
+    }
+
+    fn pair(&self) -> Result<Pair> {
+        let servers = self.servers.as_deref();
+        Ok(Pair {
+            original: self.compiled.start(&self.original, servers)?,
+            ottla: self.compiled.start(&self.ottla, servers)?,
+        })
+    }
+
+    fn program(&self, seed: u64) -> Program {
+        generator::program(&self.table, seed, self.servers.is_some())
+    }
+}
+
+pub fn main(args: &[String]) -> Result<ExitCode> {
+    let words = ["generate"].into_iter().chain(args.iter().map(String::as_str));
+    let options = match Options::try_parse_from(words) {
+        Ok(options) => options,
+        Err(error) => {
+            error.print()?;
+            return Ok(if error.use_stderr() { ExitCode::FAILURE } else { ExitCode::SUCCESS });
+        }
+    };
+    let given = match (&options.seed, &options.program) {
+        (Some(seed), _) => Some(generator::program(&Table::read()?, *seed, !options.without_broker)),
+        (None, Some(file)) => Some(Program::parse(&fs::read_to_string(file)?)?),
+        (None, None) => None,
+    };
+    if let (Some(program), true) = (&given, options.print) {
+        print!("{}", print::as_c(&Table::read()?, program));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let setting = Setting::new(&options)?;
+    if let Some(program) = given {
+        return one(&setting, &program);
+    }
+    let first = match options.minutes {
+        // Fresh ones: the time of day in milliseconds.
+        Some(_) => std::time::UNIX_EPOCH.elapsed()?.as_millis() as u64,
+        None => options.first,
+    };
+    let until = options.minutes.map(|minutes| Instant::now() + Duration::from_secs(minutes * 60));
+    let count = if until.is_some() { u64::MAX } else { options.programs };
+    let began = Instant::now();
+    let report = hunt(&setting, first, count, until, options.jobs, !options.whole)?;
+    println!("{}", report.summary(&setting.table, options.coverage));
+    let minutes = began.elapsed().as_secs_f64() / 60.0;
+    println!("{:.0} programs per minute, from seed {first}", report.programs as f64 / minutes);
+    Ok(if report.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Runs one program, and prints it with both transcripts.
+fn one(setting: &Setting, program: &Program) -> Result<ExitCode> {
+    let mut pair = setting.pair()?;
+    println!("{}", program.text());
+    for (library, transcript) in
+        [("the original", pair.original.run(program)?), ("Ottla", pair.ottla.run(program)?)]
+    {
+        println!("---- {library}");
+        for (stream, lines) in &transcript.streams {
+            lines.iter().for_each(|line| println!("{stream}| {line}"));
+        }
+    }
+    let (outcome, _) = pair.compare(program)?;
+    Ok(match outcome {
+        Outcome::Differs(difference) => {
+            println!("---- the first difference\n{}", difference.text());
+            match setting.rows.permits(&difference) {
+                Some(row) => println!("{row} permits it"),
+                None => return Ok(ExitCode::FAILURE),
+            }
+            ExitCode::SUCCESS
+        }
+        Outcome::OriginalFails(ending) => {
+            println!("---- the original ends with {ending}");
+            ExitCode::SUCCESS
+        }
+        Outcome::Same => ExitCode::SUCCESS,
+    })
+}
+
+/// Runs the programs of `count` seeds, or until a moment.
+fn hunt(
+    setting: &Setting,
+    first: u64,
+    count: u64,
+    until: Option<Instant>,
+    jobs: usize,
+    shrinks: bool,
+) -> Result<Report> {
+    let report = Mutex::new(Report { rows: setting.rows.unused(), ..Report::default() });
+    let (next, failure) = (AtomicU64::new(0), Mutex::new(None));
+    thread::scope(|scope| {
+        for _ in 0..jobs.max(1) {
+            scope.spawn(|| {
+                let work = || -> Result<()> {
+                    let mut pair = setting.pair()?;
+                    loop {
+                        let at = next.fetch_add(1, Ordering::Relaxed);
+                        if at >= count || until.is_some_and(|until| Instant::now() >= until) {
+                            return Ok(());
+                        }
+                        try_seed(setting, &mut pair, first + at, &report, shrinks)?;
+                    }
+                };
+                if let Err(error) = work() {
+                    let text = error.to_string();
+                    failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(text);
+                }
+            });
+        }
+    });
+    if let Some(failure) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(failure.into());
+    }
+    Ok(report.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Runs the program of a seed. The first program with a difference of its class is shrunk and printed.
+fn try_seed(
+    setting: &Setting,
+    pair: &mut Pair,
+    seed: u64,
+    report: &Mutex<Report>,
+    shrinks: bool,
+) -> Result<()> {
+    let lock = || report.lock().unwrap_or_else(PoisonError::into_inner);
+    let program = setting.program(seed);
+    let (outcome, transcript) = pair.compare(&program)?;
+    lock().programs += 1;
+    lock().count(&transcript);
+    match outcome {
+        Outcome::Same => lock().same += 1,
+        Outcome::OriginalFails(ending) => {
+            let step: Vec<&str> = ending.split(' ').filter(|word| word.parse::<u64>().is_err()).collect();
+            *lock().original_fails.entry(step.join(" ")).or_default() += 1;
+        }
+        Outcome::Differs(difference) => {
+            if let Some(row) = setting.rows.permits(&difference) {
+                *lock().rows.entry(row.to_owned()).or_default() += 1;
+                return Ok(());
+            }
+            if let Some(finding) = lock().findings.get_mut(&difference.class()) {
+                finding.programs += 1;
+                return Ok(());
+            }
+            let Some(difference) = pair.confirm(&program)? else {
+                lock().unstable += 1;
+                return Ok(());
+            };
+            if let Some(row) = setting.rows.permits(&difference) {
+                *lock().rows.entry(row.to_owned()).or_default() += 1;
+                return Ok(());
+            }
+            let finding =
+                Finding { seed, difference: difference.clone(), program: program.clone(), programs: 1 };
+            let is_first = {
+                let mut report = lock();
+                let known = report.findings.get_mut(&difference.class()).map(|known| known.programs += 1);
+                if known.is_none() {
+                    report.findings.insert(difference.class(), finding);
+                }
+                known.is_none()
+            };
+            if is_first && shrinks {
+                let shortest = pair.shrink(&program, &difference)?;
+                let text = shortest.text();
+                println!("FOUND by seed {seed}\n{}{text}", difference.text());
+                if env::var_os("OTTLA_GENERATE_C").is_some() {
+                    println!("{}", print::as_c(&setting.table, &shortest));
+                }
+                if let Some(finding) = lock().findings.get_mut(&difference.class()) {
+                    finding.program = shortest;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The part that CI runs: programs of fixed seeds, each of which is a test.
+pub fn step(session: &Session) -> Result<()> {
+    let options = Options::parse_from(["generate"]);
+    let setting = match Setting::new(&options) {
+        Ok(setting) => setting,
+        Err(error) => {
+            session.not_checked(&format!("generated programs with both libraries: {error}"));
+            return Ok(());
+        }
+    };
+    let report = hunt(&setting, 1, SEEDS_IN_CI, None, options.jobs, true)?;
+    println!("    {}", report.summary(&setting.table, false).replace('\n', "\n    "));
+    for _ in 0..report.programs - report.findings.len() {
+        session.pass("a generated program does the same with both libraries");
+    }
+    for finding in report.findings.values() {
+        let (seed, text) = (finding.seed, finding.difference.text());
+        println!("{}", print::as_c(&setting.table, &finding.program));
+        session.fail(&format!("generated program: cargo xtask abi --generate --seed {seed}\n{text}"));
+    }
+    Ok(())
+}

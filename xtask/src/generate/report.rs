@@ -1,0 +1,105 @@
+//! What the programs of a run found, and which functions they reached.
+
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use super::{
+    compare::Difference,
+    program::Program,
+    runner::Transcript,
+    table::{EXCLUDED, Table},
+};
+
+/// A difference without a row.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    pub seed: u64,
+    pub difference: Difference,
+    pub program: Program,
+    /// How many programs had it.
+    pub programs: usize,
+}
+
+/// The results of a run.
+#[derive(Debug, Default)]
+pub struct Report {
+    pub programs: usize,
+    pub same: usize,
+    /// The original crashed or hung in a step.
+    pub original_fails: BTreeMap<String, usize>,
+    /// A difference that a second run did not have.
+    pub unstable: usize,
+    /// The number of programs that met each row.
+    pub rows: BTreeMap<String, usize>,
+    pub findings: BTreeMap<(String, String), Finding>,
+    /// For each function the calls that succeeded and failed.
+    pub calls: BTreeMap<String, [usize; 2]>,
+}
+
+impl Report {
+    /// Counts the calls of a program.
+    pub fn count(&mut self, transcript: &Transcript) {
+        for (function, succeeded) in transcript.calls() {
+            self.calls.entry(function.to_owned()).or_default()[usize::from(!succeeded)] += 1;
+        }
+    }
+
+    /// Returns the functions that were never called with success, and those that can fail and never did.
+    pub fn unreached(&self, table: &Table) -> [Vec<String>; 2] {
+        let calls = |name: &str| self.calls.get(name).copied().unwrap_or_default();
+        let mut unreached = [Vec::new(), Vec::new()];
+        for function in table.functions.values() {
+            if EXCLUDED.iter().any(|(name, _)| *name == function.name) {
+                continue;
+            }
+            let [ok, no] = calls(&function.name);
+            if ok == 0 {
+                unreached[0].push(function.name.clone());
+            }
+            let can_fail = ["err", "conf", "E", "ierr"].contains(&function.result.as_str());
+            if can_fail && no == 0 {
+                unreached[1].push(function.name.clone());
+            }
+        }
+        unreached
+    }
+
+    /// Formats the counts; `is_long` names every function that was not reached.
+    pub fn summary(&self, table: &Table, is_long: bool) -> String {
+        let mut text = String::new();
+        for (row, programs) in &self.rows {
+            let _ = writeln!(text, "{programs:6} programs met {row}");
+        }
+        for (step, programs) in &self.original_fails {
+            let _ = writeln!(text, "{programs:6} programs: the original ends with {step}");
+        }
+        let mut findings: Vec<&Finding> = self.findings.values().collect();
+        findings.sort_by_key(|finding| std::cmp::Reverse(finding.programs));
+        for Finding { seed, difference, programs, .. } in findings {
+            let _ = write!(
+                text,
+                "{programs:6} programs, the first of seed {seed}, without a row:\n{}",
+                difference.text()
+            );
+        }
+        let [succeeded, failed] = self.unreached(table);
+        if is_long {
+            let _ = writeln!(text, "never with success: {}", succeeded.join(" "));
+            let _ = writeln!(text, "never with failure: {}", failed.join(" "));
+        }
+        let all = table.functions.len() - EXCLUDED.len();
+        let _ = write!(
+            text,
+            "{} programs: {} the same, {} with a row, {} end the original, {} not repeatable, {} findings; {} of {all} functions \
+             called with success, {} that can fail never did",
+            self.programs,
+            self.same,
+            self.rows.values().sum::<usize>(),
+            self.original_fails.values().sum::<usize>(),
+            self.unstable,
+            self.findings.len(),
+            all - succeeded.len(),
+            failed.len(),
+        );
+        text
+    }
+}
