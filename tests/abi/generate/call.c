@@ -53,7 +53,10 @@ static int add_array(struct call *call, char *text, size_t room, void **array) {
         for (i = 0; i < (size_t)call->function->count; i++)
                 if (!strcmp(call->function->parameters[i].code, "cnt"))
                         count = (size_t)call->cells[i][0];
-        add(text, room, "%s of %zu", array ? "array" : "NULL", count);
+        if (call->function->result.flag == '~')
+                add(text, room, "%s", array ? "array" : "NULL");
+        else
+                add(text, room, "%s of %zu", array ? "array" : "NULL", count);
         for (i = 0; array && call->function->result.kind >= 0 && i < count && i < (size_t)call->step->name_count; i++)
                 slot_put(call->step->names[i], array[i], call->function->result.kind, 0, call->root, call->first);
         return array != NULL && count > 0;

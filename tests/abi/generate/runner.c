@@ -2,9 +2,11 @@
  * each, ended by a line `done`. The library is loaded once; a program runs in a child, before the parent has made any handle. */
 #include "runner.h"
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -61,11 +63,17 @@ void say(const char *format, ...) {
         errno = kept;
 }
 
-static void program_run(char *text) {
+static void program_run(char *text, long seconds) {
         struct rlimit no_core = {0, 0};
+        int nothing;
+        /* Nothing outlives the parent. */
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        alarm((unsigned)seconds + 5);
         setrlimit(RLIMIT_CORE, &no_core);
-        if (!freopen("/dev/null", "w", stderr) || !freopen("/dev/null", "r", stdin))
-                _exit(4);
+        /* Not freopen: it would move the position in the parent's input. */
+        nothing = open("/dev/null", O_RDWR);
+        dup2(nothing, 0);
+        dup2(nothing, 2);
         signal(SIGPIPE, SIG_IGN);
         thread_index = 0;
         stream = "main";
@@ -145,7 +153,7 @@ int main(int argc, char **argv) {
                                 size = sprintf(with, "%.*s%s%s", (int)(at - program), program, suffix, at + 1);
                                 program = with;
                         }
-                        program_run(program);
+                        program_run(program, seconds);
                 }
                 setpgid(child, child);
                 close(ends[1]);

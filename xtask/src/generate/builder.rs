@@ -103,8 +103,13 @@ impl<'a> Builder<'a> {
         (!found.is_empty()).then(|| self.random.one(&found).clone())
     }
 
-    /// Returns a handle of this kind, making one if there is none; `NULL` now and then.
+    /// Returns a handle of this kind; `NULL` if none can be made.
     pub fn handle(&mut self, kind: &str) -> String {
+        self.find_or_make(kind).unwrap_or_else(|| "NULL".to_owned())
+    }
+
+    /// Returns a handle of this kind, making one if there is none.
+    fn find_or_make(&mut self, kind: &str) -> Option<String> {
         let is_shared = ["client", "topic", "queue", "mock_cluster"].contains(&kind);
         if self.in_callback() {
             let given = match kind {
@@ -119,7 +124,7 @@ impl<'a> Builder<'a> {
                 _ => "",
             };
             if !given.is_empty() && self.random.percent(80) {
-                return given.to_owned();
+                return Some(given.to_owned());
             }
         }
         let is_elsewhere = self.in_callback() || self.in_thread();
@@ -130,27 +135,22 @@ impl<'a> Builder<'a> {
             .map(|it| it.name.clone())
             .collect();
         if !found.is_empty() && (is_elsewhere || self.random.percent(85)) {
-            return found[found.len() - 1 - self.random.below(found.len().min(3))].clone();
+            return found.get(found.len() - 1 - self.random.below(found.len().min(3))).cloned();
         }
         if self.depth > 6 || (is_elsewhere && is_shared) {
-            return found.last().cloned().unwrap_or_else(|| "NULL".to_owned());
+            return found.last().cloned();
         }
         self.depth += 1;
         let made = self.make(kind);
         self.depth -= 1;
-        made.unwrap_or_else(|| "NULL".to_owned())
+        made
     }
 
     /// Makes a handle of this kind by a function that returns one.
     pub fn make_by_call(&mut self, kind: &str) -> Option<String> {
         let table = self.table;
-        let makers: Vec<&Function> = table
-            .called()
-            .filter(|function| function.makes().contains(&kind) && function.result != "E")
-            .collect();
-        if makers.is_empty() {
-            return None;
-        }
+        let makers: Vec<&Function> =
+            table.makers.get(kind)?.iter().filter_map(|name| table.functions.get(name)).collect();
         let mut maker = *self.random.one(&makers);
         // A copy needs what is to be made.
         for _ in 0..4 {
@@ -178,7 +178,11 @@ impl<'a> Builder<'a> {
         for parameter in function.parameters.iter().filter(|parameter| parameter.is_word()) {
             let word = match given.iter().find(|(name, _)| *name == parameter.name) {
                 Some((_, word)) => (*word).to_owned(),
-                None => self.argument(parameter),
+                None => match self.argument(&function.name, parameter) {
+                    Some(word) => word,
+                    // A call without what it needs would only crash the original.
+                    None => return Vec::new(),
+                },
             };
             if parameter.code.starts_with("h!") || parameter.code.starts_with("h^") {
                 lost.push(word.clone());
@@ -204,27 +208,30 @@ impl<'a> Builder<'a> {
         names
     }
 
-    /// Returns a word for a parameter.
-    fn argument(&mut self, parameter: &Parameter) -> String {
+    /// Returns a word for a parameter, if there is one.
+    fn argument(&mut self, function: &str, parameter: &Parameter) -> Option<String> {
         let is_odd = self.random.percent(self.odd);
         if let Some(callback) = parameter.code.strip_prefix("cb:") {
-            return if is_odd { "NULL".to_owned() } else { self.callback(callback) };
+            return Some(if is_odd { "NULL".to_owned() } else { self.callback(callback) });
         }
-        let Some(kind) = parameter.kind() else { return values::value(&mut self.random, parameter, is_odd) };
+        let Some(kind) = parameter.kind() else {
+            return Some(values::value(&mut self.random, parameter, is_odd));
+        };
         let kind = kind.to_owned();
         if parameter.code.starts_with("ah") {
             let count = if is_odd { self.random.below(3) } else { 1 };
-            let mut elements: Vec<String> = (0..count).map(|_| self.handle(&kind)).collect();
-            elements.retain(|element| element != "NULL");
+            let mut elements: Vec<String> = (0..count).filter_map(|_| self.find_or_make(&kind)).collect();
             elements.dedup();
-            return format!("[{}]", elements.join(","));
+            return Some(format!("[{}]", elements.join(",")));
         }
-        let is_optional = ["AdminOptions", "topic_conf"].contains(&kind.as_str()) && self.random.percent(70);
-        if is_optional || (is_odd && self.random.percent(15)) {
-            "NULL".to_owned()
-        } else {
-            self.handle(&kind)
+        let may_be_none = parameter.name == "options" && !function.starts_with("rd_kafka_AdminOptions_")
+            || function == "rd_kafka_topic_new" && kind == "topic_conf";
+        let is_optional = may_be_none && self.random.percent(70);
+        // The original does not check most of its handles.
+        if is_optional || (is_odd && self.random.percent(3)) {
+            return Some("NULL".to_owned());
         }
+        self.find_or_make(&kind)
     }
 
     /// Returns the block of a type of callback, an empty one at first.

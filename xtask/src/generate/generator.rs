@@ -65,9 +65,14 @@ pub fn program(table: &Table, seed: u64, has_broker: bool) -> Program {
     let functions: Vec<&Function> =
         table.called().filter(|function| !function.name.starts_with("rd_kafka_interceptor_add_")).collect();
     // Half of the programs are about one function, so that each has its turn; the others about a sequence.
-    if builder.random.percent(45) {
-        for _ in 0..=builder.random.below(4) {
-            let function = functions[builder.random.below(functions.len())];
+    if seed % 2 == 0 {
+        for at in 0..=builder.random.below(4) {
+            let turn = usize::try_from(seed / 2).unwrap_or_default() % functions.len();
+            let function = functions[if at == 0 { turn } else { builder.random.below(functions.len()) }];
+            if at == 0 {
+                builder.call(&function.name);
+                continue;
+            }
             if !is_ending(function) || builder.random.percent(20) {
                 builder.call(&function.name);
             }
@@ -116,13 +121,35 @@ fn further_call(builder: &mut Builder<'_>, functions: &[&Function]) {
     }
 }
 
+/// What each type of callback is given, besides a client.
+const GIVEN: [(&str, &str); 12] = [
+    ("dr_msg_cb", "message"),
+    ("consume_cb", "message"),
+    ("on_send", "message"),
+    ("on_acknowledgement", "message"),
+    ("on_consume_message", "message"),
+    ("rebalance_cb", "topic_partition_list"),
+    ("offset_commit_cb", "topic_partition_list"),
+    ("event_cb", "event"),
+    ("partitioner", "topic"),
+    ("share_acknowledgement_commit_cb", "share_partition_offsets_list"),
+    ("on_conf_set", "conf"),
+    ("on_conf_dup", "conf"),
+];
+
 fn callback_steps(builder: &mut Builder<'_>, functions: &[&Function]) {
+    let header = builder.program.blocks[builder.block].header.clone();
+    let given = GIVEN.iter().find(|(callback, _)| header.ends_with(callback)).map(|(_, kind)| *kind);
+    let of_given: Vec<&&Function> = functions
+        .iter()
+        .filter(|function| function.parameters.iter().any(|parameter| parameter.kind() == given && given.is_some()))
+        .collect();
     let count = builder.random.below(4);
     for _ in 0..count {
-        let name = if builder.random.percent(60) {
-            (*builder.random.one(&USUAL_IN_CALLBACKS)).to_owned()
-        } else {
-            functions[builder.random.below(functions.len())].name.clone()
+        let name = match builder.random.below(10) {
+            0..4 if !of_given.is_empty() => builder.random.one(&of_given).name.clone(),
+            0..8 => (*builder.random.one(&USUAL_IN_CALLBACKS)).to_owned(),
+            _ => functions[builder.random.below(functions.len())].name.clone(),
         };
         if !NOT_IN_CALLBACKS.contains(&name.as_str()) {
             builder.call_with(&name, &[("timeout_ms", "100")]);

@@ -17,7 +17,7 @@ use crate::{
 
 const SOURCES: &str = "tests/abi/generate";
 /// The time limit of a program.
-pub const DEADLINE_SECONDS: u64 = 40;
+pub const DEADLINE_SECONDS: u64 = 20;
 
 /// Streams in which the order and the number of lines depend on the speed: each line counts once.
 const UNORDERED: [&str; 13] = [

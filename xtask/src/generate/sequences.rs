@@ -28,11 +28,11 @@ fn produce(b: &mut Builder<'_>) {
     for _ in 0..count {
         match b.random.below(4) {
             0 if !topic.is_empty() => {
-                b.call_with("rd_kafka_produce", &[("rkt", &topic), ("payload", "\"p\"")]);
+                b.call_with("rd_kafka_produce", &[("rkt", &topic), ("payload", "\"p\""), ("partition", "0")]);
             }
             1 if !topic.is_empty() => {
                 let (partition, flags) =
-                    (*b.random.one(&["-1", "0", "1"]), *b.random.one(&["2", "2", "6", "0"]));
+                    ("0", *b.random.one(&["2", "2", "6", "0"]));
                 b.step(&format!("rd_kafka_produce_batch {topic} {partition} {flags} 3"));
             }
             _ => produce_entries(b, &client),
@@ -68,9 +68,12 @@ fn topic_of(b: &mut Builder<'_>, client: &str) -> String {
 
 /// A message of rd_kafka_producev or rd_kafka_produceva, with some entries; sometimes a wrong one.
 fn produce_entries(b: &mut Builder<'_>, client: &str) {
-    let mut entries = vec!["topic=\"t%a\"".to_owned(), "flags=2".to_owned(), "value=\"v\"".to_owned()];
+    // Without a partition or key it would be a random one.
+    let place = if b.random.percent(70) { "partition=0" } else { "key=\"k\"" };
+    let mut entries =
+        vec!["topic=\"t%a\"".to_owned(), "flags=2".to_owned(), "value=\"v\"".to_owned(), place.to_owned()];
     for entry in
-        ["partition=0", "key=\"k\"", "opaque=7", "timestamp=5", "header=h:\"v\"", "header=n:NULL", "key=NULL"]
+        ["opaque=7", "timestamp=5", "header=h:\"v\"", "header=n:NULL"]
     {
         if b.random.percent(25) {
             entries.push(entry.to_owned());
@@ -79,7 +82,6 @@ fn produce_entries(b: &mut Builder<'_>, client: &str) {
     if b.random.percent(b.odd) {
         let odd = *b.random.one(&[
             "99=1",
-            "partition=-1",
             "partition=-2",
             "partition=7",
             "flags=3",

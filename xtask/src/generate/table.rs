@@ -59,6 +59,8 @@ impl Function {
 #[derive(Debug)]
 pub struct Table {
     pub functions: BTreeMap<String, Function>,
+    /// The names of the functions that make a handle of each kind.
+    pub makers: BTreeMap<String, Vec<String>>,
 }
 
 /// Functions that the steps of the runner call, because no table describes their arguments.
@@ -90,7 +92,7 @@ pub const EXCLUDED: [(&str, &str); 3] = [
 ];
 
 /// What a prototype does not say: the code of the result, or of a parameter.
-const CODES: [(&str, &str, &str); 60] = [
+const CODES: [(&str, &str, &str); 64] = [
     ("rd_kafka_produce", "", "ierr"),
     ("rd_kafka_produce", "msgflags", "flags"),
     ("rd_kafka_consume_start", "", "ierr"),
@@ -126,6 +128,11 @@ const CODES: [(&str, &str, &str); 60] = [
     ("rd_kafka_consumer_group_metadata_member_id", "", "s~"),
     ("rd_kafka_MemberDescription_consumer_id", "", "s~"),
     ("rd_kafka_DescribeCluster_result_cluster_id", "", "s~"),
+    ("rd_kafka_brokers_learned_ids", "", "arr~"),
+    ("rd_kafka_conf_dump", "", "arr~"),
+    ("rd_kafka_topic_conf_dump", "", "arr~"),
+    // The original reads a field that only events with an error have.
+    ("rd_kafka_event_error_is_fatal", "", "v"),
     ("rd_kafka_mem_malloc", "", "new:memory"),
     ("rd_kafka_mem_calloc", "", "new:memory"),
     ("rd_kafka_mem_free", "ptr", "h!memory"),
@@ -178,7 +185,15 @@ impl Table {
             let function = function(prototype)?;
             functions.insert(function.name.clone(), function);
         }
-        Ok(Self { functions })
+        let mut table = Self { functions, makers: BTreeMap::new() };
+        let mut makers: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for function in table.called().filter(|function| function.result != "E") {
+            for kind in function.makes() {
+                makers.entry(kind.to_owned()).or_default().push(function.name.clone());
+            }
+        }
+        table.makers = makers;
+        Ok(table)
     }
 
     /// Returns the functions that the runner calls through the table.

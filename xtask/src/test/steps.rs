@@ -8,7 +8,7 @@ use super::{
     target_folder,
 };
 use crate::{
-    Result, abi, codegen, install, instructions, kafka, mutants, readme, recorded,
+    Result, abi, codegen, generate, install, instructions, kafka, mutants, readme, recorded,
     shell::{self, cargo, patient_cargo, root},
     tidy,
 };
@@ -27,7 +27,7 @@ pub struct Step {
 }
 
 /// All steps. Of two steps that wait for the compiler, the one that stands first here gets it.
-pub const STEPS: [Step; 19] = [
+pub const STEPS: [Step; 20] = [
     Step { name: "format", what: "rustfmt changes nothing", after: &[], is_quick: true, run: format },
     Step {
         name: "tidy",
@@ -63,6 +63,13 @@ pub const STEPS: [Step; 19] = [
         after: &["build"],
         is_quick: false,
         run: abi::scripts,
+    },
+    Step {
+        name: "generated",
+        what: "programs made from seeds do the same with the C library and librdkafka 2.16.0",
+        after: &["build"],
+        is_quick: false,
+        run: generate::step,
     },
     Step {
         name: "release",

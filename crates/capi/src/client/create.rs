@@ -126,11 +126,15 @@ impl Client {
             }
         });
         let client = quarantine::begin(client);
-        client.check()?;
-        client.check_tokens()?;
-        client.intercept_new();
-        if let Err(error) = client.begin() {
-            let _ = client.intercept_end(Instant::now() + DESTROY_TIMEOUT);
+        let begun = client.check().and_then(|()| client.check_tokens()).and_then(|()| {
+            client.intercept_new();
+            client.begin().inspect_err(|_| {
+                let _ = client.intercept_end(Instant::now() + DESTROY_TIMEOUT);
+            })
+        });
+        if let Err(error) = begun {
+            // A client that could not be made does not count, so that names follow each other.
+            let _ = NUMBER.compare_exchange(number + 1, number, Ordering::Relaxed, Ordering::Relaxed);
             return Err(error);
         }
         Ok(client)

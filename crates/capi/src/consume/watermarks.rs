@@ -87,12 +87,12 @@ export!(
         high: Place<i64>,
     ) -> RespErr {
         let (both, Some(topic)) = (consumer_of(rk), topic.get()) else { return code::_INVALID_ARG };
-        let (_, consumer) = match both {
-            Ok(both) => both,
+        // Partitions that were not fetched have no watermarks, which is no error. A producer fetches none.
+        let known = match both {
+            Ok((_, consumer)) => consumer.cached_watermarks(&topic, partition),
+            Err(code::_UNKNOWN_GROUP) => None,
             Err(code) => return code,
         };
-        // Partitions that were not fetched have no watermarks, which is no error.
-        let known = consumer.cached_watermarks(&topic, partition);
         let (is_low, is_high) = known.unwrap_or((OFFSET_INVALID, OFFSET_INVALID));
         low.put(is_low);
         high.put(is_high);

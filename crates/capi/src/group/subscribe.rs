@@ -90,8 +90,10 @@ export!(
 export!(
     #[on(rk, code::_FATAL)]
     fn rd_kafka_subscription(rk: Ref<Client>, topics: PartMut<*mut List>) -> RespErr {
-        let client = rk.get().filter(|client| !client.is_producer());
-        let (Some(client), Some(topics)) = (client, topics.get()) else { return code::_INVALID_ARG };
+        let (Some(client), Some(topics)) = (rk.get(), topics.get()) else { return code::_INVALID_ARG };
+        if !client.offsets().has_group() {
+            return code::_UNKNOWN_GROUP;
+        }
         let subscription = client.membership().subscription.lock().clone();
         *topics = List::with_capacity(subscription.len());
         // SAFETY: NULL if memory ran out, or a list with no other owner.

@@ -269,7 +269,7 @@ impl Topic {
                 }
                 None => {
                     new.message.payload = message.payload;
-                    new.frees_payload = message.flags & F_FREE != 0;
+                    new.frees_payload = message.gives_payload();
                 }
             }
             if let Some(key) = key {
@@ -284,7 +284,7 @@ impl Topic {
     /// Frees the memory that belongs to a message without a report and that the application passed to the library.
     #[inline]
     fn forget(&self, message: &Message) {
-        if message.flags & F_FREE != 0 {
+        if message.gives_payload() {
             // SAFETY: with F_FREE the payload, which comes from `malloc`, belongs to the library; it is encoded by now.
             unsafe { libc::free(message.payload) };
         }
@@ -302,16 +302,19 @@ impl Message {
         if self.partition < PARTITION_UA {
             return Err(code::_UNKNOWN_PARTITION);
         }
-        if self.payload.is_null() && self.len > 0
-            || self.key.is_null() && self.key_len > 0
-            || self.flags & (F_COPY | F_FREE) == F_COPY | F_FREE
-        {
+        if self.payload.is_null() && self.len > 0 || self.key.is_null() && self.key_len > 0 {
             return Err(code::_INVALID_ARG);
         }
         if self.len.checked_add(self.key_len).is_none_or(|bytes| isize::try_from(bytes).is_err()) {
             return Err(code::MSG_SIZE_TOO_LARGE);
         }
         Ok(())
+    }
+
+    /// True if the payload belongs to the library. A copied one stays the application's, whatever F_FREE says.
+    #[inline]
+    fn gives_payload(&self) -> bool {
+        self.flags & (F_COPY | F_FREE) == F_FREE
     }
 
     /// Returns payload and key.

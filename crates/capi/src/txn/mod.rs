@@ -12,10 +12,13 @@
 
 use std::{ffi::c_int, future::Future, time::Duration, time::Instant};
 
-use ottla_core::txn::{
-    call::TransactionCalls,
-    command::{FunctionNames, TransactionApi, TransactionOffsets},
-    error::{TransactionError, TransactionResult},
+use ottla_core::{
+    fetch::committed::GroupOffset,
+    txn::{
+        call::TransactionCalls,
+        command::{FunctionNames, TransactionApi, TransactionOffsets},
+        error::{TransactionError, TransactionResult},
+    },
 };
 
 use crate::{
@@ -154,7 +157,12 @@ export!(
                 let text = "pass a list of offsets and the metadata of a group";
                 return Err(ErrorObject::new(code::_INVALID_ARG, text));
             };
-            let offsets = list.elements().iter().map(|element| element.group_offset()).collect();
+            // Elements without an offset are left out. If none has one, there is nothing to send in any state.
+            let valid = list.elements().iter().filter(|element| element.offset >= 0);
+            let offsets: Vec<GroupOffset> = valid.map(|element| element.group_offset()).collect();
+            if offsets.is_empty() {
+                return client.transactions().map(drop);
+            }
             client.in_transaction(|calls| {
                 let longest = calls.transaction_timeout();
                 let timeout = u64::try_from(timeout_ms).map_or(longest, Duration::from_millis).min(longest);

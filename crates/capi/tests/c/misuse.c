@@ -71,7 +71,6 @@ int main(int argc, char **argv) {
         CHECK(rd_kafka_produce(topic, -2, 0, NULL, 0, NULL, 0, NULL) == -1);
         CHECK(rd_kafka_last_error() == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION && errno == ESRCH);
         CHECK(rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_COPY, NULL, 5, NULL, 0, NULL) == -1);
-        CHECK(rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_COPY | RD_KAFKA_MSG_F_FREE, errstr, 5, NULL, 0, NULL) == -1);
         CHECK(rd_kafka_produce(topic, 0, 0, errstr, (size_t)-1, NULL, 0, NULL) == -1);
         CHECK(rd_kafka_produce_batch(topic, 0, 0, NULL, 5) == 0);
         CHECK(rd_kafka_producev(rk, RD_KAFKA_V_VALUE("x", 1), RD_KAFKA_V_END) == RD_KAFKA_RESP_ERR__INVALID_ARG);
