@@ -142,7 +142,9 @@ fn callback_steps(builder: &mut Builder<'_>, functions: &[&Function]) {
     let given = GIVEN.iter().find(|(callback, _)| header.ends_with(callback)).map(|(_, kind)| *kind);
     let of_given: Vec<&&Function> = functions
         .iter()
-        .filter(|function| function.parameters.iter().any(|parameter| parameter.kind() == given && given.is_some()))
+        .filter(|function| {
+            function.parameters.iter().any(|parameter| parameter.kind() == given && given.is_some())
+        })
         .collect();
     let count = builder.random.below(4);
     for _ in 0..count {

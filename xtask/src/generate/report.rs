@@ -66,7 +66,7 @@ impl Report {
     /// Formats the counts; `is_long` names every function that was not reached.
     pub fn summary(&self, table: &Table, is_long: bool) -> String {
         let mut text = String::new();
-        for (row, programs) in &self.rows {
+        for (row, programs) in self.rows.iter().filter(|(_, programs)| **programs > 0) {
             let _ = writeln!(text, "{programs:6} programs met {row}");
         }
         for (step, programs) in &self.original_fails {

@@ -31,8 +31,7 @@ fn produce(b: &mut Builder<'_>) {
                 b.call_with("rd_kafka_produce", &[("rkt", &topic), ("payload", "\"p\""), ("partition", "0")]);
             }
             1 if !topic.is_empty() => {
-                let (partition, flags) =
-                    ("0", *b.random.one(&["2", "2", "6", "0"]));
+                let (partition, flags) = ("0", *b.random.one(&["2", "2", "6", "0"]));
                 b.step(&format!("rd_kafka_produce_batch {topic} {partition} {flags} 3"));
             }
             _ => produce_entries(b, &client),
@@ -72,9 +71,7 @@ fn produce_entries(b: &mut Builder<'_>, client: &str) {
     let place = if b.random.percent(70) { "partition=0" } else { "key=\"k\"" };
     let mut entries =
         vec!["topic=\"t%a\"".to_owned(), "flags=2".to_owned(), "value=\"v\"".to_owned(), place.to_owned()];
-    for entry in
-        ["opaque=7", "timestamp=5", "header=h:\"v\"", "header=n:NULL"]
-    {
+    for entry in ["opaque=7", "timestamp=5", "header=h:\"v\"", "header=n:NULL"] {
         if b.random.percent(25) {
             entries.push(entry.to_owned());
         }
