@@ -65,7 +65,7 @@ pub fn program(table: &Table, seed: u64, has_broker: bool) -> Program {
     let functions: Vec<&Function> =
         table.called().filter(|function| !function.name.starts_with("rd_kafka_interceptor_add_")).collect();
     // Half of the programs are about one function, so that each has its turn; the others about a sequence.
-    if seed % 2 == 0 {
+    if seed.is_multiple_of(2) {
         for at in 0..=builder.random.below(4) {
             let turn = usize::try_from(seed / 2).unwrap_or_default() % functions.len();
             let function = functions[if at == 0 { turn } else { builder.random.below(functions.len()) }];
