@@ -41,8 +41,8 @@ fn statement(table: &Table, step: &Step) -> String {
         "i64" | "batch" => format!("say(\"{}: %lld\", (long long){call});", function.name),
         "s" => format!("say(\"{}: %s\", quoted({call}));", function.name),
         "E" => format!("say_error(\"{}\", {call});", function.name),
-        _ => format!("{result} {}{name} = {call};", if result.ends_with('*') { "" } else { " " })
-            .replace("  ", " "),
+        _ if result.ends_with('*') => format!("{result}{name} = {call};"),
+        _ => format!("{result} {name} = {call};"),
     };
     format!("{}        {line}\n", declarations.concat())
 }

@@ -3,7 +3,7 @@
 use super::builder::{Builder, Role};
 
 /// All sequences; each adds steps to the main thread.
-pub const SEQUENCES: [fn(&mut Builder<'_>); 12] = [
+pub const SEQUENCES: [fn(&mut Builder<'_>); 14] = [
     produce,
     produce,
     consume,
@@ -16,6 +16,8 @@ pub const SEQUENCES: [fn(&mut Builder<'_>); 12] = [
     administer,
     queues,
     settings,
+    objects,
+    observe,
 ];
 
 fn produce(b: &mut Builder<'_>) {
@@ -347,6 +349,68 @@ fn queues(b: &mut Builder<'_>) {
         ]);
         b.call_with(function, &[("rk", &client), ("timeout_ms", "100")]);
     }
+}
+
+/// Objects that need no client: headers, configurations of topics, metadata of groups, errors.
+fn objects(b: &mut Builder<'_>) {
+    let headers = b.name("headers");
+    b.step(&format!("{headers} = rd_kafka_headers_new 2"));
+    b.add(headers.clone(), "headers", Role::None);
+    let count = 2 + b.random.below(5);
+    for _ in 0..count {
+        let name = *b.random.one(&["\"h\"", "\"h\"", "\"i\"", "\"\""]);
+        let value = *b.random.one(&["\"v\"", "\"\"", "NULL"]);
+        let index = b.random.below(3);
+        match b.random.below(5) {
+            0 => b.step(&format!("rd_kafka_header_get {headers} {index} {name}")),
+            1 => b.step(&format!("rd_kafka_header_get_all {headers} {index}")),
+            2 => b.step(&format!("rd_kafka_header_get_last {headers} {name}")),
+            3 if b.random.percent(30) => b.step(&format!("rd_kafka_header_remove {headers} {name}")),
+            _ => b.step(&format!("rd_kafka_header_add {headers} {name} {value}")),
+        }
+    }
+    let conf = b.name("topic_conf");
+    b.step(&format!("{conf} = rd_kafka_topic_conf_new"));
+    b.add(conf.clone(), "topic_conf", Role::None);
+    for (name, value) in [("acks", "1"), ("message.timeout.ms", "5000"), ("no.such.property", "1")] {
+        if b.random.percent(50) {
+            b.step(&format!("rd_kafka_topic_conf_set {conf} \"{name}\" \"{value}\" 512"));
+            b.step(&format!("rd_kafka_topic_conf_get {conf} \"{name}\" 512"));
+        }
+    }
+    if b.random.percent(50) {
+        b.step("descriptions");
+    }
+}
+
+/// What interceptors of every type and the log of a mock cluster see.
+fn observe(b: &mut Builder<'_>) {
+    let (_, cluster) = b.cluster();
+    b.step(&format!("rd_kafka_mock_start_request_tracking {cluster}"));
+    let (conf, client) = (b.name("conf"), b.name("k"));
+    b.step(&format!("{conf} = rd_kafka_conf_new"));
+    b.step(&format!("bootstrap {conf} {cluster}"));
+    b.callback("on_new");
+    b.step(&format!("rd_kafka_conf_interceptor_add_on_new {conf} \"i\" on_new 0"));
+    if let Some(at) = b.program.blocks.iter().position(|block| block.header == "in on_new") {
+        let back = std::mem::replace(&mut b.block, at);
+        for of in [
+            "request_sent",
+            "response_received",
+            "thread_start",
+            "thread_exit",
+            "broker_state_change",
+            "destroy",
+        ] {
+            b.step(&format!("rd_kafka_interceptor_add_on_{of} cb_client \"o\" on_{of} 0"));
+        }
+        b.block = back;
+    }
+    b.step(&format!("{client} = rd_kafka_new 0 {conf} 512"));
+    b.add(client.clone(), "client", Role::Producer);
+    produce_entries(b, &client);
+    b.step(&format!("rd_kafka_flush {client} 4000"));
+    b.step(&format!("requests {cluster}"));
 }
 
 /// Properties, read and written.

@@ -620,7 +620,7 @@ typedef enum rd_kafka_ElectionType_t {
 #define RD_KAFKA_OFFSET_INVALID -1001
 /** The base of RD_KAFKA_OFFSET_TAIL(). */
 #define RD_KAFKA_OFFSET_TAIL_BASE -2000
-/** The library frees the payload after use; can't be combined with RD_KAFKA_MSG_F_COPY. */
+/** The library frees the payload after use. With RD_KAFKA_MSG_F_COPY it has no effect: the payload stays the caller's. */
 #define RD_KAFKA_MSG_F_FREE 1
 /** The library copies the payload before produce returns. */
 #define RD_KAFKA_MSG_F_COPY 2
