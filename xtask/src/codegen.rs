@@ -2,8 +2,9 @@
 //!
 //! [`schema`] reads a file into a tree of fields, [`names`] gives every struct in it a type name, [`message`] writes
 //! one API's Rust file, [`index`] writes the module around them and the error codes. The generator has no code for
-//! particular APIs.
+//! particular APIs. [`compare`] compares `schema/` with the definitions inside a Kafka client jar.
 
+mod compare;
 mod index;
 mod message;
 mod names;
@@ -28,11 +29,21 @@ pub struct Options {
     /// Only compare the files, and fail if one is stale.
     #[arg(long)]
     check: bool,
+    /// Only compare schema/ with the messages inside this jar of kafka-clients, and fail if they differ.
+    #[arg(long, value_name = "JAR", conflicts_with = "check")]
+    compare: Option<PathBuf>,
 }
 
 pub fn main(options: &Options) -> crate::Result<ExitCode> {
-    run(options.check)?;
-    Ok(ExitCode::SUCCESS)
+    let Some(jar) = &options.compare else {
+        run(options.check)?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let schemas = read_schemas(&crate::shell::root().join("schema"))?;
+    let differences = compare::differences(&schemas, jar)?;
+    differences.iter().for_each(|difference| println!("{difference}"));
+    println!("{} APIs and data structures, {} differences", schemas.len(), differences.len());
+    Ok(if differences.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Writes the generated files; with `check`, only compares them.

@@ -132,7 +132,7 @@ pub struct ClusterOptions {
     pub seed: Option<u64>,
     /// The handling of client metrics (KIP-714).
     pub client_telemetry: ClientTelemetry,
-    /// Version ranges that replace those of Kafka 4.3.1, by API key; an empty range (`max < min`) removes the API.
+    /// Version ranges that replace those of Kafka 4.4.0, by API key; an empty range (`max < min`) removes the API.
     pub api_versions: BTreeMap<i16, (i16, i16)>,
 }
 

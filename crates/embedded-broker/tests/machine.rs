@@ -26,8 +26,8 @@ use ottla_protocol::{
 
 const MS: Duration = Duration::from_millis(1);
 
-/// The versions that Apache Kafka 4.3.1 advertises, of the APIs that this cluster has.
-const KAFKA_4_3_1: &[(i16, i16, i16)] = &[
+/// The versions that Apache Kafka 4.4.0 advertises, of the APIs that this cluster has.
+const KAFKA_4_4_0: &[(i16, i16, i16)] = &[
     (0, 0, 13),
     (1, 4, 18),
     (2, 1, 11),
@@ -42,7 +42,7 @@ const KAFKA_4_3_1: &[(i16, i16, i16)] = &[
     (15, 0, 6),
     (16, 0, 5),
     (17, 0, 1),
-    (18, 0, 4),
+    (18, 0, 5),
     (19, 2, 7),
     (20, 1, 6),
     (21, 0, 2),
@@ -52,7 +52,7 @@ const KAFKA_4_3_1: &[(i16, i16, i16)] = &[
     (25, 0, 4),
     (26, 0, 5),
     (27, 1, 2),
-    (28, 0, 5),
+    (28, 0, 6),
     (29, 1, 3),
     (30, 1, 3),
     (31, 1, 3),
@@ -66,7 +66,7 @@ const KAFKA_4_3_1: &[(i16, i16, i16)] = &[
     (39, 1, 2),
     (40, 1, 2),
     (41, 1, 3),
-    (42, 0, 2),
+    (42, 0, 3),
     (43, 0, 2),
     (44, 0, 1),
     (45, 0, 1),
@@ -94,6 +94,7 @@ const KAFKA_4_3_1: &[(i16, i16, i16)] = &[
     (90, 0, 1),
     (91, 0, 0),
     (92, 0, 0),
+    (94, 0, 0),
 ];
 
 #[test]
@@ -105,7 +106,7 @@ fn versions_of_kafka_4_3_1_are_advertised() {
         assert_eq!(response.error_code, ErrorCode::NONE);
         let reported: Vec<_> =
             response.api_keys.iter().map(|k| (k.api_key, k.min_version, k.max_version)).collect();
-        assert_eq!(reported, KAFKA_4_3_1);
+        assert_eq!(reported, KAFKA_4_4_0);
     }
 }
 
@@ -121,7 +122,7 @@ fn unknown_version_of_api_versions_gets_a_response_in_version_0() {
     assert_eq!(response.error_code, ErrorCode::UNSUPPORTED_VERSION);
     assert_eq!(response.api_keys.len(), 1);
     let key = &response.api_keys[0];
-    assert_eq!((key.api_key, key.min_version, key.max_version), (18, 0, 4));
+    assert_eq!((key.api_key, key.min_version, key.max_version), (18, 0, 5));
     assert_eq!(
         world.call(connection, 4, &software()).error_code,
         ErrorCode::NONE,
@@ -170,7 +171,7 @@ macro_rules! every_request {
         $act::<delete_acls::DeleteAclsRequest>(1..=3 $(, $argument)?);
         $act::<describe_configs::DescribeConfigsRequest>(1..=4 $(, $argument)?);
         $act::<create_partitions::CreatePartitionsRequest>(0..=3 $(, $argument)?);
-        $act::<delete_groups::DeleteGroupsRequest>(0..=2 $(, $argument)?);
+        $act::<delete_groups::DeleteGroupsRequest>(0..=3 $(, $argument)?);
         $act::<offset_delete::OffsetDeleteRequest>(0..=0 $(, $argument)?);
         $act::<incremental_alter_configs::IncrementalAlterConfigsRequest>(0..=1 $(, $argument)?);
         $act::<list_partition_reassignments::ListPartitionReassignmentsRequest>(0..=0 $(, $argument)?);
@@ -181,7 +182,7 @@ macro_rules! every_request {
         $act::<add_offsets_to_txn::AddOffsetsToTxnRequest>(0..=4 $(, $argument)?);
         $act::<end_txn::EndTxnRequest>(0..=5 $(, $argument)?);
         $act::<write_txn_markers::WriteTxnMarkersRequest>(1..=2 $(, $argument)?);
-        $act::<txn_offset_commit::TxnOffsetCommitRequest>(0..=5 $(, $argument)?);
+        $act::<txn_offset_commit::TxnOffsetCommitRequest>(0..=6 $(, $argument)?);
         $act::<describe_producers::DescribeProducersRequest>(0..=0 $(, $argument)?);
         $act::<describe_transactions::DescribeTransactionsRequest>(0..=0 $(, $argument)?);
         $act::<list_transactions::ListTransactionsRequest>(0..=2 $(, $argument)?);

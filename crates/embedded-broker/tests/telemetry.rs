@@ -83,6 +83,7 @@ fn brokers_without_a_telemetry_receiver_do_not_serve_its_apis() {
         let versions = ApiVersionsRequest {
             client_software_name: "ottla".to_owned(),
             client_software_version: "1".to_owned(),
+            ..ApiVersionsRequest::default()
         };
         let reported = world.call(connection, 3, &versions).api_keys;
         assert!(reported.iter().all(|key| !matches!(key.api_key, 71 | 72)), "{release:?}");
@@ -409,6 +410,7 @@ fn matching_subscriptions_are_merged_at_their_shortest_interval() {
     let software = ApiVersionsRequest {
         client_software_name: "ottla".to_owned(),
         client_software_version: "1.2".to_owned(),
+        ..ApiVersionsRequest::default()
     };
     world.call(connection, 3, &software);
     let mut subscribe = |name: &str, metrics: &str, interval: &str, matching: &str| {

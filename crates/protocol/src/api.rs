@@ -28,7 +28,7 @@ impl ApiKey {
         self.facts().versions.clone()
     }
 
-    /// The stable versions that Apache Kafka 4.3.1 serves.
+    /// The stable versions that Apache Kafka 4.4.0 serves.
     pub fn served_versions(self) -> RangeInclusive<i16> {
         self.facts().served.clone()
     }
@@ -68,7 +68,7 @@ mod tests {
         assert_eq!(ApiKey::from_i16(-1), None);
         assert_eq!(ApiKey::Produce.versions(), 0..=13);
         assert_eq!(ApiKey::Produce.served_versions(), 3..=13);
-        assert_eq!(ApiKey::ALL.iter().map(|api| api.as_i16()).max(), Some(92));
+        assert_eq!(ApiKey::ALL.iter().map(|api| api.as_i16()).max(), Some(94));
         assert!(ApiKey::ALL.iter().all(|api| ApiKey::from_i16(api.as_i16()) == Some(*api)));
         assert_eq!(ApiKey::Metadata.to_string(), "Metadata");
     }

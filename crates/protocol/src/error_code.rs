@@ -32,7 +32,7 @@ impl ErrorCode {
         if self.is_none() { Ok(()) } else { Err(self) }
     }
 
-    /// Whether Kafka 4.3 defines the code.
+    /// Whether Kafka 4.4 defines the code.
     pub fn is_known(self) -> bool {
         self.facts().is_some()
     }

@@ -13,7 +13,7 @@ pub struct Schema {
     pub api_key: Option<i16>,
     /// The versions that Ottla reads and writes.
     pub versions: Versions,
-    /// The versions that Apache Kafka 4.3.1 serves.
+    /// The versions that Apache Kafka 4.4.0 serves.
     pub served: Versions,
     /// The first flexible version, if any.
     pub flexible_from: Option<i16>,
@@ -164,7 +164,8 @@ impl Field {
 }
 
 impl Versions {
-    fn parse(text: &str, latest: i16) -> Result<Self> {
+    /// Parses `3-7`, `3+` (up to `latest`) or `3`.
+    pub fn parse(text: &str, latest: i16) -> Result<Self> {
         let (low, high) = match text.split_once('-') {
             Some((low, high)) => (number(low)?, number(high)?),
             None => match text.strip_suffix('+') {

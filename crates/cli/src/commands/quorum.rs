@@ -24,6 +24,7 @@ subcommands! {
         AddController(AddControllerOptions),
         RemoveController(RemoveControllerOptions),
         UnregisterBroker(UnregisterBrokerOptions),
+        UnregisterController(UnregisterControllerOptions),
     }
 }
 
@@ -280,5 +281,30 @@ impl UnregisterBrokerOptions {
         }
         admin.unregister_broker(self.id, call_timeout())?;
         self.common.report("broker", "unregistered", [(self.id.to_string(), Ok(()))])
+    }
+}
+
+/// Remove the registration of a controller that is shut down for good and is not a voter (Kafka 4.4)
+#[derive(Args, Debug)]
+struct UnregisterControllerOptions {
+    #[command(flatten)]
+    common: Common,
+
+    /// ID of the controller
+    #[arg(value_name = "ID", value_parser = clap::value_parser!(i32).range(0..))]
+    id: i32,
+
+    /// Only print the ID
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl UnregisterControllerOptions {
+    fn run(&self, admin: &Admin) -> Outcome {
+        if self.dry_run {
+            return self.common.preview("controller", [self.id.to_string()], "unregistered");
+        }
+        admin.unregister_controller(self.id, call_timeout())?;
+        self.common.report("controller", "unregistered", [(self.id.to_string(), Ok(()))])
     }
 }

@@ -158,6 +158,7 @@ impl Connection {
         let request = ApiVersionsRequest {
             client_software_name: "ottla-doctor".to_owned(),
             client_software_version: env!("CARGO_PKG_VERSION").to_owned(),
+            ..ApiVersionsRequest::default()
         };
         let mut version = *ApiKey::ApiVersions.versions().end();
         loop {

@@ -9,7 +9,7 @@ use ottla_core::{
         item_results::ItemResults,
         quorum::{
             QuorumDescription, Voter, VoterListener, add_voter, describe_quorum, remove_voter,
-            unregister_broker,
+            unregister_broker, unregister_controller,
         },
     },
     error::Result,
@@ -93,6 +93,17 @@ calls! {
         };
         self.ask("unregister_broker", options, checked, |(), done| {
             unregister_broker(broker, options.timeout, done)
+        })
+    }
+
+    /// Removes the registration of a controller that is shut down, for example one that was removed from the voters. Needs Kafka 4.4 or later.
+    fn unregister_controller, unregister_controller_async(&self, controller: i32; options) -> () {
+        let checked = match controller {
+            0.. => Ok(()),
+            _ => Err(invalid(format!("controller {controller}; IDs of controllers are at least 0"))),
+        };
+        self.ask("unregister_controller", options, checked, |(), done| {
+            unregister_controller(controller, options.timeout, done)
         })
     }
 }

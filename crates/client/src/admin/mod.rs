@@ -12,7 +12,7 @@
 //! | access | [`create_acls`](Admin::create_acls), [`describe_acls`](Admin::describe_acls), [`delete_acls`](Admin::delete_acls), [`describe_scram_users`](Admin::describe_scram_users), [`alter_scram_users`](Admin::alter_scram_users), [`create_delegation_token`](Admin::create_delegation_token), [`renew_delegation_token`](Admin::renew_delegation_token), [`expire_delegation_token`](Admin::expire_delegation_token), [`describe_delegation_tokens`](Admin::describe_delegation_tokens) |
 //! | limits | [`describe_client_quotas`](Admin::describe_client_quotas), [`alter_client_quotas`](Admin::alter_client_quotas) |
 //! | replicas | [`elect_leaders`](Admin::elect_leaders), [`alter_reassignments`](Admin::alter_reassignments), [`list_reassignments`](Admin::list_reassignments), [`describe_log_dirs`](Admin::describe_log_dirs), [`alter_replica_log_dirs`](Admin::alter_replica_log_dirs) |
-//! | the cluster | [`describe_cluster`](Admin::describe_cluster), [`describe_features`](Admin::describe_features), [`update_features`](Admin::update_features), [`describe_quorum`](Admin::describe_quorum), [`add_raft_voter`](Admin::add_raft_voter), [`remove_raft_voter`](Admin::remove_raft_voter), [`unregister_broker`](Admin::unregister_broker) |
+//! | the cluster | [`describe_cluster`](Admin::describe_cluster), [`describe_features`](Admin::describe_features), [`update_features`](Admin::update_features), [`describe_quorum`](Admin::describe_quorum), [`add_raft_voter`](Admin::add_raft_voter), [`remove_raft_voter`](Admin::remove_raft_voter), [`unregister_broker`](Admin::unregister_broker), [`unregister_controller`](Admin::unregister_controller) |
 
 mod acls;
 mod calls;

@@ -54,6 +54,7 @@ pub(super) fn api_versions_request() -> ApiVersionsRequest {
     ApiVersionsRequest {
         client_software_name: "ottla".to_owned(),
         client_software_version: env!("CARGO_PKG_VERSION").to_owned(),
+        ..ApiVersionsRequest::default()
     }
 }
 

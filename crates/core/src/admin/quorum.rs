@@ -13,6 +13,7 @@ use ottla_protocol::{
         },
         remove_raft_voter::RemoveRaftVoterRequest,
         unregister_broker::UnregisterBrokerRequest,
+        unregister_controller::UnregisterControllerRequest,
     },
     uuid::Uuid,
 };
@@ -206,4 +207,17 @@ pub fn unregister_broker(broker: i32, timeout: Duration, done: Completion<Result
         check(response.error_code, response.error_message.as_deref())
     });
     call.done_after_doubt(&[ErrorCode::BROKER_ID_NOT_REGISTERED], ()).call(timeout, done)
+}
+
+/// Removes the registration of a controller that is shut down and is not a voter.
+pub fn unregister_controller(
+    controller: i32,
+    timeout: Duration,
+    done: Completion<Result<(), Error>>,
+) -> AdminCall {
+    let request = move |_, _| UnregisterControllerRequest { controller_id: controller };
+    let call = OneResult::new(Route::Controller, request, |response, _| {
+        check(response.error_code, response.error_message.as_deref())
+    });
+    call.done_after_doubt(&[ErrorCode::CONTROLLER_ID_NOT_REGISTERED], ()).call(timeout, done)
 }

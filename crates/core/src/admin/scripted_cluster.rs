@@ -17,6 +17,7 @@ use ottla_protocol::{
         elect_leaders::{ElectLeadersRequest, ElectLeadersResponse, response as elected},
         list_partition_reassignments::{ListPartitionReassignmentsResponse, response as listed},
         unregister_broker::UnregisterBrokerResponse,
+        unregister_controller::UnregisterControllerResponse,
         update_features::{UpdateFeaturesRequest, UpdateFeaturesResponse, response as updated},
     },
     primitive::Reader,
@@ -29,7 +30,7 @@ use super::{
     features::{FeatureUpdate, FeatureUpgrade, describe_features, update_features},
     groups::scripted::{Script, TIMEOUT},
     log_dirs::{alter_log_dirs, describe_all_log_dirs},
-    quorum::{describe_quorum, unregister_broker},
+    quorum::{describe_quorum, unregister_broker, unregister_controller},
     reassignments::{alter_reassignments, list_reassignments},
 };
 use crate::{cluster::route::Route, error::ErrorKind};
@@ -259,6 +260,22 @@ fn quorum_is_described_once_it_has_a_leader() {
         (voter.directory_id, voter.last_fetch, voter.last_caught_up),
         (Some(Uuid([1; 16])), None, Some(7))
     );
+}
+
+#[test]
+fn controller_that_is_gone_after_a_lost_response_was_unregistered() {
+    let (mut script, waiting) = Script::new(|done| unregister_controller(3, TIMEOUT, done));
+    let error_code = ErrorCode::CONTROLLER_ID_NOT_REGISTERED;
+    let gone = UnregisterControllerResponse { error_code, ..Default::default() };
+    let sent = script.one(0);
+    script.fail(&sent, ErrorKind::Disconnected);
+    let again = script.one(0);
+    script.respond(&again, 0, &gone);
+    assert_eq!(waiting.try_take().expect("it responded"), Ok(()));
+    let (mut script, waiting) = Script::new(|done| unregister_controller(3, TIMEOUT, done));
+    let sent = script.one(0);
+    script.respond(&sent, 0, &gone);
+    assert!(waiting.try_take().expect("it responded").is_err(), "the first response is an error");
 }
 
 #[test]

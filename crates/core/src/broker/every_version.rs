@@ -240,6 +240,7 @@ fn recoded(api: ApiKey, version: i16, bytes: &[u8]) -> Vec<u8> {
         DescribeQuorum describe_quorum::DescribeQuorumRequest,
         UpdateFeatures update_features::UpdateFeaturesRequest,
         UnregisterBroker unregister_broker::UnregisterBrokerRequest,
+        UnregisterController unregister_controller::UnregisterControllerRequest,
         ListConfigResources list_config_resources::ListConfigResourcesRequest,
         AddRaftVoter add_raft_voter::AddRaftVoterRequest,
         RemoveRaftVoter remove_raft_voter::RemoveRaftVoterRequest,
@@ -422,6 +423,7 @@ fn api_versions_cases() -> Vec<Case> {
             let request = api_versions::ApiVersionsRequest {
                 client_software_name: "ottla".into(),
                 client_software_version: "1".into(),
+                ..api_versions::ApiVersionsRequest::default()
             };
             request.encode(version, out)
         }),

@@ -138,6 +138,7 @@ pub(crate) const SENT: &[ApiKey] = &[
     ApiKey::DescribeQuorum,
     ApiKey::UpdateFeatures,
     ApiKey::UnregisterBroker,
+    ApiKey::UnregisterController,
     ApiKey::ListConfigResources,
     ApiKey::AddRaftVoter,
     ApiKey::RemoveRaftVoter,

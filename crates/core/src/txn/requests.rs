@@ -150,6 +150,7 @@ impl Terms {
                 let topics = topics.iter().map(|(name, partitions)| request::Topic {
                     name: name.to_string(),
                     partitions: partitions.clone(),
+                    ..request::Topic::default()
                 });
                 let mut request = TxnOffsetCommitRequest {
                     transactional_id: id.clone(),
@@ -160,7 +161,8 @@ impl Terms {
                     ..TxnOffsetCommitRequest::default()
                 };
                 if version >= FIRST_WITH_MEMBER {
-                    request.generation_id = generation.map_or(-1, |generation| generation.get());
+                    request.generation_id_or_member_epoch =
+                        generation.map_or(-1, |generation| generation.get());
                     request.member_id.clone_from(&member_id);
                     request.group_instance_id.clone_from(&instance_id);
                 }

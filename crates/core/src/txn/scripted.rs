@@ -251,7 +251,7 @@ impl Script {
     fn respond_offsets(&mut self, error_code: ErrorCode) -> bool {
         use txn_offset_commit::response::{Partition, Topic};
         let partition = Partition { partition_index: 0, error_code };
-        let topic = Topic { name: "in".into(), partitions: vec![partition] };
+        let topic = Topic { name: "in".into(), partitions: vec![partition], ..Topic::default() };
         let response = TxnOffsetCommitResponse { topics: vec![topic], ..Default::default() };
         self.respond(ApiKey::TxnOffsetCommit, |version, out| response.encode(version, out).unwrap())
     }

@@ -1,4 +1,4 @@
-//! ApiVersions (18), versions 0 to 4. The response to any other version has version 0, UNSUPPORTED_VERSION and the
+//! ApiVersions (18), versions 0 to 5. The response to any other version has version 0, UNSUPPORTED_VERSION and the
 //! range of ApiVersions itself, so that the client can ask again. The response header always has version 0.
 //!
 //! # Pitfalls

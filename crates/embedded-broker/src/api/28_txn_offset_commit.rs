@@ -1,12 +1,13 @@
-//! TxnOffsetCommit (28), versions 0 to 5: adds offsets of a group to the transaction of a producer. They take effect when
+//! TxnOffsetCommit (28), versions 0 to 6: adds offsets of a group to the transaction of a producer. They take effect when
 //! the transaction commits.
 //!
 //! From version 3 on the request can name the group's member and generation (KIP-447). Version 5 also adds the group to
-//! the transaction; before it, AddOffsetsToTxn does that.
+//! the transaction; before it, AddOffsetsToTxn does that. Version 6 names topics by ID, and distinguishes an old epoch of a member
+//! from an old generation (KIP-1319).
 
 use ottla_protocol::{
     error_code::ErrorCode,
-    generated::txn_offset_commit::{TxnOffsetCommitRequest, TxnOffsetCommitResponse, response},
+    generated::txn_offset_commit::{TxnOffsetCommitRequest, TxnOffsetCommitResponse, request, response},
 };
 
 use crate::{
@@ -16,6 +17,18 @@ use crate::{
     groups::CommittedOffset,
     transactions::{Participant, ProducerKey},
 };
+
+/// The first version with topics by ID.
+const FIRST_WITH_TOPIC_IDS: i16 = 6;
+
+/// Returns the error of a member in an old epoch: versions before 6 have none of their own.
+const fn old_epoch(version: i16) -> ErrorCode {
+    if version >= FIRST_WITH_TOPIC_IDS {
+        ErrorCode::STALE_MEMBER_EPOCH
+    } else {
+        ErrorCode::ILLEGAL_GENERATION
+    }
+}
 
 impl Cluster {
     pub(crate) fn txn_offset_commit(
@@ -28,10 +41,19 @@ impl Cluster {
             .and_then(|()| self.check_group(request, &body.group_id));
         let mut response =
             TxnOffsetCommitResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
+        let by_id = request.version >= FIRST_WITH_TOPIC_IDS;
         let mut accepted = Vec::new();
         for (i, topic) in body.topics.iter().enumerate() {
-            let index = self.topics.by_name(&topic.name);
-            let refused = self.topic_refusal(request, &topic.name);
+            let (index, unknown) = if by_id {
+                (self.topics.by_id(topic.topic_id), ErrorCode::UNKNOWN_TOPIC_ID)
+            } else {
+                (self.topics.by_name(&topic.name), ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)
+            };
+            let found = index.and_then(|index| self.topics.get(index)).map(|topic| topic.name.clone());
+            let refused = match found.as_ref().or((!by_id).then_some(&topic.name)) {
+                Some(name) => self.topic_refusal(request, name),
+                None => None,
+            };
             let mut partitions = Vec::new();
             for (j, partition) in topic.partitions.iter().enumerate() {
                 let known = index.and_then(|t| self.topics.partition(t, partition.partition_index)).is_some();
@@ -39,32 +61,39 @@ impl Cluster {
                 let error_code = match checked {
                     Err(error) => error,
                     Ok(()) if refused.is_some() => refused.unwrap_or_default(),
+                    Ok(()) if index.is_none() => unknown,
                     Ok(()) if !known => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
                     Ok(()) if metadata.is_some_and(|m| m.len() > 4096) => {
                         ErrorCode::OFFSET_METADATA_TOO_LARGE
                     }
                     Ok(()) => {
-                        accepted.push((i, j));
+                        accepted.push((i, j, found.clone().unwrap_or_default()));
                         ErrorCode::NONE
                     }
                 };
                 partitions
                     .push(response::Partition { partition_index: partition.partition_index, error_code });
             }
-            response.topics.push(response::Topic { name: topic.name.clone(), partitions });
+            response.topics.push(response::Topic {
+                name: topic.name.clone(),
+                topic_id: topic.topic_id,
+                partitions,
+            });
         }
         if accepted.is_empty() {
             return response;
         }
         match self.admit_offsets(request, &body) {
             Ok(()) => {
-                for (i, j) in accepted {
-                    let error = self.add_pending_offset(&body, i, j).err().unwrap_or_default();
+                for (i, j, name) in accepted {
+                    let requested = &body.topics[i].partitions[j];
+                    let added = self.add_pending_offset(request.version, &body, name, requested);
+                    let error = added.err().unwrap_or_default();
                     response.topics[i].partitions[j].error_code = error;
                 }
             }
             Err(error) => {
-                for (i, j) in accepted {
+                for (i, j, _) in accepted {
                     response.topics[i].partitions[j].error_code = error;
                 }
             }
@@ -88,38 +117,43 @@ impl Cluster {
                 error => error,
             })?;
         }
+        let epoch = body.generation_id_or_member_epoch;
         if self.is_share_group(&body.group_id) {
             return Err(ErrorCode::GROUP_ID_NOT_FOUND);
         }
-        if body.generation_id >= 0 && self.groups.get(&body.group_id).is_none() {
-            return Err(ErrorCode::ILLEGAL_GENERATION);
+        if epoch >= 0 && self.groups.get(&body.group_id).is_none() {
+            let is_old = request.version < FIRST_WITH_TOPIC_IDS;
+            return Err(if is_old { ErrorCode::ILLEGAL_GENERATION } else { ErrorCode::GROUP_ID_NOT_FOUND });
         }
         let is_relaxed = self.options.group_consumer_relaxed_commits;
         let group = self.groups.entry(&body.group_id);
         let instance = body.group_instance_id.as_deref();
-        group.check_transactional_commit(&body.member_id, instance, body.generation_id)?;
+        let checked = group.check_transactional_commit(&body.member_id, instance, epoch);
+        checked.map_err(|error| match error {
+            ErrorCode::STALE_MEMBER_EPOCH => old_epoch(request.version),
+            error => error,
+        })?;
         if !is_relaxed {
-            let checked = group.check_commit_epoch(&body.member_id, body.generation_id);
-            checked.map_err(|_| ErrorCode::ILLEGAL_GENERATION)?;
+            let checked = group.check_commit_epoch(&body.member_id, epoch);
+            checked.map_err(|_| old_epoch(request.version))?;
         }
         group.pending.check_epoch(producer.id, producer.epoch)
     }
 
     fn add_pending_offset(
         &mut self,
+        version: i16,
         body: &TxnOffsetCommitRequest,
-        topic: usize,
-        partition: usize,
+        topic: String,
+        requested: &request::Partition,
     ) -> Result<(), ErrorCode> {
-        let name = &body.topics[topic].name;
-        let requested = &body.topics[topic].partitions[partition];
-        let id = self.topics.by_name(name).and_then(|index| self.topics.get(index)).map(|topic| topic.id);
+        let id = self.topics.by_name(&topic).and_then(|index| self.topics.get(index)).map(|topic| topic.id);
         let group = self.groups.entry(&body.group_id);
         if !body.member_id.is_empty() {
             let id = id.unwrap_or_default();
-            let checked =
-                group.check_commit_of(&body.member_id, body.generation_id, id, requested.partition_index);
-            checked.map_err(|_| ErrorCode::ILLEGAL_GENERATION)?;
+            let epoch = body.generation_id_or_member_epoch;
+            let checked = group.check_commit_of(&body.member_id, epoch, id, requested.partition_index);
+            checked.map_err(|_| old_epoch(version))?;
         }
         let committed = CommittedOffset {
             offset: requested.committed_offset,
@@ -127,7 +161,7 @@ impl Cluster {
             metadata: requested.committed_metadata.clone(),
             written: 0,
         };
-        let key = (name.clone(), requested.partition_index);
+        let key = (topic, requested.partition_index);
         group.commit_in_transaction((body.producer_id, body.producer_epoch), key, committed);
         Ok(())
     }

@@ -1,11 +1,15 @@
-//! DeleteGroups (42), versions 0 to 2: only groups without members.
+//! DeleteGroups (42), versions 0 to 3: only groups without members.
 
 use ottla_protocol::{
     error_code::ErrorCode,
     generated::delete_groups::{DeleteGroupsRequest, DeleteGroupsResponse, response},
 };
 
-use crate::{cluster::Cluster, connection::Request};
+use crate::{
+    cluster::Cluster,
+    connection::Request,
+    provisioning::{Refusal, code_and_message},
+};
 
 impl Cluster {
     pub(crate) fn delete_groups(
@@ -18,22 +22,29 @@ impl Cluster {
         for group_id in body.groups_names {
             let share_group = self.share_groups.groups.get(&group_id);
             let share_group = share_group.map(|group| group.members.is_empty());
-            let error_code = match (self.check_group(request, &group_id), self.groups.get(&group_id)) {
-                (Err(error), _) => error,
-                (Ok(()), None) if share_group == Some(false) => ErrorCode::NON_EMPTY_GROUP,
+            let result = match (self.check_group(request, &group_id), self.groups.get(&group_id)) {
+                (Err(error), _) => Err((error, error.description().to_owned())),
+                (Ok(()), None) if share_group == Some(false) => not_empty(&group_id),
                 (Ok(()), None) if share_group == Some(true) => {
                     self.share_groups.groups.remove(&group_id);
-                    ErrorCode::NONE
+                    Ok(())
                 }
-                (Ok(()), None) => ErrorCode::GROUP_ID_NOT_FOUND,
-                (Ok(()), Some(group)) if !group.is_empty() => ErrorCode::NON_EMPTY_GROUP,
+                (Ok(()), None) => {
+                    Err((ErrorCode::GROUP_ID_NOT_FOUND, format!("Group {group_id} not found.")))
+                }
+                (Ok(()), Some(group)) if !group.is_empty() => not_empty(&group_id),
                 (Ok(()), Some(_)) => {
                     self.groups.remove(&group_id);
-                    ErrorCode::NONE
+                    Ok(())
                 }
             };
-            response.results.push(response::DeleteGroupsResult { group_id, error_code });
+            let (error_code, error_message) = code_and_message(result);
+            response.results.push(response::DeleteGroupsResult { group_id, error_code, error_message });
         }
         response
     }
+}
+
+fn not_empty(group_id: &str) -> Result<(), Refusal> {
+    Err((ErrorCode::NON_EMPTY_GROUP, format!("Group {group_id} is not empty.")))
 }

@@ -1,4 +1,5 @@
-//! DescribeQuorum (55), versions 0 to 2, UpdateFeatures (57), versions 0 to 2, and UnregisterBroker (64), version 0.
+//! DescribeQuorum (55), versions 0 to 2, UpdateFeatures (57), versions 0 to 2, UnregisterBroker (64), version 0, and
+//! UnregisterController (94), version 0.
 //!
 //! The controller is the only voter of the quorum, and the other brokers observe. The cluster has the one feature
 //! `transaction.version`.
@@ -16,6 +17,7 @@ use ottla_protocol::{
             response::{CurrentVoter, Listener, Node, Observer, Partition, Topic},
         },
         unregister_broker::{UnregisterBrokerRequest, UnregisterBrokerResponse},
+        unregister_controller::{UnregisterControllerRequest, UnregisterControllerResponse},
         update_features::{
             UpdateFeaturesRequest, UpdateFeaturesResponse, request, response::UpdateFeaturesResult,
         },
@@ -190,5 +192,31 @@ impl Cluster {
         }
         let (error_code, error_message) = code_and_message(done);
         UnregisterBrokerResponse { throttle_time_ms: request.throttle_ms(), error_code, error_message }
+    }
+
+    /// The only controller is a voter, which can't be unregistered; no other one is registered.
+    pub(crate) fn unregister_controller(
+        &mut self,
+        request: &mut Request,
+        body: UnregisterControllerRequest,
+    ) -> UnregisterControllerResponse {
+        let permitted = self.check_cluster_request(request, AclOperation::Alter);
+        let done = permitted.map_err(|error| (error, error.description().to_owned())).and_then(|()| {
+            if body.controller_id == self.controller.0 {
+                return Err((
+                    ErrorCode::INVALID_REQUEST,
+                    format!(
+                        "Controller ID {} is a voter; remove it from the voters first",
+                        body.controller_id
+                    ),
+                ));
+            }
+            Err((
+                ErrorCode::CONTROLLER_ID_NOT_REGISTERED,
+                format!("Controller ID {} is not currently registered", body.controller_id),
+            ))
+        });
+        let (error_code, error_message) = code_and_message(done);
+        UnregisterControllerResponse { throttle_time_ms: request.throttle_ms(), error_code, error_message }
     }
 }

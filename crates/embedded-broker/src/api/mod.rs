@@ -136,7 +136,7 @@ pub(crate) mod txn_offset_commit;
 #[path = "27_write_txn_markers.rs"]
 pub(crate) mod write_txn_markers;
 
-/// The served versions, as Apache Kafka 4.3.1 advertises them.
+/// The served versions, as Apache Kafka 4.4.0 advertises them.
 pub(crate) const SERVED: &[(ApiKey, i16, i16)] = &[
     (ApiKey::Produce, 0, 13),
     (ApiKey::Fetch, 4, 18),
@@ -152,7 +152,7 @@ pub(crate) const SERVED: &[(ApiKey, i16, i16)] = &[
     (ApiKey::DescribeGroups, 0, 6),
     (ApiKey::ListGroups, 0, 5),
     (ApiKey::SaslHandshake, 0, 1),
-    (ApiKey::ApiVersions, 0, 4),
+    (ApiKey::ApiVersions, 0, 5),
     (ApiKey::CreateTopics, 2, 7),
     (ApiKey::DeleteTopics, 1, 6),
     (ApiKey::DeleteRecords, 0, 2),
@@ -162,7 +162,7 @@ pub(crate) const SERVED: &[(ApiKey, i16, i16)] = &[
     (ApiKey::AddOffsetsToTxn, 0, 4),
     (ApiKey::EndTxn, 0, 5),
     (ApiKey::WriteTxnMarkers, 1, 2),
-    (ApiKey::TxnOffsetCommit, 0, 5),
+    (ApiKey::TxnOffsetCommit, 0, 6),
     (ApiKey::DescribeAcls, 1, 3),
     (ApiKey::CreateAcls, 1, 3),
     (ApiKey::DeleteAcls, 1, 3),
@@ -176,7 +176,7 @@ pub(crate) const SERVED: &[(ApiKey, i16, i16)] = &[
     (ApiKey::RenewDelegationToken, 1, 2),
     (ApiKey::ExpireDelegationToken, 1, 2),
     (ApiKey::DescribeDelegationToken, 1, 3),
-    (ApiKey::DeleteGroups, 0, 2),
+    (ApiKey::DeleteGroups, 0, 3),
     (ApiKey::ElectLeaders, 0, 2),
     (ApiKey::IncrementalAlterConfigs, 0, 1),
     (ApiKey::AlterPartitionReassignments, 0, 1),
@@ -206,6 +206,7 @@ pub(crate) const SERVED: &[(ApiKey, i16, i16)] = &[
     (ApiKey::DescribeShareGroupOffsets, 0, 1),
     (ApiKey::AlterShareGroupOffsets, 0, 0),
     (ApiKey::DeleteShareGroupOffsets, 0, 0),
+    (ApiKey::UnregisterController, 0, 0),
 ];
 
 /// Returns the versions of an API that a broker advertises, if it serves it at all.
@@ -353,6 +354,7 @@ impl Cluster {
             ApiKey::DescribeQuorum => self.respond(request, body, Self::describe_quorum),
             ApiKey::UpdateFeatures => self.respond(request, body, Self::update_features),
             ApiKey::UnregisterBroker => self.respond(request, body, Self::unregister_broker),
+            ApiKey::UnregisterController => self.respond(request, body, Self::unregister_controller),
             ApiKey::DescribeUserScramCredentials => {
                 self.respond(request, body, Self::describe_user_scram_credentials)
             }

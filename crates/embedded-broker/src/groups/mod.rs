@@ -312,12 +312,7 @@ impl Group {
                 group.check_member(member_id, instance_id)?;
                 if generation == group.generation { Ok(()) } else { Err(ErrorCode::ILLEGAL_GENERATION) }
             }
-            // TxnOffsetCommit has no error for an old epoch.
-            GroupKind::Consumer(group) => {
-                group.check_commit(i16::MAX, member_id, generation).map_err(|error| {
-                    if error == ErrorCode::STALE_MEMBER_EPOCH { ErrorCode::ILLEGAL_GENERATION } else { error }
-                })
-            }
+            GroupKind::Consumer(group) => group.check_commit(i16::MAX, member_id, generation),
         }
     }
 

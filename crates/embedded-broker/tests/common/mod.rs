@@ -283,7 +283,11 @@ pub fn seal(batch: &mut [u8], codec: u16) {
 }
 
 pub fn software() -> ApiVersionsRequest {
-    ApiVersionsRequest { client_software_name: "ottla".to_owned(), client_software_version: "1.0".to_owned() }
+    ApiVersionsRequest {
+        client_software_name: "ottla".to_owned(),
+        client_software_version: "1.0".to_owned(),
+        ..ApiVersionsRequest::default()
+    }
 }
 
 pub fn metadata_leader(world: &mut World, partition: usize) -> (i32, i32, ErrorCode) {

@@ -48,10 +48,14 @@ fn commit(
         group_id: GROUP.to_owned(),
         producer_id: producer.id,
         producer_epoch: producer.epoch,
-        generation_id: member.2,
+        generation_id_or_member_epoch: member.2,
         member_id: member.0.to_owned(),
         group_instance_id: member.1.map(str::to_owned),
-        topics: vec![txn_offset_commit::request::Topic { name: "t".to_owned(), partitions: vec![partition] }],
+        topics: vec![txn_offset_commit::request::Topic {
+            name: "t".to_owned(),
+            partitions: vec![partition],
+            ..Default::default()
+        }],
     };
     client.world.call(client.connection, version, &request).topics[0].partitions[0].error_code
 }

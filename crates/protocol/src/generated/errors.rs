@@ -275,10 +275,16 @@ impl ErrorCode {
     pub const STREAMS_TOPOLOGY_FENCED: Self = Self(132);
     /// The broker has as many share sessions as it allows.
     pub const SHARE_SESSION_LIMIT_REACHED: Self = Self(133);
+    /// The group could not be deleted; its message says why.
+    pub const GROUP_DELETION_FAILED: Self = Self(134);
+    /// The broker's plug-in could not store the topology description.
+    pub const STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED: Self = Self(135);
+    /// The controller is not registered.
+    pub const CONTROLLER_ID_NOT_REGISTERED: Self = Self(136);
 }
 
 /// By code, from -1 up.
-pub(crate) static ERRORS: [ErrorFacts; 135] = [
+pub(crate) static ERRORS: [ErrorFacts; 138] = [
     ErrorFacts {
         name: "UNKNOWN_SERVER_ERROR",
         retriable: false,
@@ -1083,5 +1089,23 @@ pub(crate) static ERRORS: [ErrorFacts; 135] = [
         retriable: true,
         invalidates_metadata: false,
         description: "the broker has as many share sessions as it allows",
+    },
+    ErrorFacts {
+        name: "GROUP_DELETION_FAILED",
+        retriable: false,
+        invalidates_metadata: false,
+        description: "the group could not be deleted; its message says why",
+    },
+    ErrorFacts {
+        name: "STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED",
+        retriable: false,
+        invalidates_metadata: false,
+        description: "the broker's plug-in could not store the topology description",
+    },
+    ErrorFacts {
+        name: "CONTROLLER_ID_NOT_REGISTERED",
+        retriable: false,
+        invalidates_metadata: false,
+        description: "the controller is not registered",
     },
 ];

@@ -224,6 +224,9 @@ pub mod streams_group_describe;
 /// StreamsGroupHeartbeat, API key 88.
 #[path = "88_streams_group_heartbeat.rs"]
 pub mod streams_group_heartbeat;
+/// StreamsGroupTopologyDescriptionUpdate, API key 93.
+#[path = "93_streams_group_topology_description_update.rs"]
+pub mod streams_group_topology_description_update;
 /// SyncGroup, API key 14.
 #[path = "14_sync_group.rs"]
 pub mod sync_group;
@@ -233,6 +236,9 @@ pub mod txn_offset_commit;
 /// UnregisterBroker, API key 64.
 #[path = "64_unregister_broker.rs"]
 pub mod unregister_broker;
+/// UnregisterController, API key 94.
+#[path = "94_unregister_controller.rs"]
+pub mod unregister_controller;
 /// UpdateFeatures, API key 57.
 #[path = "57_update_features.rs"]
 pub mod update_features;
@@ -285,7 +291,7 @@ pub enum ApiKey {
     ListGroups = 16,
     /// Versions 0 to 1.
     SaslHandshake = 17,
-    /// Versions 0 to 4.
+    /// Versions 0 to 5.
     ApiVersions = 18,
     /// Versions 0 to 7.
     CreateTopics = 19,
@@ -305,7 +311,7 @@ pub enum ApiKey {
     EndTxn = 26,
     /// Versions 0 to 2.
     WriteTxnMarkers = 27,
-    /// Versions 0 to 5.
+    /// Versions 0 to 6.
     TxnOffsetCommit = 28,
     /// Versions 0 to 3.
     DescribeAcls = 29,
@@ -333,7 +339,7 @@ pub enum ApiKey {
     ExpireDelegationToken = 40,
     /// Versions 0 to 3.
     DescribeDelegationToken = 41,
-    /// Versions 0 to 2.
+    /// Versions 0 to 3.
     DeleteGroups = 42,
     /// Versions 0 to 2.
     ElectLeaders = 43,
@@ -401,9 +407,9 @@ pub enum ApiKey {
     DeleteShareGroupState = 86,
     /// Versions 0 to 1.
     ReadShareGroupStateSummary = 87,
-    /// Versions 0.
+    /// Versions 0 to 1.
     StreamsGroupHeartbeat = 88,
-    /// Versions 0.
+    /// Versions 0 to 1.
     StreamsGroupDescribe = 89,
     /// Versions 0 to 1.
     DescribeShareGroupOffsets = 90,
@@ -411,6 +417,10 @@ pub enum ApiKey {
     AlterShareGroupOffsets = 91,
     /// Versions 0.
     DeleteShareGroupOffsets = 92,
+    /// Versions 0.
+    StreamsGroupTopologyDescriptionUpdate = 93,
+    /// Versions 0.
+    UnregisterController = 94,
 }
 
 impl ApiKey {
@@ -493,6 +503,8 @@ impl ApiKey {
         Self::DescribeShareGroupOffsets,
         Self::AlterShareGroupOffsets,
         Self::DeleteShareGroupOffsets,
+        Self::StreamsGroupTopologyDescriptionUpdate,
+        Self::UnregisterController,
     ];
 
     /// The API of this number.
@@ -575,6 +587,8 @@ impl ApiKey {
             90 => Self::DescribeShareGroupOffsets,
             91 => Self::AlterShareGroupOffsets,
             92 => Self::DeleteShareGroupOffsets,
+            93 => Self::StreamsGroupTopologyDescriptionUpdate,
+            94 => Self::UnregisterController,
             _ => return None,
         })
     }
@@ -622,7 +636,7 @@ impl ApiKey {
                 &ApiFacts { name: "SaslHandshake", versions: 0..=1, served: 0..=1, flexible_from: 32767 }
             }
             Self::ApiVersions => {
-                &ApiFacts { name: "ApiVersions", versions: 0..=4, served: 0..=4, flexible_from: 3 }
+                &ApiFacts { name: "ApiVersions", versions: 0..=5, served: 0..=5, flexible_from: 3 }
             }
             Self::CreateTopics => {
                 &ApiFacts { name: "CreateTopics", versions: 0..=7, served: 2..=7, flexible_from: 5 }
@@ -650,7 +664,7 @@ impl ApiKey {
                 &ApiFacts { name: "WriteTxnMarkers", versions: 0..=2, served: 1..=2, flexible_from: 1 }
             }
             Self::TxnOffsetCommit => {
-                &ApiFacts { name: "TxnOffsetCommit", versions: 0..=5, served: 0..=5, flexible_from: 3 }
+                &ApiFacts { name: "TxnOffsetCommit", versions: 0..=6, served: 0..=6, flexible_from: 3 }
             }
             Self::DescribeAcls => {
                 &ApiFacts { name: "DescribeAcls", versions: 0..=3, served: 1..=3, flexible_from: 2 }
@@ -695,7 +709,7 @@ impl ApiKey {
                 flexible_from: 2,
             },
             Self::DeleteGroups => {
-                &ApiFacts { name: "DeleteGroups", versions: 0..=2, served: 0..=2, flexible_from: 2 }
+                &ApiFacts { name: "DeleteGroups", versions: 0..=3, served: 0..=3, flexible_from: 2 }
             }
             Self::ElectLeaders => {
                 &ApiFacts { name: "ElectLeaders", versions: 0..=2, served: 0..=2, flexible_from: 2 }
@@ -824,10 +838,10 @@ impl ApiKey {
                 flexible_from: 0,
             },
             Self::StreamsGroupHeartbeat => {
-                &ApiFacts { name: "StreamsGroupHeartbeat", versions: 0..=0, served: 0..=0, flexible_from: 0 }
+                &ApiFacts { name: "StreamsGroupHeartbeat", versions: 0..=1, served: 0..=1, flexible_from: 0 }
             }
             Self::StreamsGroupDescribe => {
-                &ApiFacts { name: "StreamsGroupDescribe", versions: 0..=0, served: 0..=0, flexible_from: 0 }
+                &ApiFacts { name: "StreamsGroupDescribe", versions: 0..=1, served: 0..=1, flexible_from: 0 }
             }
             Self::DescribeShareGroupOffsets => &ApiFacts {
                 name: "DescribeShareGroupOffsets",
@@ -844,6 +858,15 @@ impl ApiKey {
                 served: 0..=0,
                 flexible_from: 0,
             },
+            Self::StreamsGroupTopologyDescriptionUpdate => &ApiFacts {
+                name: "StreamsGroupTopologyDescriptionUpdate",
+                versions: 0..=0,
+                served: 0..=0,
+                flexible_from: 0,
+            },
+            Self::UnregisterController => {
+                &ApiFacts { name: "UnregisterController", versions: 0..=0, served: 0..=0, flexible_from: 0 }
+            }
         }
     }
 }
@@ -930,4 +953,6 @@ streams_group_describe StreamsGroupDescribeRequest StreamsGroupDescribeResponse;
 describe_share_group_offsets DescribeShareGroupOffsetsRequest DescribeShareGroupOffsetsResponse;
 alter_share_group_offsets AlterShareGroupOffsetsRequest AlterShareGroupOffsetsResponse;
 delete_share_group_offsets DeleteShareGroupOffsetsRequest DeleteShareGroupOffsetsResponse;
+streams_group_topology_description_update StreamsGroupTopologyDescriptionUpdateRequest StreamsGroupTopologyDescriptionUpdateResponse;
+unregister_controller UnregisterControllerRequest UnregisterControllerResponse;
 } }; }

@@ -1,6 +1,6 @@
 //! Checks the versions that the crate `kafka-protocol` lacks against Kafka's own message classes.
 //!
-//! `layouts.txt` has a line for each of them, taken from the schemas in the classes of Apache Kafka 4.3.1, and of 3.9.1
+//! `layouts.txt` has a line for each of them, taken from the message definitions of Apache Kafka 4.4.0, and the classes of 3.9.1
 //! for versions that 4.x dropped: API key, kind and version, then the fields in the order of the wire, with `<>` around
 //! tagged fields where the version is flexible.
 

@@ -284,6 +284,12 @@ fn unknown_brokers_and_voters_are_refused(backend: &Backend) {
     let error = admin.unregister_broker(99, TIMEOUT).unwrap_err();
     assert_eq!(code(&error), Some(ErrorCode::BROKER_ID_NOT_REGISTERED), "{error}");
     is_invalid(admin.unregister_broker(-1, TIMEOUT));
+    is_invalid(admin.unregister_controller(-1, TIMEOUT));
+    let error = admin.unregister_controller(99, TIMEOUT).unwrap_err();
+    // Apache Kafka before 4.4 can't.
+    let is_refused = code(&error) == Some(ErrorCode::CONTROLLER_ID_NOT_REGISTERED)
+        || error.kind() == ErrorKind::UnsupportedVersion;
+    assert!(is_refused, "{error}");
     let voter = Voter { id: 99, directory_id: Uuid([7; 16]) };
     // Kafka with static voters, and embedded brokers, can't change them.
     let error = admin.remove_raft_voter(None, voter, TIMEOUT).unwrap_err();

@@ -97,7 +97,7 @@ impl TransactionRequest {
             Self::CommitOffsets(it) => {
                 let offsets = it.topics.iter().flat_map(|topic| &topic.partitions);
                 let offsets: Vec<_> = offsets.map(|it| (it.partition_index, it.committed_offset)).collect();
-                let (member, generation) = (&it.member_id, it.generation_id);
+                let (member, generation) = (&it.member_id, it.generation_id_or_member_epoch);
                 format!(" of {:?} as {member} in {generation}: {offsets:?}", self.identity())
             }
             Self::End(it) => format!(" of {:?}, commits: {}", self.identity(), it.committed),

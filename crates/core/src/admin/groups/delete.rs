@@ -77,7 +77,7 @@ impl Operation for DeleteGroup {
                 let detail = "stop the group's members first";
                 return Err(Error::broker(ErrorCode::NON_EMPTY_GROUP, Some(detail)));
             }
-            code => return Err(Error::broker(code, None)),
+            code => return Err(Error::broker(code, result.error_message.as_deref())),
         }
         self.state = Deletion::Done;
         Ok(Verdict::Done)

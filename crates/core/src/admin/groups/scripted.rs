@@ -321,7 +321,8 @@ fn group_of_the_consumer_protocol_has_epochs_and_targets() {
 }
 
 fn deletion(error_code: ErrorCode) -> DeleteGroupsResponse {
-    let results = vec![deleted::DeleteGroupsResult { group_id: "g".into(), error_code }];
+    let results =
+        vec![deleted::DeleteGroupsResult { group_id: "g".into(), error_code, ..Default::default() }];
     DeleteGroupsResponse { results, ..Default::default() }
 }
 
@@ -341,6 +342,18 @@ fn group_that_an_earlier_request_deleted_counts_as_deleted() {
     script.respond(&second, 2, &deletion(ErrorCode::GROUP_ID_NOT_FOUND));
     let error = waiting.try_take().unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Broker(ErrorCode::GROUP_ID_NOT_FOUND));
+}
+
+#[test]
+fn message_of_a_failed_deletion_is_part_of_the_error() {
+    let (mut script, waiting) = Script::new(|done| delete_group("g", TIMEOUT, done));
+    let request = script.one(3);
+    let mut response = deletion(ErrorCode::GROUP_DELETION_FAILED);
+    response.results[0].error_message = Some("the plug-in is down".into());
+    script.respond(&request, 3, &response);
+    let error = waiting.try_take().unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Broker(ErrorCode::GROUP_DELETION_FAILED));
+    assert!(error.to_string().contains("the plug-in is down"), "{error}");
 }
 
 #[test]

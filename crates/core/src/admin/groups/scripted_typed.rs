@@ -44,7 +44,7 @@ fn streams_group(group_id: &str) -> streams_response::Group {
         ..Default::default()
     };
     let changelog = streams_response::StateChangelogTopic { name: "c".to_owned(), ..Default::default() };
-    let subtopology = streams_response::Subtopology {
+    let subtopology = streams_response::TopologySubtopology {
         subtopology_id: "0".to_owned(),
         source_topics: vec!["t".to_owned()],
         state_changelog_topics: vec![changelog],

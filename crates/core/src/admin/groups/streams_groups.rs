@@ -45,6 +45,8 @@ pub struct StreamsGroupDescription {
     pub topology: Option<StreamsTopology>,
     /// The members.
     pub members: Vec<StreamsMemberDescription>,
+    /// The name of the assignor that assigns the tasks, if the coordinator reports it (Kafka 4.4).
+    pub assignor: Option<String>,
     /// The permitted operations on the group, if they were requested and the broker reports them.
     pub authorized_operations: Option<AuthorizedOperations>,
 }
@@ -160,7 +162,11 @@ impl TypedGroup for StreamsGroupDescription {
     const API: ApiKey = ApiKey::StreamsGroupDescribe;
 
     fn encode(group_ids: Vec<String>, include_authorized_operations: bool) -> EncodeBody {
-        let request = StreamsGroupDescribeRequest { group_ids, include_authorized_operations };
+        let request = StreamsGroupDescribeRequest {
+            group_ids,
+            include_authorized_operations,
+            ..StreamsGroupDescribeRequest::default()
+        };
         Box::new(move |version, out| request.encode(version, out))
     }
 
@@ -187,12 +193,13 @@ fn description_of(group: response::Group) -> StreamsGroupDescription {
         target_epoch: group.assignment_epoch,
         topology: group.topology.map(topology_of),
         members: group.members.into_iter().map(member_of).collect(),
+        assignor: group.assignor_name,
         authorized_operations: AuthorizedOperations::new(group.authorized_operations),
     }
 }
 
 fn topology_of(topology: response::Topology) -> StreamsTopology {
-    let subtopology = |part: response::Subtopology| StreamsSubtopology {
+    let subtopology = |part: response::TopologySubtopology| StreamsSubtopology {
         id: part.subtopology_id,
         source_topics: part.source_topics,
         repartition_sink_topics: part.repartition_sink_topics,

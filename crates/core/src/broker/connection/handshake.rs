@@ -26,6 +26,7 @@ impl Connection {
         let request = ApiVersionsRequest {
             client_software_name: self.settings.software_name.clone(),
             client_software_version: self.settings.software_version.clone(),
+            ..ApiVersionsRequest::default()
         };
         let timeout = self.settings.ask_versions_timeout;
         if let Err(error) =

@@ -23,7 +23,10 @@ use crate::{
             streams_groups::describe_streams_groups,
         },
         log_dirs::{alter_log_dirs, describe_all_log_dirs, describe_log_dirs},
-        quorum::{Voter, VoterListener, add_voter, describe_quorum, remove_voter, unregister_broker},
+        quorum::{
+            Voter, VoterListener, add_voter, describe_quorum, remove_voter, unregister_broker,
+            unregister_controller,
+        },
         quotas::{QuotaFilter, QuotaMatch, alter_quotas, describe_quotas},
         reassignments::{alter_reassignments, list_reassignments},
         users::{ScramAlteration, ScramMechanism, alter_users, describe_users},
@@ -90,6 +93,7 @@ pub(super) fn cases(api: ApiKey) -> Vec<Case> {
             })
             .collect(),
         ApiKey::UnregisterBroker => admin("", unregister_broker(1, TIMEOUT, done())),
+        ApiKey::UnregisterController => admin("", unregister_controller(1, TIMEOUT, done())),
         ApiKey::ListConfigResources => [ResourceKind::CLIENT_METRICS, ResourceKind::TOPIC]
             .into_iter()
             .flat_map(|kind| admin("a kind", list_config_resources(vec![kind], TIMEOUT, done())))

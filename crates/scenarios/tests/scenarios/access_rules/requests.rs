@@ -369,12 +369,13 @@ fn transactions(client: &mut RawClient, names: &Names) -> Vec<Response> {
     let topic = txn_offset_commit::request::Topic {
         name: names.topic.clone(),
         partitions: vec![txn_offset_commit::request::Partition::default()],
+        ..Default::default()
     };
     let request = TxnOffsetCommitRequest {
         transactional_id: id(),
         group_id: names.group.clone(),
         producer_id: PRODUCER,
-        generation_id: 7,
+        generation_id_or_member_epoch: 7,
         topics: vec![topic],
         ..Default::default()
     };

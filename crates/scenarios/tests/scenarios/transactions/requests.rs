@@ -492,14 +492,17 @@ impl Requests {
             committed_leader_epoch: -1,
             ..Default::default()
         };
-        let topics =
-            vec![txn_offset_commit::request::Topic { name: self.topic.clone(), partitions: vec![partition] }];
+        let topics = vec![txn_offset_commit::request::Topic {
+            name: self.topic.clone(),
+            partitions: vec![partition],
+            ..Default::default()
+        }];
         let request = TxnOffsetCommitRequest {
             transactional_id: self.id.clone(),
             group_id: group.name.clone(),
             producer_id: producer.id,
             producer_epoch: producer.epoch,
-            generation_id,
+            generation_id_or_member_epoch: generation_id,
             member_id: member_id.to_owned(),
             group_instance_id: instance_id.map(str::to_owned),
             topics,
