@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 cache=${OTTLA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ottla}
-jars=${OTTLA_KAFKA_JARS:-$cache/kafka-4.3.1}
+jars=${OTTLA_KAFKA_JARS:-$cache/kafka-${OTTLA_KAFKA_VERSION:-4.4.0}}
 golden=tests/golden/batches
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -3,7 +3,7 @@
 source "$(dirname "$0")/../support.bash"
 port=${METRICS_PORT:-31490} controller_port=$((port + 1))
 here=$PWD/tests/kafka
-libraries=${OTTLA_KAFKA_JARS:-${OTTLA_CACHE:-$HOME/.cache/ottla}/kafka-4.3.1}
+libraries=${OTTLA_KAFKA_JARS:-${OTTLA_CACHE:-$HOME/.cache/ottla}/kafka-${OTTLA_KAFKA_VERSION:-4.4.0}}
 "${javac[@]}" -nowarn -Xlint:-removal -cp "$libraries/*" -d "$work/java" "$here/MetricsReceiver.java" || fail "the metrics plugin can't be compiled"
 
 cat > "$work/kafka.properties" <<P

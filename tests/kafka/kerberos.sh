@@ -4,7 +4,7 @@ source "$(dirname "$0")/../support.bash"
 port=${KERBEROS_PORT:-31495} plain_port=$((port + 1)) controller_port=$((port + 2)) kdc_port=$((port + 3))
 # Clients of the listener FAR connect through a relay that delays each byte by 50 ms.
 far_port=$((port + 4)) relay_port=$((port + 5)) here=$PWD/tests/kafka
-libraries=${OTTLA_KAFKA_JARS:-${OTTLA_CACHE:-$HOME/.cache/ottla}/kafka-4.3.1}
+libraries=${OTTLA_KAFKA_JARS:-${OTTLA_CACHE:-$HOME/.cache/ottla}/kafka-${OTTLA_KAFKA_VERSION:-4.4.0}}
 original krb5-kdc krb5-admin-server krb5-user libverto1 libverto-libev1 libev4 libgssrpc4 libkadm5srv-mit12 \
   libkadm5clnt-mit12 libkdb5-10 || exit 0
 cd "$work"

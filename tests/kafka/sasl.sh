@@ -8,7 +8,7 @@ far_port=$((port + 3)) fars_port=$((port + 4)) relay_port=$((port + 5)) tls_rela
 # The listener of the clients whose access rules are tested; all other clients are super users.
 rules_port=$((port + 7))
 here=$PWD/tests/kafka
-libraries=${OTTLA_KAFKA_JARS:-${OTTLA_CACHE:-$HOME/.cache/ottla}/kafka-4.3.1}
+libraries=${OTTLA_KAFKA_JARS:-${OTTLA_CACHE:-$HOME/.cache/ottla}/kafka-${OTTLA_KAFKA_VERSION:-4.4.0}}
 cd "$work"
 
 openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 1 -subj "/CN=Test CA" \

@@ -2,7 +2,7 @@
 # keytool write. OpenSSL makes the certificates; they are valid for a day.
 source "$(dirname "$0")/../support.bash"
 port=${TLS_PORT:-31193} mtls_port=$((port + 1)) plain_port=$((port - 1)) controller_port=$((port - 3))
-libraries=${OTTLA_KAFKA_JARS:-${OTTLA_CACHE:-$HOME/.cache/ottla}/kafka-4.3.1}
+libraries=${OTTLA_KAFKA_JARS:-${OTTLA_CACHE:-$HOME/.cache/ottla}/kafka-${OTTLA_KAFKA_VERSION:-4.4.0}}
 cd "$work"
 
 openssl req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 1 -subj "/CN=Test CA" \

@@ -39,11 +39,12 @@ cargo xtask kafka [--data FOLDER] COMMAND
   fetch              only download the jars (55 MB, once, into the cache folder); prints their folder
 
 The cluster lives in FOLDER: --data, or OTTLA_KAFKA_DATA, or a folder of the temporary directory. Ports are chosen
-among the free ones, or P, P+1, ... for the brokers and the next C for the controllers.
+among the free ones, or P, P+1, ... for the brokers and the next C for the controllers. The version is 4.4.0, or that
+of OTTLA_KAFKA_VERSION (4.3.1, 3.9.1).
 ";
 
-/// The version of Apache Kafka for all tests and measurements.
-pub const VERSION: &str = "4.3.1";
+/// The version of Apache Kafka for all tests and measurements, unless `OTTLA_KAFKA_VERSION` names another one.
+const VERSION: &str = "4.4.0";
 const LOG4J: &str = "2.25.4";
 
 /// The options of a JVM that ends after minutes: no collector with threads of its own, only the quick compiler.
@@ -247,7 +248,7 @@ impl Cluster {
         let nodes: Vec<Value> =
             cluster.nodes.iter().map(|node| json!({"id": node.id, "port": node.port})).collect();
         let state =
-            json!({"version": VERSION, "heap": cluster.heap, "brief": cluster.is_brief, "nodes": nodes});
+            json!({"version": version(), "heap": cluster.heap, "brief": cluster.is_brief, "nodes": nodes});
         fs::write(folder.join("cluster.json"), format!("{state:#}\n"))?;
         Ok(cluster)
     }
@@ -494,9 +495,10 @@ pub fn fetch() -> Result<PathBuf> {
     }
     install::java()?;
     fs::create_dir_all(&folder)?;
+    let version = version();
     let artifacts = [
-        ("org.apache.kafka", "kafka_2.13", VERSION),
-        ("org.apache.kafka", "kafka-tools", VERSION),
+        ("org.apache.kafka", "kafka_2.13", version.as_str()),
+        ("org.apache.kafka", "kafka-tools", version.as_str()),
         ("org.apache.logging.log4j", "log4j-slf4j-impl", LOG4J),
         ("org.apache.logging.log4j", "log4j-core", LOG4J),
     ];
@@ -513,7 +515,7 @@ pub fn fetch() -> Result<PathBuf> {
          <dependencies>\n{dependencies}  </dependencies>\n</project>\n"
     );
     fs::write(folder.join("pom.xml"), project)?;
-    println!("fetching Apache Kafka {VERSION} into {}", folder.display());
+    println!("fetching Apache Kafka {version} into {}", folder.display());
     let mut maven = Command::new("mvn");
     maven.args(["--batch-mode", "--no-transfer-progress", "--quiet", "dependency:copy-dependencies"]);
     maven.args(["-DincludeScope=runtime", "-DoutputDirectory=.", "-f", "pom.xml"]).current_dir(&folder);
@@ -539,8 +541,16 @@ pub fn tool(class: &str) -> Result<Command> {
     Ok(command)
 }
 
+/// Returns the version of Apache Kafka that this process runs.
+fn version() -> String {
+    env::var("OTTLA_KAFKA_VERSION")
+        .ok()
+        .filter(|version| !version.is_empty())
+        .unwrap_or_else(|| VERSION.to_owned())
+}
+
 fn libraries() -> PathBuf {
-    cache().join(format!("kafka-{VERSION}"))
+    cache().join(format!("kafka-{}", version()))
 }
 
 fn class_path() -> String {

@@ -102,6 +102,8 @@ pub enum ConnectionMessage {
         /// The port.
         port: u16,
     },
+    /// Only this cluster is right for the connection to a node (KIP-1242); `None` accepts any.
+    SetCluster(Option<Arc<str>>),
     /// Connect even if there is nothing to send.
     Connect,
     /// Stop connecting, or close a connection that was never used: another broker responded first. Does nothing if the

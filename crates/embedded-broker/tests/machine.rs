@@ -559,3 +559,26 @@ fn hostile_frames_never_panic_and_never_stop_the_cluster() {
     let connection = world.open(1);
     assert_eq!(world.produce(connection, 0, Batch::of(1).build()).0, ErrorCode::NONE);
 }
+
+#[test]
+fn connection_for_another_node_or_cluster_is_refused() {
+    let mut world =
+        World::new(ClusterOptions { cluster_id: Some("c".to_owned()), ..ClusterOptions::default() });
+    let connection = world.open(2);
+    let cases = [
+        (Some("c"), 2, ErrorCode::NONE),
+        (None, -1, ErrorCode::NONE),
+        (None, 7, ErrorCode::NONE),
+        (Some("c"), 3, ErrorCode::REBOOTSTRAP_REQUIRED),
+        (Some("c"), -1, ErrorCode::REBOOTSTRAP_REQUIRED),
+        (Some("d"), 2, ErrorCode::REBOOTSTRAP_REQUIRED),
+        (Some(""), 2, ErrorCode::REBOOTSTRAP_REQUIRED),
+    ];
+    for (cluster_id, node_id, error) in cases {
+        let cluster_id = cluster_id.map(str::to_owned);
+        let request = ApiVersionsRequest { cluster_id: cluster_id.clone(), node_id, ..software() };
+        let response = world.call(connection, 5, &request);
+        assert_eq!(response.error_code, error, "{cluster_id:?} {node_id}");
+        assert_eq!(response.api_keys.is_empty(), error.is_error());
+    }
+}

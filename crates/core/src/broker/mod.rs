@@ -212,6 +212,7 @@ impl BrokerCore {
                 }
             }
             ConnectionMessage::SetAddress { host, port } => self.connection.set_address(now, &host, port),
+            ConnectionMessage::SetCluster(id) => self.connection.set_cluster_id(id),
             ConnectionMessage::Connect => self.connection.want(now),
             ConnectionMessage::StopConnecting if self.needs_connection() => {}
             ConnectionMessage::StopConnecting => self.connection.stop_connecting(now),

@@ -17,6 +17,7 @@
 //! - Going back to the bootstrap servers keeps the requests in flight to the old brokers; only new requests that any
 //!   broker can handle avoid them (`silent_brokers_cause_a_rebootstrap`).
 
+mod identity;
 mod search;
 
 use std::{
@@ -47,6 +48,8 @@ pub(crate) struct Brokers {
     /// False if the client does not return to the bootstrap servers once nodes are known
     /// (`metadata.recovery.strategy`).
     recovers: bool,
+    /// The ID of the cluster that connections to nodes must lead to, once it is known and checked (KIP-1242).
+    cluster_id: Option<Arc<str>>,
     next_key: u32,
     /// The servers that have a broker actor, by their index in the list.
     bootstrap: BTreeMap<usize, BrokerKey>,
@@ -121,6 +124,7 @@ impl Brokers {
             lanes: BTreeMap::new(),
             fetched_from: BTreeSet::new(),
             recovers,
+            cluster_id: None,
             next_key: 0,
             bootstrap: BTreeMap::new(),
             search: None,
@@ -315,8 +319,10 @@ impl Brokers {
     /// continue until new metadata arrives.
     pub(super) fn start_again(&mut self) {
         let bootstrap: Vec<BrokerKey> = self.bootstrap.values().copied().collect();
+        let is_checked = self.cluster_id.is_some();
         for (key, entry) in &mut self.entries {
-            entry.given_up = !bootstrap.contains(key);
+            let is_node = is_checked && self.lanes.values().any(|of_node| of_node == key);
+            entry.given_up = is_node || !bootstrap.contains(key);
             if !entry.given_up && entry.link == Link::Up {
                 entry.link = Link::Down;
             }
@@ -325,6 +331,7 @@ impl Brokers {
         for key in bootstrap {
             self.send(key, ToBroker::Connection(ConnectionMessage::Reconnect));
         }
+        self.forget_cluster();
     }
 
     /// Handles a metadata response: brokers that are up may be queried again.
@@ -363,6 +370,7 @@ impl Brokers {
                 let id = *id;
                 self.lanes.insert((id, Lane::Data), from);
                 self.send(from, ToBroker::Connection(ConnectionMessage::SetNode(id)));
+                self.expect_cluster(from);
             }
         }
         let mut moved = Vec::new();
@@ -445,6 +453,9 @@ impl Brokers {
         self.entries.insert(key, entry);
         let rng = self.rng.fork();
         self.outputs.push_back(ClusterOutput::StartBroker { key, host, port, node_id, rng });
+        if node_id.is_some() {
+            self.expect_cluster(key);
+        }
         if self.closing {
             // This broker actor started after the message that closed the others.
             self.send(key, ToBroker::Close);

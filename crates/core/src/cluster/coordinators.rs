@@ -125,6 +125,15 @@ impl Coordinators {
         }
     }
 
+    /// Looks all known coordinators up again: their addresses lead elsewhere.
+    pub(crate) fn forget_all(&mut self) {
+        for entry in self.entries.values_mut() {
+            if matches!(entry.state, State::Known(_)) {
+                entry.state = State::Needed;
+            }
+        }
+    }
+
     /// Resets the backoff after the coordinator responded without an error of its own.
     pub(crate) fn confirm(&mut self, key: &CoordinatorKey) {
         if let Some(entry) = self.entries.get_mut(key) {

@@ -137,6 +137,9 @@ impl ClusterCore {
         self.events.set_controller_id(self.metadata.controller_id);
         self.events.set_cluster_id(self.metadata.cluster_id.as_deref());
         self.report_contradiction(from, contradiction);
+        if self.settings.checks_cluster {
+            self.brokers.set_cluster(response.cluster_id.as_deref());
+        }
         self.brokers.adopt_nodes(from, &self.metadata);
         let changes = MetadataChanges { errors, recreated };
         let mut incomplete = outdated;
@@ -255,6 +258,22 @@ impl ClusterCore {
     pub(super) fn rebootstrap_at(&self) -> Option<Instant> {
         let after = self.settings.rebootstrap_after.filter(|_| !self.metadata.nodes.is_empty())?;
         self.refresh.failing_since().map(|since| since + after)
+    }
+
+    /// Reports a lost connection. If its broker is not the node that the client expects (KIP-1242), starts again from the bootstrap
+    /// servers and returns true, unless the client has done so already, or may not.
+    pub(super) fn handle_misrouted(&mut self, now: Instant, from: BrokerKey, error: &Error) -> bool {
+        let is_required = error.kind() == ErrorKind::Broker(ErrorCode::REBOOTSTRAP_REQUIRED);
+        let acts = is_required && self.settings.rebootstrap_after.is_some() && self.brokers.is_trusted(from);
+        if acts {
+            self.coordinators.forget_all();
+            self.rebootstrap(error.clone());
+            self.refresh_soon(now);
+        } else {
+            let reported = self.failures.admit(now, error.clone());
+            reported.into_iter().for_each(|error| self.events.push(Event::Error(error)));
+        }
+        acts
     }
 
     /// Removes the known nodes and restarts from the bootstrap servers.

@@ -547,8 +547,9 @@ impl ClusterCore {
             fetch.handle_unreachable(node);
         }
         self.last_down = (!self.brokers.any_up()).then(|| error.clone());
-        let reported = self.failures.admit(now, error.clone());
-        reported.into_iter().for_each(|error| self.events.push(Event::Error(error)));
+        if self.handle_misrouted(now, from, &error) {
+            return;
+        }
         // Partitions of the broker may have moved. A cluster takes seconds to notice that a broker is gone, so every attempt
         // to connect that fails asks again. A server that is only probed in search of any broker is no reason to ask.
         if loss.was_reachable || has_partitions || self.brokers.any_up() {

@@ -1,6 +1,7 @@
 //! The cluster actor in virtual time, against brokers that the test plays and that return invalid or changing metadata.
 
 mod leaders;
+mod misrouting;
 mod routing;
 mod searching;
 mod starting;
@@ -108,6 +109,8 @@ struct Script {
     partitions: BTreeMap<TopicPartition, Box<PartitionProducer>>,
     /// The broker actors that got another address.
     moved: Vec<(BrokerKey, String, u16)>,
+    /// The clusters that the connections are bound to.
+    clusters: BTreeMap<BrokerKey, Option<Arc<str>>>,
     /// The broker that refuses connections.
     dead: Option<BrokerKey>,
     /// The brokers that the client tried after all of them went down; `None` before that.
@@ -191,6 +194,7 @@ impl Script {
             lookups: 0,
             partitions: BTreeMap::new(),
             moved: Vec::new(),
+            clusters: BTreeMap::new(),
             dead: None,
             tried_in_vain: None,
             stopped: Vec::new(),
@@ -313,6 +317,9 @@ impl Script {
                     ToBroker::Connection(ConnectionMessage::SetAddress { host, port }),
                 ) => {
                     self.moved.push((key, host, port));
+                }
+                ClusterOutput::ToBroker(key, ToBroker::Connection(ConnectionMessage::SetCluster(id))) => {
+                    self.clusters.insert(key, id);
                 }
                 ClusterOutput::ToBroker(key, ToBroker::Connection(ConnectionMessage::Connect))
                     if Some(key) == self.dead =>

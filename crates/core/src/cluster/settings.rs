@@ -40,6 +40,9 @@ pub struct ClusterSettings {
     pub auto_create_topics: bool,
     /// `metadata.recovery.rebootstrap.trigger.ms`; `None` if `metadata.recovery.strategy` is `none`.
     pub rebootstrap_after: Option<Duration>,
+    /// `metadata.cluster.check.enable`, unless `metadata.recovery.strategy` is `none`: brokers check that they are the node and
+    /// the cluster that the client expects (KIP-1242).
+    pub checks_cluster: bool,
     /// `metadata.leader.discovery`: go to a new leader as soon as the old one names it (KIP-951).
     pub leader_discovery: bool,
     /// The membership in the group of `group.id`, for a consumer that may subscribe to topics.
@@ -83,6 +86,7 @@ impl Default for ClusterSettings {
             request_timeout: Duration::from_secs(60),
             auto_create_topics: true,
             rebootstrap_after: Some(Duration::from_secs(300)),
+            checks_cluster: true,
             leader_discovery: true,
             group: None,
             share: None,
@@ -112,6 +116,7 @@ impl ClusterSettings {
             auto_create_topics: config.boolean("allow.auto.create.topics"),
             rebootstrap_after: rebootstraps
                 .then(|| config.millis("metadata.recovery.rebootstrap.trigger.ms")),
+            checks_cluster: rebootstraps && config.boolean("metadata.cluster.check.enable"),
             leader_discovery: config.boolean("metadata.leader.discovery"),
             group: None,
             share: None,

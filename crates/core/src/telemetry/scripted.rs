@@ -109,6 +109,7 @@ impl Script {
             bootstrap: vec![("seed".into(), 9092)],
             refresh_interval: None,
             rebootstrap_after: None,
+            checks_cluster: false,
             telemetry,
             ..ClusterSettings::default()
         };

@@ -1,5 +1,6 @@
 //! ApiVersions (18), versions 0 to 5. The response to any other version has version 0, UNSUPPORTED_VERSION and the
-//! range of ApiVersions itself, so that the client can ask again. The response header always has version 0.
+//! range of ApiVersions itself, so that the client can ask again. The response header always has version 0. From version 5 on a
+//! request may state the cluster and the node that it is for (KIP-1242).
 //!
 //! # Pitfalls
 //!
@@ -36,6 +37,12 @@ impl Cluster {
                 && is_software_name(&body.client_software_version))
         {
             response.error_code = ErrorCode::INVALID_REQUEST;
+            return response;
+        }
+        let is_here =
+            body.cluster_id.is_none_or(|id| id == self.cluster_id && body.node_id == request.broker.0);
+        if !is_here {
+            response.error_code = ErrorCode::REBOOTSTRAP_REQUIRED;
             return response;
         }
         if let Some(connection) = self.connection_mut(request.connection) {

@@ -23,10 +23,13 @@ use crate::{
 
 impl Connection {
     pub(super) fn ask_versions(&mut self, now: Instant, version: i16) {
+        // A broker refuses the connection if it is another node, or of another cluster (KIP-1242).
+        let expected = self.cluster_id.as_deref().zip(self.node_id);
         let request = ApiVersionsRequest {
             client_software_name: self.settings.software_name.clone(),
             client_software_version: self.settings.software_version.clone(),
-            ..ApiVersionsRequest::default()
+            cluster_id: expected.map(|(cluster, _)| cluster.to_owned()),
+            node_id: expected.map_or(-1, |(_, node)| node.get()),
         };
         let timeout = self.settings.ask_versions_timeout;
         if let Err(error) =
@@ -76,7 +79,9 @@ impl Connection {
         };
         self.has_response = true;
         if response.error_code != ErrorCode::NONE {
-            return self.fail(now, Error::broker(response.error_code, None).with_api("ApiVersions"));
+            let detail = self.misrouted(response.error_code);
+            return self
+                .fail(now, Error::broker(response.error_code, detail.as_deref()).with_api("ApiVersions"));
         }
         let rows = response.api_keys.iter().map(|row| (row.api_key, row.min_version, row.max_version));
         if let Err(detail) = versions::check(rows.clone()) {
@@ -104,6 +109,18 @@ impl Connection {
         if self.state == State::Authenticating && self.throttled_until.is_none() {
             self.authenticate(now);
         }
+    }
+
+    /// Returns the explanation of an error if the broker is not the one that the client has asked for.
+    fn misrouted(&self, code: ErrorCode) -> Option<String> {
+        let (cluster, node) = self.cluster_id.as_deref().zip(self.node_id)?;
+        (code == ErrorCode::REBOOTSTRAP_REQUIRED).then(|| {
+            format!(
+                "the address does not lead to node {} of cluster \"{cluster}\"; check the advertised listeners and the \
+                 load balancer",
+                node.get()
+            )
+        })
     }
 
     /// Returns what the broker supports of transactions.

@@ -64,6 +64,8 @@ pub struct Connection {
     host: String,
     port: u16,
     node_id: Option<NodeId>,
+    /// The ID of the only cluster that may be on the other end, once it and the node are known (KIP-1242).
+    cluster_id: Option<Arc<str>>,
     /// The socket's file descriptor, for observers.
     socket: Option<i32>,
     state: State,
@@ -184,6 +186,7 @@ impl Connection {
             host,
             port,
             node_id,
+            cluster_id: None,
             socket: None,
             state: State::Idle,
             authentication: Authentication::None,
@@ -290,6 +293,11 @@ impl Connection {
     /// Sets the broker's node ID.
     pub const fn set_node_id(&mut self, id: NodeId) {
         self.node_id = Some(id);
+    }
+
+    /// Sets the ID of the only cluster that may be on the other end, from the next handshake on; `None` accepts any.
+    pub fn set_cluster_id(&mut self, id: Option<Arc<str>>) {
+        self.cluster_id = id;
     }
 
     /// Returns the broker's node ID, if known.

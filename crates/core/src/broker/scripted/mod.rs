@@ -6,6 +6,7 @@ mod collecting;
 mod compressing;
 mod connecting;
 mod misbehaving;
+mod misrouting;
 mod reauthenticating;
 mod telemetry;
 mod throttling;

@@ -301,7 +301,10 @@ pub(super) const ROWS: &[Property] = &[
         .doc("The time in which the names of bootstrap servers must be resolved."),
     Property::java("metadata.cluster.check.enable")
         .boolean("true")
-        .accepted("brokers are found again by `metadata.recovery.strategy`")
-        .doc("Check that a broker belongs to the cluster to which the client has connected."),
+        .doc(
+            "Connections to nodes that metadata has named state the IDs of the cluster and the node. A broker since Kafka 4.4 \
+             refuses them if it is another node, or of another cluster, and the client starts again from `bootstrap.servers` \
+             (KIP-1242). Without effect if `metadata.recovery.strategy` is `none`.",
+        ),
     Property::java("sasl.login.class").string("").accepted(OTHER_CLASS).doc("The class that logs in."),
 ];
