@@ -102,8 +102,8 @@ pub enum ConnectionMessage {
         /// The port.
         port: u16,
     },
-    /// Only this cluster is right for the connection to a node (KIP-1242); `None` accepts any.
-    SetCluster(Option<Arc<str>>),
+    /// The connection to a node must lead to this cluster (KIP-1242).
+    SetCluster(Arc<str>),
     /// Connect even if there is nothing to send.
     Connect,
     /// Stop connecting, or close a connection that was never used: another broker responded first. Does nothing if the

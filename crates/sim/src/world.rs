@@ -38,6 +38,8 @@ pub struct World {
     pub trace: Trace,
     /// How names are resolved.
     pub resolver: Resolver,
+    /// The first two brokers have each other's addresses.
+    is_swapped: bool,
     /// Packets that vanish in one direction between a client and a broker.
     pub one_way: BTreeSet<(usize, BrokerId, Direction)>,
     /// Clients whose host sleeps, and the time until which it does.
@@ -146,6 +148,7 @@ impl World {
             network,
             trace: Trace::new(keep_trace),
             resolver: Resolver::Works,
+            is_swapped: false,
             one_way: BTreeSet::new(),
             suspended: BTreeMap::new(),
             awake_at: BTreeMap::new(),

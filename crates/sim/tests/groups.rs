@@ -138,6 +138,11 @@ fn returning_static_leader_finds_unassigned_partitions() {
 }
 
 #[test]
+fn addresses_may_lead_to_other_nodes_and_other_clusters() {
+    schedule("misrouted");
+}
+
+#[test]
 fn every_schedule_has_a_test() {
     let source = include_str!("groups.rs");
     for name in schedules::NAMES {

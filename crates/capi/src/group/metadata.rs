@@ -61,6 +61,7 @@ impl GroupMetadata {
             generation: Generation::from_wire(self.generation),
             member_id: text(&self.member),
             instance_id: self.instance.as_ref().map(text),
+            ..ConsumerGroupMetadata::default()
         }
     }
 

@@ -24,7 +24,8 @@ pub struct OffsetsOptions {
     #[arg(short = 't', long)]
     topic: Vec<String>,
 
-    /// Which offset to print: latest (-1), earliest (-2), max-timestamp (-3, of the record with the largest timestamp), or
+    /// Which offset to print: latest (-1), earliest (-2), max-timestamp (-3, of the record with the largest timestamp),
+    /// earliest-local (-4, on the leader's own disk), latest-tiered (-5), earliest-pending-upload (-6, not in tiered storage yet), or
     /// a time in milliseconds since 1970 (of the first record that is not older)
     #[arg(long, default_value = "latest", allow_hyphen_values = true)]
     time: String,
@@ -66,10 +67,14 @@ fn parse_time(time: &str) -> Outcome<OffsetSpec> {
         "latest" | "-1" => Ok(OffsetSpec::Latest),
         "earliest" | "-2" => Ok(OffsetSpec::Earliest),
         "max-timestamp" | "-3" => Ok(OffsetSpec::MaxTimestamp),
+        "earliest-local" | "-4" => Ok(OffsetSpec::EarliestLocal),
+        "latest-tiered" | "-5" => Ok(OffsetSpec::LatestTiered),
+        "earliest-pending-upload" | "-6" => Ok(OffsetSpec::EarliestPendingUpload),
         ms => match ms.parse() {
             Ok(ms @ 0..) => Ok(OffsetSpec::Timestamp(ms)),
             _ => Err(Failure::Usage(format!(
-                "--time {ms}: must be latest, earliest, max-timestamp or milliseconds since 1970"
+                "--time {ms}: must be latest, earliest, max-timestamp, earliest-local, latest-tiered, earliest-pending-upload or \
+                 milliseconds since 1970"
             ))),
         },
     }
@@ -84,7 +89,10 @@ mod tests {
         assert_eq!(parse_time("latest"), Ok(OffsetSpec::Latest));
         assert_eq!(parse_time("-2"), Ok(OffsetSpec::Earliest));
         assert_eq!(parse_time("5"), Ok(OffsetSpec::Timestamp(5)));
-        assert!(matches!(parse_time("-4"), Err(Failure::Usage(_))));
+        assert_eq!(parse_time("earliest-local"), Ok(OffsetSpec::EarliestLocal));
+        assert_eq!(parse_time("-5"), Ok(OffsetSpec::LatestTiered));
+        assert_eq!(parse_time("-6"), Ok(OffsetSpec::EarliestPendingUpload));
+        assert!(matches!(parse_time("-7"), Err(Failure::Usage(_))));
         assert!(matches!(parse_time("soon"), Err(Failure::Usage(_))));
     }
 }

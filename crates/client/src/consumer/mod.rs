@@ -154,6 +154,7 @@ impl Consumer {
             generation,
             member_id: member_id.to_owned(),
             instance_id: self.inner.instance_id.clone(),
+            topic_ids: self.inner.shared.topic_ids(),
         }
     }
 

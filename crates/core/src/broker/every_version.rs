@@ -481,8 +481,15 @@ fn admin_after_refusal(what: &'static str, call: AdminCall) -> Vec<Case> {
 }
 
 fn list_offsets_cases() -> Vec<Case> {
-    let specs =
-        [OffsetSpec::Earliest, OffsetSpec::Latest, OffsetSpec::Timestamp(5), OffsetSpec::MaxTimestamp];
+    let specs = [
+        OffsetSpec::Earliest,
+        OffsetSpec::Latest,
+        OffsetSpec::Timestamp(5),
+        OffsetSpec::MaxTimestamp,
+        OffsetSpec::EarliestLocal,
+        OffsetSpec::LatestTiered,
+        OffsetSpec::EarliestPendingUpload,
+    ];
     let queries = specs.into_iter().flat_map(|spec| [(spec, false), (spec, true)]);
     let cases = queries.flat_map(|(spec, read_committed)| {
         let questions = vec![(("t", 0).into(), spec)];

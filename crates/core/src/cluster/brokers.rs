@@ -27,7 +27,7 @@ use std::{
 
 use ottla_protocol::vocabulary::NodeId;
 
-use self::search::Search;
+use self::{identity::Identity, search::Search};
 use super::{ClusterOutput, coordinators::Coordinator, metadata::Metadata, route::Route};
 use crate::{
     message::{BrokerKey, ConnectionMessage, ToBroker},
@@ -48,8 +48,7 @@ pub(crate) struct Brokers {
     /// False if the client does not return to the bootstrap servers once nodes are known
     /// (`metadata.recovery.strategy`).
     recovers: bool,
-    /// The ID of the cluster that connections to nodes must lead to, once it is known and checked (KIP-1242).
-    cluster_id: Option<Arc<str>>,
+    identity: Identity,
     next_key: u32,
     /// The servers that have a broker actor, by their index in the list.
     bootstrap: BTreeMap<usize, BrokerKey>,
@@ -124,7 +123,7 @@ impl Brokers {
             lanes: BTreeMap::new(),
             fetched_from: BTreeSet::new(),
             recovers,
-            cluster_id: None,
+            identity: Identity::default(),
             next_key: 0,
             bootstrap: BTreeMap::new(),
             search: None,
@@ -319,7 +318,7 @@ impl Brokers {
     /// continue until new metadata arrives.
     pub(super) fn start_again(&mut self) {
         let bootstrap: Vec<BrokerKey> = self.bootstrap.values().copied().collect();
-        let is_checked = self.cluster_id.is_some();
+        let is_checked = self.identity.is_known();
         for (key, entry) in &mut self.entries {
             let is_node = is_checked && self.lanes.values().any(|of_node| of_node == key);
             entry.given_up = is_node || !bootstrap.contains(key);

@@ -110,7 +110,7 @@ struct Script {
     /// The broker actors that got another address.
     moved: Vec<(BrokerKey, String, u16)>,
     /// The clusters that the connections are bound to.
-    clusters: BTreeMap<BrokerKey, Option<Arc<str>>>,
+    clusters: BTreeMap<BrokerKey, Arc<str>>,
     /// The broker that refuses connections.
     dead: Option<BrokerKey>,
     /// The brokers that the client tried after all of them went down; `None` before that.

@@ -250,6 +250,11 @@ impl CommittedOffsets {
         self.ids.update(metadata);
     }
 
+    /// Returns the IDs of the topics that exist, by name.
+    pub(super) fn topic_ids(&self) -> Arc<BTreeMap<Arc<str>, Uuid>> {
+        self.ids.known()
+    }
+
     /// Takes the topics whose ID the coordinator does not know.
     pub(crate) fn take_outdated_topics(&mut self) -> BTreeSet<Arc<str>> {
         std::mem::take(&mut self.outdated_topics)

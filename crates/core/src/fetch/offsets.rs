@@ -44,6 +44,12 @@ pub enum OffsetSpec {
     Timestamp(i64),
     /// The offset of the record with the highest timestamp.
     MaxTimestamp,
+    /// The first offset on the leader's own disk; earlier records may be in tiered storage (KIP-405, Kafka 3.4).
+    EarliestLocal,
+    /// The last offset in tiered storage (KIP-1005, Kafka 3.9). A topic without tiered storage has none.
+    LatestTiered,
+    /// The first offset that is not in tiered storage yet (KIP-1023, Kafka 4.2). A topic without tiered storage has none.
+    EarliestPendingUpload,
 }
 
 /// A query for offsets.
@@ -148,10 +154,13 @@ const fn is_of_another_broker(code: ErrorCode) -> bool {
     )
 }
 
-/// The protocol's values for the first and the last offset, and for the record with the highest timestamp.
+/// The protocol's values for the first and the last offset, for the record with the highest timestamp, and for tiered storage.
 const EARLIEST: i64 = -2;
 const LATEST: i64 = -1;
 const MAX_TIMESTAMP: i64 = -3;
+const EARLIEST_LOCAL: i64 = -4;
+const LATEST_TIERED: i64 = -5;
+const EARLIEST_PENDING_UPLOAD: i64 = -6;
 
 impl OffsetLookups {
     /// Creates the state without lookups.
@@ -471,12 +480,7 @@ impl OffsetLookups {
         }
         let first = ids.first().and_then(|id| self.lookups.get(id));
         let isolation_level = first.map_or(self.isolation_level, |lookup| lookup.isolation_level);
-        let lowest_version = match first.map(|lookup| lookup.spec) {
-            // Before version 1 a timestamp selected the segment, not the record.
-            Some(OffsetSpec::Timestamp(_)) => 1,
-            Some(OffsetSpec::MaxTimestamp) => 7,
-            _ => 0,
-        };
+        let lowest_version = first.map_or(0, |lookup| lookup.spec.lowest_version());
         let timeout_ms = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
         let encode = Box::new(move |version, out: &mut Vec<u8>| {
             let topics = topics.iter().map(|(name, partitions)| RequestTopic {
@@ -569,6 +573,22 @@ impl OffsetSpec {
             Self::Latest => LATEST,
             Self::Timestamp(ms) => ms,
             Self::MaxTimestamp => MAX_TIMESTAMP,
+            Self::EarliestLocal => EARLIEST_LOCAL,
+            Self::LatestTiered => LATEST_TIERED,
+            Self::EarliestPendingUpload => EARLIEST_PENDING_UPLOAD,
+        }
+    }
+
+    /// Returns the first version of ListOffsets that has this offset.
+    const fn lowest_version(self) -> i16 {
+        match self {
+            Self::Earliest | Self::Latest => 0,
+            // Before version 1 a timestamp selected the segment, not the record.
+            Self::Timestamp(_) => 1,
+            Self::MaxTimestamp => 7,
+            Self::EarliestLocal => 8,
+            Self::LatestTiered => 9,
+            Self::EarliestPendingUpload => 11,
         }
     }
 
@@ -577,6 +597,9 @@ impl OffsetSpec {
             Self::Earliest | Self::Latest => 0,
             Self::Timestamp(_) => 1,
             Self::MaxTimestamp => 2,
+            Self::EarliestLocal => 3,
+            Self::LatestTiered => 4,
+            Self::EarliestPendingUpload => 5,
         }
     }
 }

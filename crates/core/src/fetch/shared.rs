@@ -5,7 +5,10 @@ use std::{
     sync::Arc,
 };
 
-use ottla_protocol::vocabulary::{LeaderEpoch, TopicPartition};
+use ottla_protocol::{
+    uuid::Uuid,
+    vocabulary::{LeaderEpoch, TopicPartition},
+};
 
 use super::{
     FetchCommand, Start,
@@ -43,6 +46,8 @@ pub struct ConsumerShared {
     partitions: Mutex<Handles>,
     /// The topics with an `auto.offset.reset` of their own.
     resets: Mutex<BTreeMap<Arc<str>, OffsetReset>>,
+    /// The IDs of the topics that exist, for offsets in transactions.
+    topic_ids: Mutex<Arc<BTreeMap<Arc<str>, Uuid>>>,
 }
 
 impl ConsumerShared {
@@ -54,8 +59,19 @@ impl ConsumerShared {
             fetchers: AtomicUsize::new(0),
             partitions: Mutex::default(),
             resets: Mutex::default(),
+            topic_ids: Mutex::default(),
             settings,
         }
+    }
+
+    /// Sets the IDs of the topics that exist, by name.
+    pub(crate) fn set_topic_ids(&self, ids: Arc<BTreeMap<Arc<str>, Uuid>>) {
+        *self.topic_ids.lock() = ids;
+    }
+
+    /// Returns the IDs of the topics that exist, by name, as far as the consumer of a group knows them.
+    pub fn topic_ids(&self) -> Arc<BTreeMap<Arc<str>, Uuid>> {
+        Arc::clone(&self.topic_ids.lock())
     }
 
     /// Sets the reset position of a topic, for offsets that do not exist (any more).

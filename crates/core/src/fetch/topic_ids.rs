@@ -13,14 +13,19 @@ use crate::cluster::metadata::Metadata;
 /// The IDs of the topics that exist, by name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TopicIds {
-    ids: BTreeMap<Arc<str>, Uuid>,
+    ids: Arc<BTreeMap<Arc<str>, Uuid>>,
 }
 
 impl TopicIds {
     /// Adopts the IDs of newer metadata.
     pub(super) fn update(&mut self, metadata: &Metadata) {
         let known = metadata.topics.iter().filter(|(_, topic)| !topic.gone && !topic.id.is_zero());
-        self.ids = known.map(|(name, topic)| (Arc::clone(name), topic.id)).collect();
+        self.ids = Arc::new(known.map(|(name, topic)| (Arc::clone(name), topic.id)).collect());
+    }
+
+    /// Returns all IDs.
+    pub(super) fn known(&self) -> Arc<BTreeMap<Arc<str>, Uuid>> {
+        Arc::clone(&self.ids)
     }
 
     /// Returns the ID of a topic, if it is known.

@@ -217,7 +217,7 @@ fn read_committed(response: &Response, sent: &TransactionOffsets) -> Judged {
     let response =
         TxnOffsetCommitResponse::decode(&mut Reader::new(response.body()), response.request.version)
             .map_err(|error| Error::new(ErrorKind::BadResponse, error.to_string()))?;
-    let results = committed_offsets(&response);
+    let results = committed_offsets(&response, &sent.group.topic_ids);
     let mut first = None;
     for offset in &sent.offsets {
         let code = results.get(&(&*offset.topic, offset.partition)).copied();
@@ -232,7 +232,10 @@ fn read_committed(response: &Response, sent: &TransactionOffsets) -> Judged {
         let mut error = Error::broker(code, None).with_partition(&*offset.topic, offset.partition);
         if matches!(
             code,
-            ErrorCode::ILLEGAL_GENERATION | ErrorCode::UNKNOWN_MEMBER_ID | ErrorCode::FENCED_INSTANCE_ID
+            ErrorCode::ILLEGAL_GENERATION
+                | ErrorCode::STALE_MEMBER_EPOCH
+                | ErrorCode::UNKNOWN_MEMBER_ID
+                | ErrorCode::FENCED_INSTANCE_ID
         ) {
             error = error.with_detail("the group rebalanced since the consumer's metadata were taken");
         }

@@ -15,6 +15,7 @@ use ottla_protocol::{
         init_producer_id::InitProducerIdRequest,
         txn_offset_commit::{TxnOffsetCommitRequest, TxnOffsetCommitResponse, request},
     },
+    uuid::Uuid,
     vocabulary::{LeaderEpoch, TopicPartition},
 };
 
@@ -37,6 +38,10 @@ const DESCRIBE: RangeInclusive<i16> = 0..=0;
 const COMMIT_OFFSETS: RangeInclusive<i16> = 0..=4;
 /// The version of TxnOffsetCommit that registers the group by itself (KIP-890).
 const COMMIT_OFFSETS_IMPLICITLY: RangeInclusive<i16> = 5..=5;
+/// The same if all topics have IDs (KIP-1319).
+const COMMIT_OFFSETS_BY_ID: RangeInclusive<i16> = 5..=6;
+/// The first version of TxnOffsetCommit with the IDs of topics.
+const FIRST_WITH_IDS: i16 = 6;
 /// The first version of TxnOffsetCommit with the identity of the member (KIP-447).
 const FIRST_WITH_MEMBER: i16 = 3;
 
@@ -141,16 +146,23 @@ impl Terms {
                 committed_metadata: Some(offset.metadata.clone()),
             });
         }
-        let ConsumerGroupMetadata { group_id, generation, member_id, instance_id } = sent.group.clone();
+        let ConsumerGroupMetadata { group_id, generation, member_id, instance_id, topic_ids } =
+            sent.group.clone();
+        let versions = match is_implicit {
+            true if topics.keys().all(|topic| topic_ids.contains_key(topic)) => COMMIT_OFFSETS_BY_ID,
+            true => COMMIT_OFFSETS_IMPLICITLY,
+            false => COMMIT_OFFSETS,
+        };
         RoutedRequest {
             api: ApiKey::TxnOffsetCommit,
-            versions: if is_implicit { COMMIT_OFFSETS_IMPLICITLY } else { COMMIT_OFFSETS },
+            versions,
             timeout: self.timeout,
             encode: Box::new(move |version, out| {
+                let by_id = version >= FIRST_WITH_IDS;
                 let topics = topics.iter().map(|(name, partitions)| request::Topic {
-                    name: name.to_string(),
+                    name: if by_id { String::new() } else { name.to_string() },
+                    topic_id: topic_ids.get(name).copied().filter(|_| by_id).unwrap_or_default(),
                     partitions: partitions.clone(),
-                    ..request::Topic::default()
                 });
                 let mut request = TxnOffsetCommitRequest {
                     transactional_id: id.clone(),
@@ -214,11 +226,16 @@ pub(super) fn added_partitions(response: &AddPartitionsToTxnResponse) -> BTreeMa
     results.collect()
 }
 
-/// Returns the result of each partition.
-pub(super) fn committed_offsets(response: &TxnOffsetCommitResponse) -> BTreeMap<(&str, i32), ErrorCode> {
+/// Returns the result of each partition. Topics that the response names by an ID that is not among `ids` are left out.
+pub(super) fn committed_offsets<'a>(
+    response: &'a TxnOffsetCommitResponse,
+    ids: &'a BTreeMap<Arc<str>, Uuid>,
+) -> BTreeMap<(&'a str, i32), ErrorCode> {
+    let name_of = |id: Uuid| ids.iter().find(|(_, known)| **known == id).map(|(name, _)| &**name);
     let results = response.topics.iter().flat_map(|topic| {
+        let name = if topic.topic_id.is_zero() { Some(&*topic.name) } else { name_of(topic.topic_id) };
         let partitions = topic.partitions.iter();
-        partitions.map(|result| ((&*topic.name, result.partition_index), result.error_code))
+        partitions.filter_map(move |result| Some(((name?, result.partition_index), result.error_code)))
     });
     results.collect()
 }
@@ -237,6 +254,7 @@ pub(crate) fn sample_requests() -> Vec<RoutedRequest> {
         generation: Generation::from_wire(4),
         member_id: "m".into(),
         instance_id: Some("i".into()),
+        ..ConsumerGroupMetadata::default()
     };
     let offset = GroupOffset {
         leader_epoch: LeaderEpoch::from_wire(2),
@@ -244,6 +262,9 @@ pub(crate) fn sample_requests() -> Vec<RoutedRequest> {
         ..GroupOffset::new("t", 1, 5)
     };
     let offsets = TransactionOffsets { offsets: vec![offset], group, timeout: Duration::from_secs(1) };
+    let topic_ids = Arc::new(BTreeMap::from([("t".into(), Uuid([7; 16]))]));
+    let group = ConsumerGroupMetadata { topic_ids, ..offsets.group.clone() };
+    let by_id = TransactionOffsets { group, ..offsets.clone() };
     let partitions = [TopicPartition::new("t", 0), TopicPartition::new("t", 1), TopicPartition::new("u", 0)];
     vec![
         terms.init(Duration::from_secs(60), None),
@@ -252,8 +273,60 @@ pub(crate) fn sample_requests() -> Vec<RoutedRequest> {
         terms.add_offsets(identity, "g"),
         terms.commit_offsets(identity, false, &offsets),
         terms.commit_offsets(identity, true, &offsets),
+        terms.commit_offsets(identity, true, &by_id),
         terms.end(identity, true, false),
         terms.end(identity, false, true),
         terms.describe(),
     ]
+}
+
+#[cfg(all(test, not(ottla_loom)))]
+mod tests {
+    use ottla_protocol::{generated::txn_offset_commit::response, primitive::Reader};
+
+    use super::*;
+    use crate::fetch::committed::GroupOffset;
+
+    const ID: Uuid = Uuid([7; 16]);
+
+    fn sent(topics: &[&str]) -> TransactionOffsets {
+        let topic_ids = Arc::new(BTreeMap::from([("t".into(), ID)]));
+        let group = ConsumerGroupMetadata { group_id: "g".into(), topic_ids, ..Default::default() };
+        let offsets = topics.iter().map(|topic| GroupOffset::new(*topic, 1, 5)).collect();
+        TransactionOffsets { offsets, group, timeout: Duration::from_secs(1) }
+    }
+
+    #[test]
+    fn topics_are_named_by_id_if_all_ids_are_known() {
+        let terms = Terms { id: "x".into(), timeout: Duration::from_secs(1) };
+        let identity = ProducerIdentity { id: 7, epoch: 3 };
+        assert_eq!(terms.commit_offsets(identity, true, &sent(&["t"])).versions, 5..=6);
+        assert_eq!(
+            terms.commit_offsets(identity, true, &sent(&["t", "u"])).versions,
+            5..=5,
+            "one is unknown"
+        );
+        assert_eq!(terms.commit_offsets(identity, false, &sent(&["t"])).versions, 0..=4);
+        for (version, name, id) in [(5, "t", Uuid::ZERO), (6, "", ID)] {
+            let mut bytes = Vec::new();
+            let request = terms.commit_offsets(identity, true, &sent(&["t"]));
+            (request.encode)(version, &mut bytes).expect("it can be encoded");
+            let request = TxnOffsetCommitRequest::decode(&mut Reader::new(&bytes), version).expect("valid");
+            assert_eq!((&*request.topics[0].name, request.topics[0].topic_id), (name, id));
+        }
+    }
+
+    #[test]
+    fn results_are_found_by_id_and_by_name() {
+        let partitions = vec![response::Partition { partition_index: 1, error_code: ErrorCode::NONE }];
+        let topic = |name: &str, topic_id| {
+            let topic = response::Topic { name: name.into(), topic_id, partitions: partitions.clone() };
+            TxnOffsetCommitResponse { topics: vec![topic], ..Default::default() }
+        };
+        let ids = sent(&[]).group.topic_ids;
+        for response in [topic("t", Uuid::ZERO), topic("", ID)] {
+            assert_eq!(committed_offsets(&response, &ids), [(("t", 1), ErrorCode::NONE)].into());
+        }
+        assert!(committed_offsets(&topic("", Uuid([8; 16])), &ids).is_empty(), "another topic");
+    }
 }

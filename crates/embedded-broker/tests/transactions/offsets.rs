@@ -10,6 +10,7 @@ use ottla_protocol::{
         offset_fetch::{self, OffsetFetchRequest},
         txn_offset_commit::{self, TxnOffsetCommitRequest},
     },
+    uuid::Uuid,
 };
 
 use crate::{Client, ID, MARKED, OK, Producer};
@@ -58,6 +59,32 @@ fn commit(
         }],
     };
     client.world.call(client.connection, version, &request).topics[0].partitions[0].error_code
+}
+
+/// Commits an offset for a topic with this ID.
+fn commit_by_id(client: &mut Client, producer: Producer, topic_id: Uuid, member: Member<'_>) -> ErrorCode {
+    let partition = txn_offset_commit::request::Partition {
+        partition_index: 1,
+        committed_offset: 5,
+        ..Default::default()
+    };
+    let request = TxnOffsetCommitRequest {
+        transactional_id: ID.to_owned(),
+        group_id: GROUP.to_owned(),
+        producer_id: producer.id,
+        producer_epoch: producer.epoch,
+        generation_id_or_member_epoch: member.2,
+        member_id: member.0.to_owned(),
+        group_instance_id: member.1.map(str::to_owned),
+        topics: vec![txn_offset_commit::request::Topic {
+            topic_id,
+            partitions: vec![partition],
+            ..Default::default()
+        }],
+    };
+    let response = client.world.call(client.connection, 6, &request);
+    assert_eq!(response.topics[0].topic_id, topic_id);
+    response.topics[0].partitions[0].error_code
 }
 
 /// Commits some offset for a client that is no member.
@@ -128,6 +155,23 @@ fn offsets_take_effect_when_the_transaction_commits() {
             assert_eq!(committed(&mut client, true), (OK, after));
         }
     }
+}
+
+#[test]
+fn offsets_of_topics_by_id_take_effect_if_the_topic_exists() {
+    let mut client = Client::new(true);
+    let producer = client.init(ID);
+    let id = client.world.cluster.control().topic_id("t").expect("it exists");
+    for unknown in [Uuid::ZERO, Uuid([9; 16])] {
+        assert_eq!(commit_by_id(&mut client, producer, unknown, NO_MEMBER), ErrorCode::UNKNOWN_TOPIC_ID);
+    }
+    let member = ("m", None, 3);
+    assert_eq!(commit_by_id(&mut client, producer, id, member), ErrorCode::GROUP_ID_NOT_FOUND);
+    assert_eq!(commit(&mut client, 5, producer, 5, member), ErrorCode::ILLEGAL_GENERATION);
+    assert_eq!(commit_by_id(&mut client, producer, id, NO_MEMBER), OK);
+    client.end(producer, true);
+    client.world.pass(MARKED);
+    assert_eq!(committed(&mut client, true), (OK, 5));
 }
 
 #[test]

@@ -20,6 +20,7 @@ ottla_scenarios::run_on_all!(
     cluster_is_described,
     topics_are_described_by_name_and_by_id,
     offsets_of_many_partitions_are_listed_at_once,
+    topic_without_tiered_storage_has_only_local_offsets,
     topics_are_validated_without_being_created,
     invalid_topic_names_are_reported,
     replicas_can_be_assigned_manually,
@@ -205,6 +206,25 @@ fn offsets_of_many_partitions_are_listed_at_once(backend: &Backend) {
     }
     let error = results[24].as_ref().unwrap_err();
     assert!(error.to_string().contains(&format!("{topic} [17]")), "{error}");
+}
+
+fn topic_without_tiered_storage_has_only_local_offsets(backend: &Backend) {
+    let topic = backend.topic(1);
+    let producer = backend.producer(&[]);
+    for _ in 0..3 {
+        producer.send(&topic, Record::new().value("x")).unwrap();
+    }
+    producer.flush(TIMEOUT).unwrap();
+    let specs = [OffsetSpec::EarliestLocal, OffsetSpec::LatestTiered, OffsetSpec::EarliestPendingUpload];
+    let questions = specs.map(|spec| (topic.as_str(), 0, spec));
+    let results = admin(backend).list_offsets(&questions, TIMEOUT).unwrap();
+    for ((result, spec), offset) in results.into_iter().zip(specs).zip([Some(0), None, None]) {
+        match result {
+            Ok(listed) => assert_eq!(listed.offset, offset, "{spec:?}"),
+            // Apache Kafka before 4.2 does not know all of them.
+            Err(error) => assert_eq!(error.kind(), ErrorKind::UnsupportedVersion, "{spec:?}: {error}"),
+        }
+    }
 }
 
 fn topics_are_validated_without_being_created(backend: &Backend) {

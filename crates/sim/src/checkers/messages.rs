@@ -23,6 +23,7 @@ pub(super) enum Request {
     Produce(produce::ProduceRequest),
     Fetch(fetch::FetchRequest),
     Epochs(offset_for_leader_epoch::OffsetForLeaderEpochRequest),
+    ApiVersions(api_versions::ApiVersionsRequest),
     Group(Box<GroupRequest>),
     Transaction(Box<TransactionRequest>),
     Telemetry(TelemetryRequest),
@@ -68,6 +69,9 @@ impl Request {
         match api {
             ApiKey::Produce => produce::ProduceRequest::decode(reader, version).map(Self::Produce),
             ApiKey::Fetch => fetch::FetchRequest::decode(reader, version).map(Self::Fetch),
+            ApiKey::ApiVersions => {
+                api_versions::ApiVersionsRequest::decode(reader, version).map(Self::ApiVersions)
+            }
             ApiKey::OffsetForLeaderEpoch => {
                 offset_for_leader_epoch::OffsetForLeaderEpochRequest::decode(reader, version)
                     .map(Self::Epochs)
@@ -77,7 +81,6 @@ impl Request {
                 None => decode!(api, version, reader:
                     ListOffsets list_offsets ListOffsetsRequest,
                     Metadata metadata MetadataRequest,
-                    ApiVersions api_versions ApiVersionsRequest,
                     FindCoordinator find_coordinator FindCoordinatorRequest,
                     DescribeGroups describe_groups DescribeGroupsRequest,
                     DescribeTransactions describe_transactions DescribeTransactionsRequest,
@@ -103,6 +106,10 @@ impl Request {
                 let partitions = request.topic_data.iter().flat_map(|topic| &topic.partition_data);
                 format!(" to {:?}", partitions.map(|p| p.index).collect::<Vec<_>>())
             }
+            Self::ApiVersions(request) => match &request.cluster_id {
+                Some(id) => format!(" for node {} of {id}", request.node_id),
+                None => String::new(),
+            },
             Self::Epochs(request) => format!(" about {:?}", request.topics),
             Self::Group(request) => request.details(),
             Self::Transaction(request) => request.details(),

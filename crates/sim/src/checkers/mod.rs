@@ -11,6 +11,7 @@ pub mod log;
 mod member_rates;
 pub mod membership;
 mod messages;
+mod misrouting;
 mod openings;
 pub mod share_sessions;
 pub mod telemetry;

@@ -26,6 +26,7 @@ use super::{
     group_messages::GroupResponse,
     membership::Membership,
     messages::{Request, Response},
+    misrouting::Misrouting,
     share_sessions::ShareSessions,
     telemetry::TelemetryTraffic,
     transactions::TransactionTraffic,
@@ -55,6 +56,7 @@ pub struct Wire {
     limits: BTreeMap<usize, Limits>,
     links: BTreeMap<u64, Conversation>,
     rates: Rates,
+    misrouting: Misrouting,
     /// The members of groups.
     pub membership: Membership,
     /// The sessions of share consumers.
@@ -91,6 +93,8 @@ struct Conversation {
     written: u64,
     /// What the last response brought.
     fetched: Fetched,
+    /// The last response was metadata that name the cluster.
+    names_cluster: bool,
     /// The correlation ID of the last response, and its contents if it is about a membership.
     of_group: Option<(i32, Option<Box<GroupResponse>>)>,
     /// The last response, if it is about batches, a transaction or client telemetry, with its correlation ID.
@@ -164,6 +168,7 @@ impl Wire {
                 sends_tokens: false,
                 written: 0,
                 fetched: Fetched::Other,
+                names_cluster: false,
                 of_group: None,
                 of_transaction: None,
                 throttle: None,
@@ -196,6 +201,7 @@ impl Wire {
         }
         self.membership.close(link);
         self.shares.close(link);
+        self.misrouting.close(link);
     }
 
     /// Checks bytes that the client wrote; `tell` gets a line per request.
@@ -267,6 +273,9 @@ impl Wire {
                         talk.open.pop_back();
                     }
                 }
+                Request::ApiVersions(request) => {
+                    self.misrouting.asked_versions(client, link, version, request);
+                }
                 Request::Fetch(_) if in_flight > 1 => {
                     return broken(format!("{name}: {in_flight} fetches at once"));
                 }
@@ -281,6 +290,9 @@ impl Wire {
                     self.membership.sent(now, client, (link, correlation_id), request)?;
                 }
                 _ => {}
+            }
+            if let Err(what) = self.misrouting.asked(link, api) {
+                return broken(what);
             }
             self.rates.asked(now, client, api)?;
             self.membership.asked(now, client, api)?;
@@ -311,6 +323,9 @@ impl Wire {
             let response = talk.respond(&frame, confirmed, refused, |line| {
                 report(&format!("{client} receives on link {link}: {line}"));
             });
+            if std::mem::take(&mut talk.names_cluster) {
+                self.misrouting.received(client, link);
+            }
             if !refusals.is_empty() {
                 self.rates.fetched_news(now, client, link);
             }
@@ -455,6 +470,7 @@ impl Conversation {
         self.throttle = (throttle_ms > 0).then(|| Duration::from_millis(throttle_ms.unsigned_abs().into()));
         self.of_group = Some((correlation_id, None));
         if let Response::Metadata(response) = &response {
+            self.names_cluster = response.cluster_id.as_ref().is_some_and(|id| !id.is_empty());
             for topic in &response.topics {
                 let (called, code) = (topic.name.as_deref().unwrap_or_default(), topic.error_code);
                 report(&format!("{name}: {called} {} {}", topic.topic_id, code.name()));

@@ -18,6 +18,7 @@
 //! | coord-unknown | no broker knows the coordinator for two sessions |
 //! | throttle | every response of the coordinator throttles the client for a second (KIP-219) |
 //! | mixed | members with the encodings of the Java client, librdkafka and franz-go, in subscription versions 0 to 3 |
+//! | misrouted | brokers swap their addresses, and another cluster takes the addresses over (KIP-1242) |
 //! | static-return | partitions are added while a static leader is away, which does not assign when it returns (KIP-814) |
 
 use std::{collections::BTreeSet, time::Duration};
@@ -38,7 +39,7 @@ use super::{
 use crate::{Broken, network::NetworkKnobs};
 
 /// The names of the schedules.
-pub const NAMES: [&str; 17] = [
+pub const NAMES: [&str; 18] = [
     "join-late",
     "leader-dies",
     "half-sync",
@@ -56,6 +57,7 @@ pub const NAMES: [&str; 17] = [
     "throttle",
     "mixed",
     "static-return",
+    "misrouted",
 ];
 
 /// Runs the schedule of this name with each protocol that it concerns; `None` if there is none. The trace is kept if
@@ -111,6 +113,7 @@ fn schedule(name: &str) -> Option<Schedule> {
         "coord-move" => new(ALL, true, coord_move),
         "coord-unknown" => new(ALL, true, coord_unknown),
         "throttle" => new(ALL, true, throttle),
+        "misrouted" => new(ALL, true, misrouted),
         "mixed" => new(CLASSIC, false, mixed),
         "static-return" => {
             Some(Schedule { protocols: CLASSIC, is_static: true, has_faults: true, carry_out: static_return })
@@ -384,6 +387,25 @@ fn coord_move(run: &mut Run) -> Result<(), Broken> {
             run.move_coordinator();
             run.run_for(millis(50))?;
         }
+        run.send();
+        run.wait_until_settled(SETTLE)?;
+    }
+    Ok(())
+}
+
+/// Learned addresses lead to other nodes, and then to nodes of another cluster.
+fn misrouted(run: &mut Run) -> Result<(), Broken> {
+    run.start(2)?;
+    for round in 0..6 {
+        run.send();
+        if round % 2 == 0 {
+            run.world.swap_brokers();
+        } else {
+            let mut control = run.world.cluster.control();
+            control.set_cluster_id(&format!("cluster-{round}"));
+            control.close_connections(None);
+        }
+        run.run_for(SESSION)?;
         run.send();
         run.wait_until_settled(SETTLE)?;
     }

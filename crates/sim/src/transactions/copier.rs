@@ -124,6 +124,7 @@ impl Copier {
             generation,
             member_id: member_id.to_owned(),
             instance_id: self.instance.clone(),
+            topic_ids: self.shared.topic_ids(),
         };
         let offsets = offsets.into_values().collect();
         Some(TransactionOffsets { offsets, group, timeout: Duration::ZERO })

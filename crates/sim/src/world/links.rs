@@ -118,10 +118,23 @@ impl World {
         self.schedule(at, Event::Resolved(client, key, result));
     }
 
+    /// Restarts the first two brokers, each at the address of the other one.
+    pub fn swap_brokers(&mut self) {
+        self.is_swapped = !self.is_swapped;
+        self.trace.note(self.now, format_args!("brokers 1 and 2 are swapped: {}", self.is_swapped));
+        let (one, two) =
+            if self.is_swapped { (FIRST_PORT + 1, FIRST_PORT) } else { (FIRST_PORT, FIRST_PORT + 1) };
+        let mut control = self.cluster.control();
+        control.set_endpoint(BrokerId(1), "broker", one);
+        control.set_endpoint(BrokerId(2), "broker", two);
+        control.close_connections(None);
+    }
+
     /// Creates a link to the broker at an address.
     pub(super) fn connect(&mut self, client: usize, key: BrokerKey, address: SocketAddr) {
         let is_broker = address == SocketAddr::from(([10, 0, 0, BROKER_ADDRESS], address.port()));
         let number = if is_broker { i32::from(address.port().wrapping_sub(FIRST_PORT)) + 1 } else { NOBODY };
+        let number = if self.is_swapped && (1..=2).contains(&number) { 3 - number } else { number };
         let broker = BrokerId(number);
         let id = self.next_link;
         self.next_link += 1;

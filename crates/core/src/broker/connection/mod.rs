@@ -295,9 +295,9 @@ impl Connection {
         self.node_id = Some(id);
     }
 
-    /// Sets the ID of the only cluster that may be on the other end, from the next handshake on; `None` accepts any.
-    pub fn set_cluster_id(&mut self, id: Option<Arc<str>>) {
-        self.cluster_id = id;
+    /// Sets the ID of the only cluster that may be on the other end, from the next handshake on.
+    pub fn set_cluster_id(&mut self, id: Arc<str>) {
+        self.cluster_id = Some(id);
     }
 
     /// Returns the broker's node ID, if known.

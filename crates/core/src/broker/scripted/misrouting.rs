@@ -69,15 +69,15 @@ fn refuse(connection: &mut Connection, header: &RequestHeader, error_code: Error
 #[test]
 fn connection_to_a_node_states_the_ids_once_both_are_known() {
     let known: Option<Arc<str>> = Some("c".into());
-    for (node, cluster) in [(None, None), (NodeId::from_wire(3), None), (None, known.clone())] {
+    for (node, cluster) in [(None, None), (NodeId::from_wire(3), None), (None, known)] {
         let mut connection = connection(node);
-        connection.set_cluster_id(cluster);
+        cluster.into_iter().for_each(|id| connection.set_cluster_id(id));
         let (header, request) = first_request(&mut connection);
         assert_eq!(header.api_version, 5);
         assert_eq!((request.cluster_id, request.node_id), (None, -1), "{node:?}");
     }
     let mut connection = connection(NodeId::from_wire(3));
-    connection.set_cluster_id(known);
+    connection.set_cluster_id("c".into());
     let (_, request) = first_request(&mut connection);
     assert_eq!((request.cluster_id.as_deref(), request.node_id), (Some("c"), 3));
 }
@@ -85,7 +85,7 @@ fn connection_to_a_node_states_the_ids_once_both_are_known() {
 #[test]
 fn refused_connection_names_the_node_and_the_cluster() {
     let mut connection = connection(NodeId::from_wire(3));
-    connection.set_cluster_id(Some("c".into()));
+    connection.set_cluster_id("c".into());
     let (header, _) = first_request(&mut connection);
     let error = refuse(&mut connection, &header, ErrorCode::REBOOTSTRAP_REQUIRED).expect("it is closed");
     assert_eq!(error.kind(), ErrorKind::Broker(ErrorCode::REBOOTSTRAP_REQUIRED));
@@ -96,7 +96,7 @@ fn refused_connection_names_the_node_and_the_cluster() {
 #[test]
 fn older_broker_is_asked_again_without_the_ids() {
     let mut connection = connection(NodeId::from_wire(3));
-    connection.set_cluster_id(Some("c".into()));
+    connection.set_cluster_id("c".into());
     let (header, _) = first_request(&mut connection);
     let newer = RequestHeader { api_version: 0, ..header };
     assert_eq!(refuse(&mut connection, &newer, ErrorCode::UNSUPPORTED_VERSION), None);

@@ -15,27 +15,47 @@ use std::sync::Arc;
 use super::Brokers;
 use crate::message::{BrokerKey, ConnectionMessage, ToBroker};
 
+/// The identity of the cluster, if it is checked.
+#[derive(Debug, Default)]
+pub(super) struct Identity {
+    /// The ID that metadata reported last.
+    id: Option<Arc<str>>,
+    /// False after the client went back to the bootstrap servers, until metadata arrives.
+    is_current: bool,
+}
+
+impl Identity {
+    /// Returns true if metadata has reported an ID.
+    pub(super) const fn is_known(&self) -> bool {
+        self.id.is_some()
+    }
+}
+
 impl Brokers {
     /// Sets the ID of the cluster, as metadata reports it. An empty ID is not one.
     pub(in crate::cluster) fn set_cluster(&mut self, id: Option<&str>) {
-        let Some(id) = id.filter(|id| !id.is_empty() && self.cluster_id.as_deref() != Some(id)) else {
+        let Some(id) = id.filter(|id| !id.is_empty()) else { return };
+        self.identity.is_current = true;
+        if self.identity.id.as_deref() == Some(id) {
             return;
-        };
-        self.cluster_id = Some(Arc::from(id));
+        }
+        self.identity.id = Some(Arc::from(id));
         let of_nodes: Vec<BrokerKey> = self.lanes.values().copied().collect();
         of_nodes.into_iter().for_each(|key| self.expect_cluster(key));
     }
 
     /// Tells the connection to a node the ID of its cluster.
     pub(super) fn expect_cluster(&mut self, key: BrokerKey) {
-        if let Some(id) = self.cluster_id.clone() {
-            self.send(key, ToBroker::Connection(ConnectionMessage::SetCluster(Some(id))));
+        if let Some(id) = self.identity.id.clone() {
+            self.send(key, ToBroker::Connection(ConnectionMessage::SetCluster(id)));
         }
     }
 
-    /// Forgets the cluster until metadata reports its ID again. Connections to nodes still accept no other one.
+    /// Lets the bootstrap servers decide which cluster is the right one. Until then connections to nodes accept only the
+    /// previous one.
     pub(super) fn forget_cluster(&mut self) {
-        if self.cluster_id.take().is_some() {
+        self.identity.is_current = false;
+        if self.identity.is_known() {
             let lanes = &self.lanes;
             self.bootstrap.retain(|_, key| !lanes.values().any(|of_node| of_node == key));
         }
@@ -43,6 +63,6 @@ impl Brokers {
 
     /// Returns true if the client did not go back to the bootstrap servers since it learned the address of this broker.
     pub(in crate::cluster) fn is_trusted(&self, key: BrokerKey) -> bool {
-        self.entries.get(&key).is_some_and(|entry| !entry.given_up)
+        self.identity.is_current && self.entries.get(&key).is_some_and(|entry| !entry.given_up)
     }
 }

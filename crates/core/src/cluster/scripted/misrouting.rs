@@ -1,6 +1,9 @@
 //! Addresses that lead to another node, or to a node of another cluster (KIP-1242).
 
+use ottla_protocol::vocabulary::NodeId;
+
 use super::*;
+use crate::cluster::{coordinators::Coordinator, route::Route};
 
 const NODES: &[(i32, &str, i32)] = &[(1, "one", 9092), (2, "two", 9092)];
 
@@ -31,7 +34,7 @@ fn go_down(script: &mut Script, key: BrokerKey) {
 fn connections_to_nodes_are_bound_to_the_cluster() {
     let script = in_cluster(Some("c"), ClusterSettings::default());
     let one = actor(&script, "one");
-    assert_eq!(script.clusters.get(&one), Some(&Some("c".into())));
+    assert_eq!(script.clusters.get(&one), Some(&"c".into()));
     let seed = actor(&script, "seed");
     assert_eq!(script.clusters.get(&seed), None, "it is no node: its address is not in the metadata");
 }
@@ -83,13 +86,13 @@ fn node_of_a_bootstrap_server_stays_bound_to_its_cluster() {
     script.run_for(Duration::from_secs(1));
     let node = actor(&script, "seed");
     assert_eq!((script.addresses.len(), script.leader), (1, Some(node)), "one connection for both");
-    assert_eq!(script.clusters.get(&node), Some(&Some("c".into())));
+    assert_eq!(script.clusters.get(&node), Some(&"c".into()));
     script.starts_down = true;
     go_down(&mut script, node);
     script.run_for(Duration::from_secs(2));
     let servers = script.addresses.iter().filter(|(_, (host, _))| host == "seed").count();
     assert_eq!(servers, 2, "the bootstrap server has a connection of its own");
-    assert_eq!(script.clusters.get(&node), Some(&Some("c".into())), "its batches are for this cluster only");
+    assert_eq!(script.clusters.get(&node), Some(&"c".into()), "its batches are for this cluster only");
 }
 
 #[test]
@@ -108,5 +111,22 @@ fn other_cluster_binds_the_connections_once_it_is_reported() {
     let one = actor(&script, "one");
     script.response.cluster_id = Some("d".to_owned());
     script.refresh();
-    assert_eq!(script.clusters.get(&one), Some(&Some("d".into())));
+    assert_eq!(script.clusters.get(&one), Some(&"d".into()));
+}
+
+#[test]
+fn coordinator_found_before_new_metadata_is_bound_to_the_known_cluster() {
+    let mut script = in_cluster(Some("c"), ClusterSettings::default());
+    let one = actor(&script, "one");
+    script.starts_down = true;
+    go_down(&mut script, one);
+    let coordinator =
+        Coordinator { node: NodeId::from_wire(7).expect("a node"), host: "seven".into(), port: 9092 };
+    script.core.brokers.coordinator(&coordinator, &Route::Any);
+    script.settle();
+    let seven = actor(&script, "seven");
+    assert_eq!(script.clusters.get(&seven), Some(&"c".into()));
+    let known = script.addresses.len();
+    go_down(&mut script, seven);
+    assert_eq!(script.addresses.len(), known, "the client is on its way already");
 }

@@ -198,6 +198,7 @@ impl Part for FetchManager {
         changes.recreated.iter().for_each(|topic| self.handle_recreated(now, topic));
         if let Some(committed) = &mut self.committed {
             committed.handle_metadata(metadata);
+            self.shared.set_topic_ids(committed.topic_ids());
         }
         let is_answered = |name: &Arc<str>| {
             metadata.topics.contains_key(name) || changes.errors.iter().any(|error| error.name == *name)
