@@ -19,13 +19,14 @@ pub struct Page {
     test: &'static str,
 }
 
-pub const PAGES: [Page; 6] = [
+pub const PAGES: [Page; 7] = [
     Page {
         name: "docs/pitfalls.md",
         package: "xtask",
         target: &[],
         test: "pitfalls_md_lists_the_heads_of_the_modules",
     },
+    Page { name: "docs/kips.md", package: "xtask", target: &[], test: "kips_md_lists_the_table" },
     Page { name: "docs/mistakes.md", package: "xtask", target: &[], test: "mistakes_md_lists_the_patches" },
     Page {
         name: "CONFIGURATION.md",

@@ -19,6 +19,8 @@ mod generate;
 mod install;
 mod instructions;
 mod kafka;
+#[cfg(test)]
+mod kips;
 mod library;
 mod mutants;
 mod peer;

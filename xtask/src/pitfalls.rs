@@ -57,6 +57,18 @@ fn parse(item: &str) -> Pitfall {
     Pitfall { text: text.trim_end_matches('.').to_owned(), tests }
 }
 
+/// Returns the names of all functions of the sources, and of the programs of the C tests.
+#[cfg(test)]
+pub fn tests(root: &Path) -> Result<BTreeSet<String>> {
+    let mut names: BTreeSet<String> = std::fs::read_dir(root.join(C_TESTS))?
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
+    for source in style::sources(root)? {
+        names.extend(functions(&source.text).map(str::to_owned));
+    }
+    Ok(names)
+}
+
 /// Returns the pitfalls without a test, or with a test that does not exist.
 pub fn check(root: &Path) -> Result<Vec<String>> {
     let sources = style::sources(root)?;

@@ -281,6 +281,7 @@ pub use ottla_core::group::{
         GroupMember, GroupTable, TopicTable,
         custom::{GroupAssignment, MemberAssignment, PartitionAssignor},
     },
+    departure::GroupMembershipOperation,
     shared::{RebalanceKind, RebalanceProtocol},
 };
 pub use ottla_core::produce::partitioner as partitioners;

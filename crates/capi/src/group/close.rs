@@ -36,6 +36,7 @@ use crate::{
         export, task,
     },
 };
+use ottla_core::group::departure::GroupMembershipOperation;
 
 /// The time limit for the last commit of a consumer without a subscription.
 const COMMIT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -118,7 +119,9 @@ impl Client {
         }
         self.membership().subscription.lock().clear();
         let (done, left) = completion();
-        consumer.handle().command(Command::Group(GroupCommand::Close(done)));
+        consumer
+            .handle()
+            .command(Command::Group(GroupCommand::Close(GroupMembershipOperation::Default, done)));
         self.answer_for_close(true);
         task::spawn(async move {
             // Without a result, the client has ended.

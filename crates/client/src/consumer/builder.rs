@@ -71,7 +71,9 @@ impl<'a> ConsumerBuilder<'a> {
         let group = GroupSettings::with_assignors(&config, &assignors);
         let unused = unused_assignors(&assignors, &group);
         let of_group = group.as_ref().map(|group| Arc::clone(&group.shared)).unwrap_or_default();
-        let subscription = Subscription::new(group.as_ref().err().cloned(), of_group, Arc::clone(&events));
+        let is_classic = group.as_ref().is_ok_and(|group| group.group_protocol == GroupProtocol::Classic);
+        let refusal = group.as_ref().err().cloned();
+        let subscription = Subscription::new(refusal, is_classic, of_group, Arc::clone(&events));
         let client = start::client(
             &config,
             logger,

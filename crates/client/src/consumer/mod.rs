@@ -46,7 +46,7 @@ use ottla_core::{
     fetch::{
         FetchCommand, committed::GroupOffset, deliver::Records, position::Offset, shared::ConsumerShared,
     },
-    group::GroupCommand,
+    group::{GroupCommand, departure::GroupMembershipOperation},
     lock::Mutex,
     secret::Secret,
     stats::Statistics,
@@ -230,8 +230,13 @@ impl Consumer {
     ///
     /// Error: [`ErrorKind::TimedOut`], if the coordinator has not confirmed that in time. The consumer is closed even so.
     pub fn close(&self, timeout: Duration) -> Result<()> {
+        self.close_with(GroupMembershipOperation::Default, timeout)
+    }
+
+    /// Does what [`Consumer::close`] does; `operation` decides whether the consumer leaves its group (KIP-1092).
+    pub fn close_with(&self, operation: GroupMembershipOperation, timeout: Duration) -> Result<()> {
         let began = Instant::now();
-        let (rest, left) = self.leave_group(timeout);
+        let (rest, left) = self.leave_group(operation, timeout);
         self.inner.shared.queue.close();
         let ended = self.inner.client.end(rest, start::last_push(timeout.saturating_sub(began.elapsed())));
         ended.and(left)
@@ -239,8 +244,17 @@ impl Consumer {
 
     /// Does what [`Consumer::close`] does, without blocking.
     pub async fn close_async(&self, timeout: Duration) -> Result<()> {
+        self.close_with_async(GroupMembershipOperation::Default, timeout).await
+    }
+
+    /// Does what [`Consumer::close_with`] does, without blocking.
+    pub async fn close_with_async(
+        &self,
+        operation: GroupMembershipOperation,
+        timeout: Duration,
+    ) -> Result<()> {
         let began = Instant::now();
-        let (_, left) = self.leave_group_async(timeout).await;
+        let (_, left) = self.leave_group_async(operation, timeout).await;
         self.inner.shared.queue.close();
         self.inner.client.end_async(start::last_push(timeout.saturating_sub(began.elapsed()))).await;
         left
@@ -302,7 +316,9 @@ impl Drop for Inner {
     fn drop(&mut self) {
         if self.subscription.is_used() && !self.shared.queue.is_closed() {
             let (done, left) = completion();
-            let _ = self.client.command(Command::Group(GroupCommand::Close(done)));
+            let _ = self
+                .client
+                .command(Command::Group(GroupCommand::Close(GroupMembershipOperation::Default, done)));
             self.shared.queue.close();
             CloseWhenLeft::begin(Arc::clone(&self.client), left);
         }

@@ -11,7 +11,7 @@ use ottla_core::{
     completion::{Waiting, completion},
     error::{Error, ErrorKind, Result},
     event::EventQueue,
-    group::{GroupCommand, SubscribedTopics, shared::GroupShared},
+    group::{GroupCommand, SubscribedTopics, departure::GroupMembershipOperation, shared::GroupShared},
     lock::Mutex,
 };
 
@@ -20,11 +20,16 @@ use ottla_net::clock;
 use super::{Consumer, rebalances::Questions};
 use crate::{topic_name::check_topic_name, wait::wait_for};
 
+/// The number of characters of a reason that reach the coordinator, as in the Java client.
+const MOST_OF_A_REASON: usize = 255;
+
 /// What a consumer subscribes to.
 #[derive(Debug)]
 pub(super) struct Subscription {
     /// Why the consumer can't subscribe.
     refusal: Option<Error>,
+    /// True for members of the classic protocol.
+    is_classic: bool,
     topics: Mutex<BTreeSet<Arc<str>>>,
     /// The state that the consumer shares with its group.
     group: Arc<GroupShared>,
@@ -33,8 +38,14 @@ pub(super) struct Subscription {
 
 impl Subscription {
     /// Creates an empty subscription; with a reason why it stays empty, if there is one.
-    pub(super) fn new(refusal: Option<Error>, group: Arc<GroupShared>, events: Arc<EventQueue>) -> Self {
-        Self { refusal, topics: Mutex::default(), group, questions: Arc::new(Questions::new(events)) }
+    pub(super) fn new(
+        refusal: Option<Error>,
+        is_classic: bool,
+        group: Arc<GroupShared>,
+        events: Arc<EventQueue>,
+    ) -> Self {
+        let questions = Arc::new(Questions::new(events));
+        Self { refusal, is_classic, topics: Mutex::default(), group, questions }
     }
 
     /// Returns the rebalances that the application has to answer.
@@ -171,6 +182,31 @@ impl Consumer {
         unsubscribed(self.inner.client.within(timeout, serving).await)
     }
 
+    /// Joins the group again, so that its leader assigns the partitions anew, for example because what the assignor knows about the
+    /// members has changed (KIP-568). The coordinator logs the reason, of which it gets up to 255 characters.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::State`] if the consumer subscribes to nothing, or with `group.protocol=consumer`, in which the coordinator
+    /// assigns.
+    pub fn enforce_rebalance(&self, reason: &str) -> Result<()> {
+        if self.inner.subscription.refusal.is_none() && !self.inner.subscription.is_classic {
+            let detail = "enforce_rebalance: with group.protocol=consumer the coordinator decides when it assigns anew";
+            return Err(Error::new(ErrorKind::State, detail));
+        }
+        let subscribed = self.inner.subscription.topics.lock();
+        if subscribed.is_empty() {
+            return Err(Error::new(
+                ErrorKind::State,
+                "enforce_rebalance: the consumer subscribes to nothing",
+            ));
+        }
+        let reason: String = reason.chars().take(MOST_OF_A_REASON).collect();
+        let reason =
+            if reason.is_empty() { "the application enforces a rebalance".to_owned() } else { reason };
+        self.inner.client.command(Command::Group(GroupCommand::Rejoin(reason)))
+    }
+
     /// Begins to leave the group. Returns `None` if there is none.
     fn begin_unsubscribing(&self) -> Result<Option<Waiting<()>>> {
         let (done, left) = completion();
@@ -185,9 +221,15 @@ impl Consumer {
 
     /// Leaves the group before the consumer closes. Returns what is left of the time. Error: the group does not know yet that
     /// the member has left.
-    pub(super) fn leave_group(&self, timeout: Duration) -> (Duration, Result<()>) {
+    pub(super) fn leave_group(
+        &self,
+        operation: GroupMembershipOperation,
+        timeout: Duration,
+    ) -> (Duration, Result<()>) {
         let began = Instant::now();
-        let Some((mut waiting, is_attentive)) = self.begin_leaving() else { return (timeout, Ok(())) };
+        let Some((mut waiting, is_attentive)) = self.begin_leaving(operation) else {
+            return (timeout, Ok(()));
+        };
         // The rest of the time is for the commit and for leaving.
         let mut left = None;
         if is_attentive {
@@ -202,9 +244,15 @@ impl Consumer {
     }
 
     /// Does what [`Consumer::leave_group`] does, without blocking.
-    pub(super) async fn leave_group_async(&self, timeout: Duration) -> (Duration, Result<()>) {
+    pub(super) async fn leave_group_async(
+        &self,
+        operation: GroupMembershipOperation,
+        timeout: Duration,
+    ) -> (Duration, Result<()>) {
         let began = Instant::now();
-        let Some((mut waiting, is_attentive)) = self.begin_leaving() else { return (timeout, Ok(())) };
+        let Some((mut waiting, is_attentive)) = self.begin_leaving(operation) else {
+            return (timeout, Ok(()));
+        };
         let (client, mut left) = (&self.inner.client, None);
         if is_attentive {
             left = client.within(timeout / 2, self.serving_until_left(&mut waiting)).await;
@@ -219,7 +267,7 @@ impl Consumer {
 
     /// Begins to leave the group. Returns the end of that, and whether the application answers the revocation; `None` without a
     /// group.
-    fn begin_leaving(&self) -> Option<(Waiting<()>, bool)> {
+    fn begin_leaving(&self, operation: GroupMembershipOperation) -> Option<(Waiting<()>, bool)> {
         let is_attentive = self.inner.subscription.questions().has_attentive_application();
         if !is_attentive {
             self.announce_revocation();
@@ -231,7 +279,7 @@ impl Consumer {
             let is_member = !std::mem::take(&mut *subscribed).is_empty();
             if is_member {
                 // Without effect if another thread has closed the consumer.
-                let _ = self.inner.client.command(Command::Group(GroupCommand::Close(done)));
+                let _ = self.inner.client.command(Command::Group(GroupCommand::Close(operation, done)));
             }
             is_member
         };

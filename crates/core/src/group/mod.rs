@@ -47,6 +47,7 @@
 
 pub mod assignor;
 mod commit;
+pub mod departure;
 mod exchange;
 mod membership;
 mod owned;
@@ -77,6 +78,7 @@ pub(crate) use self::membership::consumer_protocol::{
 use self::{
     assignor::RebalanceProtocol,
     commit::AutoCommit,
+    departure::GroupMembershipOperation,
     membership::{
         Member,
         classic::{Step, Term},
@@ -119,8 +121,10 @@ pub enum GroupCommand {
     Subscribe(SubscribedTopics),
     /// Give up all partitions and leave the group. Completes when the coordinator responds, or after a timeout.
     Unsubscribe(Completion<()>),
-    /// Like `Unsubscribe`, but a static member stays in the group until its session ends: it may be restarting.
-    Close(Completion<()>),
+    /// Like `Unsubscribe`, but the operation decides whether the member leaves.
+    Close(GroupMembershipOperation, Completion<()>),
+    /// Join again, for this reason. Without effect unless the consumer is a member of the classic protocol.
+    Rejoin(String),
     /// The application called one of the assign functions, or answered a rebalance event.
     Answer(RebalanceAnswer),
     /// The application polls again after the member left because of missing polls.
@@ -204,8 +208,14 @@ impl Group {
     pub fn handle_command(&mut self, now: Instant, command: GroupCommand) {
         match command {
             GroupCommand::Subscribe(topics) => self.subscribe(now, topics),
-            GroupCommand::Unsubscribe(done) => self.leave(now, true, "the consumer unsubscribed", done),
-            GroupCommand::Close(done) => self.leave(now, false, "the consumer is closing", done),
+            GroupCommand::Unsubscribe(done) => {
+                let operation = GroupMembershipOperation::LeaveGroup;
+                self.leave(now, operation, "the consumer unsubscribed", done);
+            }
+            GroupCommand::Close(operation, done) => {
+                self.leave(now, operation, "the consumer is closing", done);
+            }
+            GroupCommand::Rejoin(reason) => self.member.rejoin(now, &reason),
             GroupCommand::Answer(answer) => self.handle_answer(now, answer),
             GroupCommand::Polled => self.handle_polled(now),
         }
@@ -344,7 +354,13 @@ impl Group {
         warnings.collect::<Vec<_>>().into_iter().for_each(|error| self.report(error));
     }
 
-    fn leave(&mut self, now: Instant, for_good: bool, reason: &'static str, done: Completion<()>) {
+    fn leave(
+        &mut self,
+        now: Instant,
+        operation: GroupMembershipOperation,
+        reason: &'static str,
+        done: Completion<()>,
+    ) {
         if let Some(leaving) = &mut self.leaving {
             leaving.then_subscribe = None;
             return leaving.waiting.push(done);
@@ -358,7 +374,7 @@ impl Group {
         self.settings.shared.set_expired(false);
         self.leaving = Some(Leaving { waiting: vec![done], then_subscribe: None });
         self.figures.leave_reason = Some(reason);
-        self.begin_leave(now, for_good, reason);
+        self.begin_leave(now, operation, reason);
     }
 
     fn handle_left(&mut self, now: Instant) {

@@ -44,6 +44,7 @@ use super::{
     owned::Owned,
     shared::{Answers, RebalanceEvent, RebalanceKind},
 };
+use crate::group::departure::GroupMembershipOperation;
 use crate::{
     cluster::part::Need,
     fetch::{
@@ -117,7 +118,7 @@ enum Task {
 /// The way in which the member leaves.
 #[derive(Clone, Copy, Debug)]
 struct Leave {
-    for_good: bool,
+    operation: GroupMembershipOperation,
     reason: &'static str,
 }
 
@@ -249,8 +250,13 @@ impl Rebalance {
 
 impl Group {
     /// Gives up all partitions and leaves the group.
-    pub(super) fn begin_leave(&mut self, now: Instant, for_good: bool, reason: &'static str) {
-        self.rebalance.tasks.push_back(Task::Leave(Leave { for_good, reason }));
+    pub(super) fn begin_leave(
+        &mut self,
+        now: Instant,
+        operation: GroupMembershipOperation,
+        reason: &'static str,
+    ) {
+        self.rebalance.tasks.push_back(Task::Leave(Leave { operation, reason }));
         self.advance_rebalance(now);
     }
 
@@ -327,7 +333,7 @@ impl Group {
                 self.member.rejoin(now, "partitions were given up for other members");
             }
             Then::Rejoin => self.member.rejoin(now, "the subscription changed"),
-            Then::Leave(Leave { for_good, reason }) => self.member.leave(now, for_good, reason),
+            Then::Leave(Leave { operation, reason }) => self.member.leave(now, operation, reason),
         }
     }
 

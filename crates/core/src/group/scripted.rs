@@ -27,6 +27,7 @@ use super::{
     assignor::{Assignor, Strategy},
     exchange::{Subscription, decode_assignment, encode_assignment},
 };
+use crate::group::departure::GroupMembershipOperation;
 use crate::{
     broker::{
         connection::Response,
@@ -495,7 +496,7 @@ fn leaving_aborts_commits_and_sends_leave_group() {
     script.take_fetch();
     script.consume(0, 3);
     let (done, waiting) = completion();
-    script.group.handle_command(script.now, GroupCommand::Close(done));
+    script.group.handle_command(script.now, GroupCommand::Close(GroupMembershipOperation::Default, done));
     script.settle();
     assert_eq!(script.take_fetch(), ["stop [t [0], t [1]]"]);
     let (_, committed) = script.commits.pop().expect("a commit");

@@ -6,7 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ottla::{Admin, Consumer, ErrorKind, NewPartitions, NewTopic, Offset, RebalanceKind, Record};
+use ottla::{
+    Admin, Consumer, ErrorKind, GroupMembershipOperation, NewPartitions, NewTopic, Offset, RebalanceKind,
+    Record,
+};
 use ottla_scenarios::{Backend, TIMEOUT, eventually, unused_topic_name};
 
 /// Makes tests of scenarios with both group protocols.
@@ -55,6 +58,8 @@ with_both_protocols!(
     partitions_that_are_added_are_assigned,
     topic_that_is_created_later_is_consumed,
     static_member_that_restarts_gets_its_partitions_back,
+    static_member_that_leaves_for_good_gives_its_partitions_up,
+    enforced_rebalance_assigns_anew,
     one_of_two_consumers_with_the_same_instance_id_fails,
     changed_subscription_changes_the_assignment,
     pattern_matches_topics_that_exist_and_that_are_created_later,
@@ -248,6 +253,39 @@ fn static_member_that_restarts_gets_its_partitions_back(setup: &Setup<'_>) {
         assert_eq!(assigned(&stays), kept, "the other member does not rebalance");
         assigned(&restarted) == before
     }));
+}
+
+fn static_member_that_leaves_for_good_gives_its_partitions_up(setup: &Setup<'_>) {
+    let topic = setup.topic(4);
+    let start = |instance| {
+        let member = consumer(setup, &topic, &[("group.instance.id", instance)]);
+        member.subscribe(&[&topic]).unwrap();
+        member
+    };
+    let (stays, leaves) = (start("one"), start("two"));
+    settle(&[&stays, &leaves], &[2, 2]);
+    leaves.close_with(GroupMembershipOperation::LeaveGroup, TIMEOUT).unwrap();
+    settle(&[&stays], &[4]);
+}
+
+fn enforced_rebalance_assigns_anew(setup: &Setup<'_>) {
+    let topic = setup.topic(2);
+    let member = consumer(setup, &topic, &[]);
+    let refused = |result: ottla::Result<()>| assert_eq!(result.unwrap_err().kind(), ErrorKind::State);
+    refused(member.enforce_rebalance("nothing is subscribed to"));
+    member.subscribe(&[&topic]).unwrap();
+    settle(&[&member], &[2]);
+    if !setup.is_classic() {
+        return refused(member.enforce_rebalance("the coordinator assigns"));
+    }
+    let before = member.group_metadata().generation;
+    assert!(before.is_some());
+    member.enforce_rebalance(&"reason ".repeat(100)).unwrap();
+    assert!(eventually(|| {
+        drop(member.poll(Duration::from_millis(5)));
+        member.group_metadata().generation > before
+    }));
+    settle(&[&member], &[2]);
 }
 
 fn one_of_two_consumers_with_the_same_instance_id_fails(setup: &Setup<'_>) {

@@ -19,6 +19,7 @@ use crate::{
     network::NetworkKnobs,
     world::{FIRST_PORT, World},
 };
+use ottla_core::group::departure::GroupMembershipOperation;
 
 /// The number of members of the largest group.
 pub const MEMBERS: usize = 500;
@@ -117,7 +118,9 @@ impl Crowd {
     fn flap(&mut self) -> Result<(), Broken> {
         let (done, waiting) = completion();
         let (client, _) = self.members[0];
-        self.world.clients[client].commands.push(Command::Group(GroupCommand::Close(done)));
+        self.world.clients[client]
+            .commands
+            .push(Command::Group(GroupCommand::Close(GroupMembershipOperation::Default, done)));
         self.pass(Duration::from_secs(12))?;
         if waiting.try_take().is_none() {
             return Err(Broken::new("close", "a member of the crowd did not close in time"));

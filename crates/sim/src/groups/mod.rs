@@ -67,6 +67,7 @@ use crate::{
     workload::Reports,
     world::{FIRST_PORT, World},
 };
+use ottla_core::group::departure::GroupMembershipOperation;
 
 const GROUP: &str = "g";
 const SESSION: Duration = Duration::from_secs(6);
@@ -567,7 +568,9 @@ impl Run {
     fn end(&mut self, index: usize) {
         let member = &mut self.members[index];
         let (done, waiting) = completion();
-        self.world.clients[member.client].commands.push(Command::Group(GroupCommand::Close(done)));
+        self.world.clients[member.client]
+            .commands
+            .push(Command::Group(GroupCommand::Close(GroupMembershipOperation::Default, done)));
         member.state = State::Closing(self.world.now + CLOSE, waiting);
     }
 

@@ -74,6 +74,7 @@ use super::{
     },
     requests::MemberRequest,
 };
+use crate::group::departure::GroupMembershipOperation;
 use crate::{
     backoff::Backoff,
     error::{Error, ErrorKind},
@@ -340,10 +341,15 @@ impl ClassicMember {
         }
     }
 
-    /// Leaves the group after the partitions were given up. A static member leaves only if `for_good`; otherwise the
-    /// coordinator keeps its partitions for it until its session ends (KIP-345).
-    pub(in crate::group) fn leave(&mut self, now: Instant, for_good: bool, reason: &str) {
-        let must_leave = for_good || self.settings.instance_id.is_none();
+    /// Leaves the group after the partitions were given up. A member that stays keeps its partitions at
+    /// the coordinator until its session ends (KIP-345, KIP-1092).
+    pub(in crate::group) fn leave(
+        &mut self,
+        now: Instant,
+        operation: GroupMembershipOperation,
+        reason: &str,
+    ) {
+        let must_leave = operation.leaves(self.settings.instance_id.is_some());
         let (member_id, is_failed) =
             (std::mem::take(&mut self.member_id), matches!(self.state, State::Failed));
         self.topics.clear();

@@ -65,6 +65,7 @@ use super::{
     requests::MemberRequest,
     target::Target,
 };
+use crate::group::departure::GroupMembershipOperation;
 use crate::{
     backoff::Backoff,
     cluster::metadata::Metadata,
@@ -253,21 +254,24 @@ impl ConsumerMember {
         }
     }
 
-    /// Leaves the group after the partitions were given up. A static member leaves only `for_good`; otherwise the
-    /// coordinator keeps its partitions for it until its session ends.
-    pub(in crate::group) fn leave(&mut self, now: Instant, for_good: bool) {
+    /// Leaves the group after the partitions were given up. A member that stays keeps its partitions at
+    /// the coordinator until its session ends.
+    pub(in crate::group) fn leave(&mut self, now: Instant, operation: GroupMembershipOperation) {
         self.subscription = Subscription::default();
         let may_be_known = self.may_be_known && self.state != State::Failed;
         self.end_membership();
-        if !may_be_known {
+        let is_static = self.settings.instance_id.is_some();
+        let stays = !operation.leaves(is_static);
+        // Only a static member can tell the coordinator that it stays.
+        if !may_be_known || stays && !is_static {
             if self.state != State::Failed {
                 self.state = State::Unsubscribed;
+                self.may_be_known = false;
             }
             return self.steps.push_back(Step::Left);
         }
         self.state = State::Leaving(now + LEAVE_TIMEOUT);
-        let returns = !for_good && self.settings.instance_id.is_some();
-        self.send_leave(if returns { LEAVES_FOR_A_WHILE } else { LEAVES });
+        self.send_leave(if stays { LEAVES_FOR_A_WHILE } else { LEAVES });
         self.may_be_known = false;
     }
 

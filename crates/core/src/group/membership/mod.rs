@@ -37,6 +37,7 @@ use super::{
     assignor::TopicTable,
     settings::{GroupProtocol, GroupSettings},
 };
+use crate::group::departure::GroupMembershipOperation;
 use crate::{
     broker::connection::Response,
     cluster::{metadata::Metadata, part::GroupRequest},
@@ -177,10 +178,10 @@ impl Member {
         }
     }
 
-    pub(super) fn leave(&mut self, now: Instant, for_good: bool, reason: &str) {
+    pub(super) fn leave(&mut self, now: Instant, operation: GroupMembershipOperation, reason: &str) {
         match self {
-            Self::Classic(member) => member.leave(now, for_good, reason),
-            Self::Consumer(member) => member.leave(now, for_good),
+            Self::Classic(member) => member.leave(now, operation, reason),
+            Self::Consumer(member) => member.leave(now, operation),
         }
     }
 

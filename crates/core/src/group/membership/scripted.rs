@@ -29,6 +29,7 @@ use super::{
     classic::{ClassicMember, Step, Term},
     requests::MemberRequest,
 };
+use crate::group::departure::GroupMembershipOperation;
 use crate::{
     error::{Error, ErrorKind},
     machine::Instant,
@@ -533,7 +534,7 @@ fn late_heartbeat_does_not_revive_a_member_that_left() {
     let mut script = Script::stable();
     script.pass(Duration::from_secs(3));
     let (term, _) = script.take("Heartbeat");
-    script.member.leave(script.now, true, "test");
+    script.member.leave(script.now, GroupMembershipOperation::LeaveGroup, "test");
     script.settle();
     let late = HeartbeatResponse::default();
     script.member.handle_heartbeat(script.now, term, Ok((script.now, late)));
@@ -546,16 +547,25 @@ fn late_heartbeat_does_not_revive_a_member_that_left() {
 }
 
 #[test]
-fn static_member_leaves_only_for_good() {
-    for (for_good, expected) in [(false, vec![]), (true, vec!["LeaveGroup"])] {
-        let mut script = Script::of_static_member();
+fn member_leaves_as_the_operation_demands() {
+    use GroupMembershipOperation::{Default, LeaveGroup, RemainInGroup};
+    for (is_static, operation, expected) in [
+        (true, Default, vec![]),
+        (true, LeaveGroup, vec!["LeaveGroup"]),
+        (true, RemainInGroup, vec![]),
+        (false, Default, vec!["LeaveGroup"]),
+        (false, LeaveGroup, vec!["LeaveGroup"]),
+        (false, RemainInGroup, vec![]),
+    ] {
+        let mut script = if is_static { Script::of_static_member() } else { Script::new() };
         script.join_as_follower("m", 1);
         script.sync(Ok(assignment(&[0])));
         script.take_steps();
-        script.member.leave(script.now, for_good, "test");
+        script.member.leave(script.now, operation, "test");
         script.settle();
-        assert_eq!(script.sent(), expected);
-        assert_eq!(script.take_steps().is_empty(), for_good);
+        let leaves = !expected.is_empty();
+        assert_eq!(script.sent(), expected, "{operation:?}");
+        assert_eq!(script.take_steps().is_empty(), leaves);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The rebalance contract: the application is asked, and answers.
 
 use super::*;
+use crate::group::departure::GroupMembershipOperation;
 use crate::{
     cluster::part::SnapshotTime,
     fetch::{partition::StoredOffset, position::Offset},
@@ -282,7 +283,7 @@ fn closing_asks_before_the_member_leaves() {
     script.answer_last(&application);
     application.take();
     let (done, waiting) = completion();
-    script.command(GroupCommand::Close(done));
+    script.command(GroupCommand::Close(GroupMembershipOperation::Default, done));
     assert_eq!(application.take(), ["revoke [0, 1]"]);
     assert!(script.sent().is_empty());
     script.unassign_all();
@@ -352,7 +353,7 @@ fn fatal_error_unassigns_without_asking() {
     assert!(application.take().is_empty());
     assert!(script.shared.assignment().is_empty());
     let (done, waiting) = completion();
-    script.command(GroupCommand::Close(done));
+    script.command(GroupCommand::Close(GroupMembershipOperation::Default, done));
     assert_eq!(waiting.try_take(), Some(()));
 }
 

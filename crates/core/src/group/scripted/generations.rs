@@ -4,6 +4,7 @@ use super::{
     epochs::{refuse_commit, sent_commit},
     *,
 };
+use crate::group::departure::GroupMembershipOperation;
 
 /// A cooperative member that holds t 0 since a generation, if at all.
 fn cooperative(generation: i32, since: Option<i32>, is_settled: bool) -> Committer {
@@ -203,7 +204,7 @@ fn member_that_leaves_waits_for_no_generation() {
     script.beat(ErrorCode::REBALANCE_IN_PROGRESS);
     script.consume(0, 7);
     let (done, _waiting) = completion();
-    script.group.handle_command(script.now, GroupCommand::Close(done));
+    script.group.handle_command(script.now, GroupCommand::Close(GroupMembershipOperation::Default, done));
     script.settle();
     let Committer::Member(member) = &script.committer else { panic!("{:?}", script.committer) };
     assert_eq!(member.held, Held::Nothing);

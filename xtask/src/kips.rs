@@ -1,0 +1,181 @@
+//! The Kafka Improvement Proposals that concern a client, and what Ottla does with each.
+//!
+//! docs/kips.md is generated from [`KIPS`]. A row names a test that shows the behaviour, or says that there is none yet;
+//! a test compares the names with the sources.
+
+/// A proposal.
+#[derive(Debug)]
+pub struct Kip {
+    /// The number.
+    number: u16,
+    /// The subject, in a few words.
+    title: &'static str,
+    /// The first release of Apache Kafka that has it.
+    since: &'static str,
+    support: Support,
+    /// How it shows in Ottla.
+    what: &'static str,
+    /// A test function, or a program of the C tests.
+    test: Option<&'static str>,
+}
+
+/// How far Ottla implements a proposal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Support {
+    Yes,
+    Part,
+    OnlyC,
+    No,
+}
+
+impl Support {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::Part => "in part",
+            Self::OnlyC => "in C",
+            Self::No => "no",
+        }
+    }
+}
+
+const fn kip(
+    number: u16,
+    title: &'static str,
+    since: &'static str,
+    support: Support,
+    what: &'static str,
+    test: Option<&'static str>,
+) -> Kip {
+    Kip { number, title, since, support, what, test }
+}
+
+/// The proposals, by number.
+#[rustfmt::skip]
+pub const KIPS: &[Kip] = &[
+    kip(32, "timestamps of records", "0.10.0", Support::Yes, "in records, and in offsets by time", Some("old_messages_keep_the_type_of_their_timestamps")),
+    kip(35, "ApiVersions", "0.10.0", Support::Yes, "asks each broker for its versions", Some("error_35_is_acted_on_whatever_body_follows")),
+    kip(42, "interceptors", "0.10.0", Support::OnlyC, "on send, acknowledgement, consume and commit; Rust has none", Some("interceptors.c")),
+    kip(48, "delegation tokens", "1.1", Support::Yes, "administration, and login with a token", Some("java_spelling_and_delegation_tokens_authenticate")),
+    kip(54, "sticky assignor", "0.11", Support::Yes, "`sticky`, also with members of other clients", Some("eager_sticky_members_have_their_last_assignment_in_the_user_data")),
+    kip(79, "offsets by time", "0.10.1", Support::Yes, "`OffsetSpec::Timestamp`, `ottla offsets --time`", Some("offsets_are_listed_by_name_and_by_timestamp")),
+    kip(98, "idempotence and transactions", "0.11", Support::Yes, "by default in Rust; [transactions.md](transactions.md)", Some("possibly_written_batch_keeps_its_sequence_number")),
+    kip(107, "deletion of records", "0.11", Support::Yes, "`delete_records`", Some("records_are_deleted_at_the_partitions_leader_also_after_it_moved")),
+    kip(113, "log directories", "1.1", Support::Yes, "described, and replicas moved between them", Some("log_dirs_are_described_and_replicas_are_moved")),
+    kip(117, "administration", "0.11", Support::Yes, "topics, configurations, access rules; [admin.md](admin.md)", Some("topics_are_created_listed_described_and_deleted")),
+    kip(195, "more partitions", "1.0", Support::Yes, "`create_partitions`", Some("partitions_are_added_to_a_topic")),
+    kip(219, "the client obeys throttle times", "2.0", Support::Yes, "no request to a broker until the time has passed", Some("a_throttled_broker_is_left_alone_and_then_gets_all_in_one_request")),
+    kip(222, "administration of groups", "2.0", Support::Yes, "list, describe, delete", Some("consumer_group_is_described_listed_and_deleted_when_empty")),
+    kip(227, "fetch sessions", "1.1", Support::Yes, "a request names only what changed", Some("evicted_fetch_sessions_are_recreated")),
+    kip(255, "OAUTHBEARER", "2.0", Support::Yes, "tokens from the application or an identity provider", Some("first_message_has_token_and_extensions")),
+    kip(320, "truncation detection", "2.1", Support::Yes, "compares the leader epochs of consumed records", Some("new_leader_is_asked_for_truncation")),
+    kip(339, "incremental changes of configurations", "2.3", Support::Yes, "`incremental_alter_configs`", Some("configs_are_described_and_altered_incrementally")),
+    kip(345, "static members", "2.3", Support::Yes, "`group.instance.id` in both protocols", Some("returning_static_member_gets_its_partitions_back")),
+    kip(360, "recovery from an unknown producer ID", "2.5", Support::Yes, "another epoch instead of a fatal error", Some("unknown_producer_id_causes_a_new_epoch")),
+    kip(368, "re-authentication", "2.2", Support::Yes, "before a session ends, on the same connection", Some("re_authentication_sends_handshake_and_first_message_together")),
+    kip(392, "fetching from the closest replica", "2.4", Support::Yes, "`client.rack`", Some("consumer_in_a_rack_reads_from_the_replica_there")),
+    kip(429, "incremental rebalance", "2.4", Support::Yes, "`cooperative-sticky`", Some("cooperative_member_revokes_only_moving_partitions_and_rejoins")),
+    kip(430, "permitted operations", "2.3", Support::Yes, "in descriptions, on request", Some("permitted_operations_are_reported")),
+    kip(447, "offsets of a member in transactions", "2.5", Support::Yes, "the coordinator refuses offsets of members that were replaced", Some("offsets_become_visible_with_the_transaction")),
+    kip(455, "reassignment of replicas", "2.4", Support::Yes, "list, alter, cancel", Some("limits_of_reassignments_are_set_and_removed")),
+    kip(460, "elections", "2.4", Support::Yes, "preferred and unclean", Some("elections_have_a_result_for_each_partition")),
+    kip(482, "tagged fields", "2.4", Support::Yes, "unknown ones are skipped", Some("unknown_tagged_fields_are_skipped_in_every_flexible_version")),
+    kip(496, "deletion of committed offsets", "2.4", Support::Yes, "`delete_group_offsets`", Some("offsets_are_deleted_unless_a_member_subscribes_to_the_topic")),
+    kip(511, "name and version of the client", "2.4", Support::Yes, "in ApiVersions", Some("software_names_are_as_brokers_accept_them")),
+    kip(516, "topic IDs", "2.8", Support::Yes, "in all APIs that have them; a recreated topic is noticed", Some("consumer_uses_the_leader_epoch_of_a_recreated_topic")),
+    kip(546, "quotas", "2.6", Support::Yes, "described and altered", Some("quotas_are_set_described_and_removed")),
+    kip(554, "SCRAM users", "2.7", Support::Yes, "described and altered", Some("hostile_scram_brokers_are_refused")),
+    kip(568, "a member requests a rebalance", "2.6", Support::Yes, "`Consumer::enforce_rebalance`; classic protocol", Some("enforced_rebalance_assigns_anew")),
+    kip(580, "exponential back-off", "3.7", Support::Yes, "`retry.backoff.max.ms`, `reconnect.backoff.max.ms`", Some("members_look_for_an_unknown_coordinator_with_back_offs")),
+    kip(584, "features", "2.7", Support::Yes, "described and updated", Some("features_are_described_and_updates_are_checked")),
+    kip(595, "quorum of controllers", "3.3", Support::Yes, "`describe_quorum`, `ottla quorum`", Some("quorum_is_described_and_brokers_are_unregistered")),
+    kip(601, "timeout of connection setup", "2.7", Support::Yes, "doubles with each failure", Some("setup_timeout_doubles_with_each_failure_up_to_its_maximum")),
+    kip(664, "hanging transactions", "3.0", Support::Yes, "found and aborted", Some("hanging_transaction_is_found_and_aborted")),
+    kip(679, "strong guarantees by default", "3.0", Support::Yes, "idempotence and `acks=all` in Rust", Some("idempotence_by_default_gives_way_to_weaker_settings")),
+    kip(699, "several coordinators per lookup", "3.0", Support::Yes, "one request for all keys", Some("coordinators_requested_together_share_a_lookup")),
+    kip(714, "client telemetry", "3.7", Support::Yes, "[telemetry.md](telemetry.md)", Some("admin_client_pushes_its_metrics")),
+    kip(734, "offset of the largest timestamp", "3.0", Support::Yes, "`OffsetSpec::MaxTimestamp`", Some("offsets_of_many_partitions_are_listed_at_once")),
+    kip(768, "tokens of an identity provider", "3.1", Support::Yes, "`sasl.oauthbearer.method=oidc`", Some("client_credentials_get_a_token_with_encoded_parameters")),
+    kip(814, "a returning static leader", "3.2", Support::Yes, "keeps the assignment without a rebalance", Some("returning_static_leader_finds_unassigned_partitions")),
+    kip(848, "consumer protocol of groups", "4.0", Support::Yes, "`group.protocol=consumer`; [groups.md](groups.md)", Some("coordinator_gets_one_pattern")),
+    kip(881, "racks in assignments", "3.5", Support::Yes, "by the client-side assignors", Some("co_partitioned_topics_stay_together_in_racks")),
+    kip(890, "transactions without hanging ones", "4.0", Support::Yes, "an epoch per transaction", Some("transactions_survive_an_upgrade_and_a_downgrade")),
+    kip(899, "return to the bootstrap servers", "3.8", Support::Yes, "`metadata.recovery.strategy`", Some("silent_brokers_cause_a_rebootstrap")),
+    kip(919, "calls to controllers", "3.7", Support::No, "`bootstrap.controllers` is accepted without effect", None),
+    kip(932, "share groups", "4.2", Support::Yes, "[share-groups.md](share-groups.md)", Some("share_session_requires_its_next_epoch_and_releases_records")),
+    kip(951, "leaders in responses", "3.7", Support::Yes, "the next request goes to the new leader; [kip-951.md](kip-951.md)", Some("leader_hint_needs_a_newer_epoch_and_a_reachable_leader")),
+    kip(966, "eligible leader replicas", "4.0", Support::Yes, "in descriptions of topics", Some("topics_are_described_with_their_eligible_leaders")),
+    kip(1005, "latest tiered offset", "3.9", Support::Yes, "`OffsetSpec::LatestTiered`; `EarliestLocal` of KIP-405 likewise", Some("topic_without_tiered_storage_has_only_local_offsets")),
+    kip(1023, "earliest pending upload", "4.2", Support::Yes, "`OffsetSpec::EarliestPendingUpload`", Some("topic_without_tiered_storage_has_only_local_offsets")),
+    kip(1071, "streams groups", "4.2", Support::Part, "administration; Ottla is no member", Some("streams_group_is_described_with_its_topology_and_tasks")),
+    kip(1073, "fenced brokers", "4.0", Support::Yes, "listed on request", Some("fenced_brokers_are_listed_on_request")),
+    kip(1076, "metrics of the application in telemetry", "4.0", Support::No, "", None),
+    kip(1092, "closing with a choice", "4.1", Support::Yes, "`Consumer::close_with`; Rust", Some("member_leaves_as_the_operation_demands")),
+    kip(1102, "brokers request a return to the bootstrap servers", "4.0", Support::Yes, "REBOOTSTRAP_REQUIRED", Some("broker_can_request_a_rebootstrap")),
+    kip(1106, "reset by duration", "4.0", Support::Yes, "`auto.offset.reset=by_duration:PT1H`", Some("reset_by_duration_continues_at_records_of_that_time")),
+    kip(1123, "partitioner with racks", "4.4", Support::No, "`partitioner.rack.aware` is accepted without effect", None),
+    kip(1139, "assertions for tokens", "4.1", Support::Yes, "`jwt-bearer`", Some("assertion_of_a_file_is_read_for_each_token")),
+    kip(1191, "dead letter topics of share groups", "4.4", Support::No, "", None),
+    kip(1206, "limit of acquired records", "4.2", Support::Yes, "`share.acquire.mode=record_limit`", Some("every_schedule_passes")),
+    kip(1222, "renewal of locks", "4.2", Support::Yes, "`share.renew.locks`", Some("closing_releases_a_held_record_whose_renewal_is_in_flight")),
+    kip(1242, "misrouted connections", "4.4", Support::Yes, "connections to nodes state the IDs of cluster and node", Some("addresses_may_lead_to_other_nodes_and_other_clusters")),
+    kip(1251, "commits in an older epoch", "4.3", Support::Yes, "a commit that crosses a rebalance succeeds", Some("commit_after_a_lost_epoch_rewinds_nothing")),
+    kip(1258, "assertions for client credentials", "4.4", Support::No, "", None),
+    kip(1319, "topic IDs in transactional offsets", "4.4", Support::Yes, "if the consumer knows the IDs of all topics; not in C", Some("topics_are_named_by_id_if_all_ids_are_known")),
+    kip(1331, "descriptions of streams topologies", "4.4", Support::Part, "messages only", Some("versions_that_kafka_protocol_lacks_are_laid_out_as_in_kafka")),
+];
+
+/// Returns the page with all proposals.
+pub fn page() -> String {
+    use std::fmt::Write as _;
+
+    let mut page = String::from(
+        "# Kafka Improvement Proposals\n\nThe proposals that concern a client, the first release of Apache Kafka that has each, \
+         what Ottla does with it, and a test that shows it. Generated by `cargo xtask docs`.\n\n\
+         | KIP | subject | Kafka | in Ottla | how | test |\n|---|---|---|---|---|---|\n",
+    );
+    for Kip { number, title, since, support, what, test } in KIPS {
+        let test = test.map_or_else(String::new, |test| format!("`{test}`"));
+        let _ = writeln!(page, "| {number} | {title} | {since} | {} | {what} | {test} |", support.text());
+    }
+    page
+}
+
+/// Returns the rows whose test does not exist, that have none although Ottla implements the proposal, and that are not in order.
+pub fn check(exists: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut found = Vec::new();
+    for Kip { number, support, test, .. } in KIPS {
+        match test {
+            Some(test) if !exists(test) => found.push(format!("KIP-{number}: there is no test `{test}`")),
+            None if *support != Support::No => found.push(format!("KIP-{number} names no test")),
+            _ => {}
+        }
+    }
+    let is_sorted = KIPS.is_sorted_by(|one, next| one.number < next.number);
+    found.extend((!is_sorted).then(|| "the proposals are not in the order of their numbers".to_owned()));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{pitfalls, shell::root};
+
+    /// Compares docs/kips.md, or writes it if `OTTLA_WRITE_DOCS` is set.
+    #[test]
+    fn kips_md_lists_the_table() {
+        let path = root().join("docs/kips.md");
+        if std::env::var_os("OTTLA_WRITE_DOCS").is_some() {
+            std::fs::write(&path, page()).expect("the page can be written");
+        }
+        let written = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(written == page(), "docs/kips.md is stale: run `cargo xtask docs`");
+    }
+
+    #[test]
+    fn every_proposal_has_a_test_that_exists() {
+        let tests = pitfalls::tests(&root()).expect("git lists the sources");
+        assert_eq!(check(|test| tests.contains(test)), Vec::<String>::new());
+        assert!(check(|_| false).len() > 40, "a test that does not exist is found");
+    }
+}
