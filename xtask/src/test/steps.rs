@@ -216,8 +216,9 @@ fn release(session: &Session) -> Result<()> {
     // Not with a low priority: six steps wait for it.
     let mut build = cargo();
     build.args(["build", "--release", "--package", "ottla-cli", "--package", "ottla-capi"]);
-    session.compile("cargo build --release", &mut build)?;
-    let _slot = session.compiling();
+    // Held until the library is installed: others would compile for minutes in between.
+    let slot = session.compiling();
+    session.compile_in(&slot, "cargo build --release", &mut build)?;
     abi::installed("release")?;
     session.pass("the library is built as a release and installed under a prefix");
     Ok(())

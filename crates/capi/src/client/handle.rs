@@ -357,12 +357,14 @@ impl Client {
 
     /// Returns the brokers of the last metadata response, be it the application's or the client's own.
     pub(crate) fn learned_brokers(&self) -> BTreeSet<i32> {
+        // The age of the client's own is that at a later time, so that the application's counts if both are as old.
+        let asked = Instant::now();
         let own = self.statistics().and_then(|statistics| statistics.nodes);
         let given = self.learned_brokers.lock().clone();
         let Some((nodes, age)) = own else { return given.map(|(_, ids)| ids).unwrap_or_default() };
         let age = Duration::from_micros(age.unsigned_abs());
         match given {
-            Some((at, ids)) if at.elapsed() <= age => ids,
+            Some((at, ids)) if asked.saturating_duration_since(at) <= age => ids,
             _ => nodes.into_iter().map(|node| node.get()).collect(),
         }
     }

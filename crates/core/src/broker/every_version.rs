@@ -157,8 +157,7 @@ fn telemetry_cases(api: ApiKey) -> Vec<Case> {
 
 /// Decodes a body as a broker does and encodes it again.
 fn recoded(api: ApiKey, version: i16, bytes: &[u8]) -> Vec<u8> {
-    let mut reader = Reader::new(bytes);
-    let mut out = Vec::new();
+    let (mut reader, mut out) = (Reader::new(bytes), Vec::new());
     macro_rules! recode {
         ($($api:ident $type:path,)*) => {
             match api {

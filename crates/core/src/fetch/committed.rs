@@ -45,6 +45,9 @@ pub use super::committer::{Committer, Held, HeldSince, MemberIdentity};
 use super::{
     commit::{CommitCall, Progress, is_coordinators},
     committed_response::{metadata_in, offsets_in},
+    committed_versions::{
+        FIRST_IN_KAFKA, FIRST_WITH_IDS, FIRST_WITH_STABLE_OFFSETS, LAST_WITH_NAMES, LAST_WITH_ONE_GROUP,
+    },
     queued_call::{Asked, CallTerms, QueuedCall, QueuedKind},
     topic_ids::{RequestIds, TopicIds},
 };
@@ -679,17 +682,6 @@ fn outside() -> Error {
                   the consumer has after the next assignment";
     Error::new(ErrorKind::State, detail).with_refusal(ErrorCode::UNKNOWN_MEMBER_ID)
 }
-
-/// The first version that reads from Kafka; version 0 reads from ZooKeeper.
-const FIRST_IN_KAFKA: i16 = 1;
-/// The first version with `RequireStable`, which waits for open transactions (KIP-447).
-const FIRST_WITH_STABLE_OFFSETS: i16 = 7;
-/// The last version for one group; later ones query several groups at once.
-const LAST_WITH_ONE_GROUP: i16 = 7;
-/// The last version with topic names.
-const LAST_WITH_NAMES: i16 = 9;
-/// The first version with topic IDs.
-const FIRST_WITH_IDS: i16 = 10;
 
 /// True if the same request would fail the same way.
 fn is_final(error: &Error) -> bool {

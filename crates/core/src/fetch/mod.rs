@@ -22,6 +22,7 @@ pub mod assignment;
 mod commit;
 pub mod committed;
 mod committed_response;
+mod committed_versions;
 mod committer;
 pub mod completions;
 pub mod decode;

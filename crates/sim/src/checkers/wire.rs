@@ -244,18 +244,14 @@ impl Wire {
                 self.reauthentications += u64::from(talk.authentication.is_again());
                 talk.sends_tokens = version == 0;
             }
-            let mut numbered = BTreeMap::new();
-            if let Request::Produce(request) = &request {
-                for (key, numbering, sequence) in numberings(client, request) {
-                    if sequence > 0 && !self.confirmed.contains(&numbering) {
-                        let partition = key.2;
-                        return broken(format!(
-                            "{name}: number {sequence} in [{partition}], and no batch of this producer ID was acknowledged"
-                        ));
-                    }
-                    numbered.insert(key, numbering);
-                }
-            }
+            let numbered = match &request {
+                Request::Produce(request) => number(client, request, &self.confirmed),
+                _ => Ok(BTreeMap::new()),
+            };
+            let numbered = match numbered {
+                Ok(numbered) => numbered,
+                Err(what) => return broken(format!("{name}: {what}")),
+            };
             talk.open.push_back(Question { correlation_id, api, version, numbered });
             let in_flight = talk.open.iter().filter(|question| question.api == api).count();
             let limits = self.limits.get(&client);
@@ -629,6 +625,25 @@ fn confirm(
             }
         }
     }
+}
+
+/// Returns the numberings of a request's batches, or what is wrong: only the first batch of a producer ID has the number 0.
+fn number(
+    client: usize,
+    request: &produce::ProduceRequest,
+    confirmed: &BTreeSet<Numbering>,
+) -> Result<BTreeMap<(String, Uuid, i32), Numbering>, String> {
+    let mut numbered = BTreeMap::new();
+    for (key, numbering, sequence) in numberings(client, request) {
+        if sequence > 0 && !confirmed.contains(&numbering) {
+            let partition = key.2;
+            return Err(format!(
+                "number {sequence} in [{partition}], and no batch of this producer ID was acknowledged"
+            ));
+        }
+        numbered.insert(key, numbering);
+    }
+    Ok(numbered)
 }
 
 /// Returns the source of each batch's sequence numbers, and the number of its first record.
