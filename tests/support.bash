@@ -151,14 +151,24 @@ records_in() {
 # equal WHAT EXPECTED FOUND
 equal() { [ "$2" = "$3" ] || fail "$1: expected $2, found $3"; echo "$1: $3"; }
 
+# built_example PACKAGE NAME: sets $example to an example. `cargo xtask test` has built it; another cargo would wait until nothing
+# else is compiled.
+built_example() {
+  local folder=${OTTLA_EXAMPLES:-}
+  if [ -z "$folder" ]; then
+    (cd "$root" && cargo build --quiet -p "$1" --example "$2") || fail "the example $2 does not compile"
+    folder=$(cd "$root" && cargo metadata --no-deps --format-version 1 | sed -E 's/.*"target_directory":"([^"]*)".*/\1/')/debug/examples
+  fi
+  example=$folder/$2
+}
+
 # again_within PERCENT PROPERTY=VALUE...: sends records for three sessions of 3 s, and fails if those that are sent during a
 # re-authentication usually take longer than this share of the usual time, which is a round trip on a machine of any speed.
 again_within() {
-  local share=$1 target usual median
+  local share=$1 example usual median
   shift
-  (cd "$root" && cargo build --quiet -p ottla --example reauthentication_latency) || fail "the example does not compile"
-  target=$(cd "$root" && cargo metadata --no-deps --format-version 1 | sed -E 's/.*"target_directory":"([^"]*)".*/\1/')
-  "$target/debug/examples/reauthentication_latency" latency 9 "$@" > latency 2> latency.errors || fail "$*: $(tail -3 latency.errors)"
+  built_example ottla reauthentication_latency
+  "$example" latency 9 "$@" > latency 2> latency.errors || fail "$*: $(tail -3 latency.errors)"
   echo "re-authentication at a distance: ${*:2:2}: $(cat latency)"
   # A busy machine may delay a few more.
   median=$(sed 's/.*: //' latency | tr ' ' '\n' | sort -n | awk '{ row[NR] = $1 } END { print int(row[int((NR + 1) / 2)]) }')

@@ -28,14 +28,13 @@ if ! "$python" -c 'import confluent_kafka' 2>/dev/null; then
   fi
 fi
 
-batches=${OTTLA_BATCHES:-}
-if [ -z "$batches" ]; then
+examples=${OTTLA_EXAMPLES:-}
+if [ -z "$examples" ]; then
   cargo build --quiet --package ottla-protocol --example batches
-  target=$(cargo metadata --no-deps --format-version 1 | sed -E 's/.*"target_directory":"([^"]*)".*/\1/')
-  batches=$target/debug/examples/batches
+  examples=$(cargo metadata --no-deps --format-version 1 | sed -E 's/.*"target_directory":"([^"]*)".*/\1/')/debug/examples
 fi
 
-ottla() { "$batches" "$@"; }
+ottla() { "$examples/batches" "$@"; }
 java_client() { java -XX:TieredStopAtLevel=1 -cp "$jars/*" "$golden/Batches.java" "$@" 2>"$work/java.log" || { cat "$work/java.log" >&2; return 1; }; }
 librdkafka() { timeout 120 "$python" tests/interop/librdkafka.py "$@"; }
 

@@ -66,7 +66,10 @@ run_java org.apache.kafka.tools.consumer.group.ConsumerGroupCommand --bootstrap-
 awk -v n=$records '$1 == "perf" { s += $4 } END { print "committed offsets add up to " s; exit s != n }' "$work/group"
 
 echo "== Kafka's tools: share groups"
-run_java kafka.admin.ConfigCommand --bootstrap-server "$servers" --alter --group share \
+# Kafka 4.4 moved it.
+configs=org.apache.kafka.tools.ConfigCommand
+ls "$OTTLA_KAFKA_JARS"/kafka-tools-4.[0-3]*.jar > /dev/null 2>&1 && configs=kafka.admin.ConfigCommand
+run_java $configs --bootstrap-server "$servers" --alter --group share \
   --add-config share.auto.offset.reset=earliest
 run_java org.apache.kafka.tools.consumer.ConsoleShareConsumer --bootstrap-server "$servers" --topic perf --group share \
   --max-messages $records --timeout-ms 60000 > "$work/shared" 2> "$work/shared.errors"

@@ -29,8 +29,8 @@ const LONG: [&str; 5] = ["scenarios", "abi", "stuck", "secrets", "command_line"]
 const COMPUTING: [&str; 2] = [SIMULATOR, "ottla-protocol"];
 const SIMULATOR: &str = "ottla-sim";
 
-/// The example of `ottla-protocol` that other clients are compared with.
-pub const EXAMPLE: &str = "batches";
+/// The examples that scripts run, with their packages.
+const EXAMPLES: [(&str, &str); 2] = [("ottla-protocol", "batches"), ("ottla", "reauthentication_latency")];
 
 /// What the names of tests with many seeds contain. Without optimization they take minutes.
 const SEEDS: [&str; 2] = ["keep_all_guarantees", "every_fault_occurs"];
@@ -79,7 +79,7 @@ impl TestProgram {
 pub fn build(session: &Session) -> Result<()> {
     // The step `sim` builds the simulator's tests with optimization. Of the bench only the harness is tested: building the
     // peers takes minutes.
-    let targets = ["--workspace", "--lib", "--bins", "--tests", "--example", EXAMPLE];
+    let targets = ["--workspace", "--lib", "--bins", "--tests"];
     let all: &[&str] = &targets;
     let without_simulator: &[&str] = &[&targets[..], &["--exclude", SIMULATOR]].concat();
     let workspaces: [(&str, &[&str]); 2] = [
@@ -101,6 +101,12 @@ pub fn build(session: &Session) -> Result<()> {
     let mut libraries = cargo();
     libraries.args(["build", "--package", "ottla-capi", "--package", "ottla-cli"]);
     session.compile_in(&slot, "cargo build", &mut libraries)?;
+    let mut examples = cargo();
+    examples.arg("build");
+    for (package, name) in EXAMPLES {
+        examples.args(["--package", package, "--example", name]);
+    }
+    session.compile_in(&slot, "cargo build of examples", &mut examples)?;
     session.set_programs(programs);
     Ok(())
 }

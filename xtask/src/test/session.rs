@@ -24,7 +24,7 @@ use std::{
 };
 
 use super::{
-    programs::{EXAMPLE, TestProgram},
+    programs::TestProgram,
     slots::{Slot, Slots},
     summary::Summary,
     target_folder,
@@ -296,8 +296,8 @@ impl Session {
     fn give_programs(&self, command: &mut Command) -> Result<()> {
         let built = self.run.programs.get().map_or(&[][..], Vec::as_slice);
         if let Some(scenarios) = built.iter().find(|program| program.uses_kafka()) {
-            let example = target_folder()?.join("debug/examples").join(EXAMPLE);
-            command.env("OTTLA_SCENARIOS", &scenarios.path).env("OTTLA_BATCHES", example);
+            let examples = target_folder()?.join("debug/examples");
+            command.env("OTTLA_SCENARIOS", &scenarios.path).env("OTTLA_EXAMPLES", examples);
         }
         Ok(())
     }
