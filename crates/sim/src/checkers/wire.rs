@@ -245,12 +245,11 @@ impl Wire {
                 talk.sends_tokens = version == 0;
             }
             let numbered = match &request {
-                Request::Produce(request) => number(client, request, &self.confirmed),
-                _ => Ok(BTreeMap::new()),
-            };
-            let numbered = match numbered {
-                Ok(numbered) => numbered,
-                Err(what) => return broken(format!("{name}: {what}")),
+                Request::Produce(request) => match number(client, request, &self.confirmed) {
+                    Ok(numbered) => numbered,
+                    Err(what) => return broken(format!("{name}: {what}")),
+                },
+                _ => BTreeMap::new(),
             };
             talk.open.push_back(Question { correlation_id, api, version, numbered });
             let in_flight = talk.open.iter().filter(|question| question.api == api).count();
