@@ -72,7 +72,12 @@ fn member_does_not_commit_offsets_of_the_old_topic_for_the_new_one(backend: &Bac
     let topic = backend.topic(1);
     write(backend, &topic, 0..20);
     // The consumer has no newer metadata by itself: it commits before it learns that the topic was recreated.
-    let properties = [("topic.metadata.refresh.interval.ms", "100000"), ("fetch.wait.max.ms", "10000")];
+    // On a slow machine it would also commit before the topic is deleted.
+    let properties = [
+        ("topic.metadata.refresh.interval.ms", "100000"),
+        ("fetch.wait.max.ms", "10000"),
+        ("auto.commit.interval.ms", "100000"),
+    ];
     let member = consumer(backend, &topic, &properties);
     member.subscribe(&[&topic]).unwrap();
     assert_eq!(read(&member, 20).len(), 20);
