@@ -154,7 +154,8 @@ def produced(name, magic, codec, lines):
     producer = Producer({
         "bootstrap.servers": f"127.0.0.1:{server.port}",
         "compression.codec": codec,
-        "linger.ms": 300,
+        # flush() ends it; a busy machine may take long to produce what belongs into one batch.
+        "linger.ms": 3000,
         "request.required.acks": 1,
         "message.timeout.ms": 10_000,
     })
