@@ -9,7 +9,7 @@
 //!                           docs/differences.md, tests/abi/generate/differences.txt  │ without a row: shrink, print as C
 //! ```
 //!
-//! [`table`] gives each argument a code, [`values`] has the values of arguments, [`kinds`] the kinds of handles. [`print`] writes
+//! [`table`] gives each argument a code, [`values`] has the values of arguments, [`kinds`] the kinds of handles. [`mod@print`] writes
 //! a program as C. A finding is a difference that three more runs confirm; what does not repeat is counted.
 
 mod builder;
