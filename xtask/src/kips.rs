@@ -107,7 +107,7 @@ pub const KIPS: &[Kip] = &[
     kip(966, "eligible leader replicas", "4.0", Support::Yes, "in descriptions of topics", Some("topics_are_described_with_their_eligible_leaders")),
     kip(1005, "latest tiered offset", "3.9", Support::Yes, "`OffsetSpec::LatestTiered`; `EarliestLocal` of KIP-405 likewise", Some("topic_without_tiered_storage_has_only_local_offsets")),
     kip(1023, "earliest pending upload", "4.2", Support::Yes, "`OffsetSpec::EarliestPendingUpload`", Some("topic_without_tiered_storage_has_only_local_offsets")),
-    kip(1071, "streams groups", "4.2", Support::Part, "administration; Ottla is no member", Some("streams_group_is_described_with_its_topology_and_tasks")),
+    kip(1071, "streams groups", "4.2", Support::Part, "administration only; Ottla does not join such a group", Some("streams_group_is_described_with_its_topology_and_tasks")),
     kip(1073, "fenced brokers", "4.0", Support::Yes, "listed on request", Some("fenced_brokers_are_listed_on_request")),
     kip(1076, "metrics of the application in telemetry", "4.0", Support::No, "", None),
     kip(1092, "closing with a choice", "4.1", Support::Yes, "`Consumer::close_with`; Rust", Some("member_leaves_as_the_operation_demands")),
@@ -146,7 +146,9 @@ pub fn check(exists: impl Fn(&str) -> bool) -> Vec<String> {
     let mut found = Vec::new();
     for Kip { number, support, test, .. } in KIPS {
         match test {
-            Some(test) if !exists(test) => found.push(format!("KIP-{number}: there is no test `{test}`")),
+            Some(test) if !exists(test) => {
+                found.push(format!("KIP-{number}: the test `{test}` does not exist"))
+            }
             None if *support != Support::No => found.push(format!("KIP-{number} names no test")),
             _ => {}
         }

@@ -87,7 +87,7 @@ export!(
         high: Place<i64>,
     ) -> RespErr {
         let (both, Some(topic)) = (consumer_of(rk), topic.get()) else { return code::_INVALID_ARG };
-        // Partitions that were not fetched have no watermarks, which is no error. A producer fetches none.
+        // The watermarks of a partition that was not fetched are unknown, as all are in a producer; the call succeeds.
         let known = match both {
             Ok((_, consumer)) => consumer.cached_watermarks(&topic, partition),
             Err(code::_UNKNOWN_GROUP) => None,

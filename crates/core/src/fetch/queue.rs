@@ -247,7 +247,7 @@ impl FetchQueue {
         let detail = if is_lost {
             format!("a record of the batch at offset {place} can't be read; the rest of it is left out")
         } else {
-            format!("bytes that are no record follow those of the batch at offset {place}")
+            format!("bytes follow the last record of the batch at offset {place}")
         };
         let error =
             Error::new(ErrorKind::BadBatch, detail).with_partition(&**handle.topic(), handle.partition());

@@ -44,6 +44,20 @@ fn commit(
         committed_leader_epoch: -1,
         committed_metadata: None,
     };
+    let name = "t".to_owned();
+    let topic = txn_offset_commit::request::Topic { name, partitions: vec![partition], ..Default::default() };
+    commit_topic(client, producer, version, topic, member)
+}
+
+/// Sends the request with one topic, and returns the error of its partition.
+fn commit_topic(
+    client: &mut Client,
+    producer: Producer,
+    version: i16,
+    topic: txn_offset_commit::request::Topic,
+    member: Member<'_>,
+) -> ErrorCode {
+    let topic_id = topic.topic_id;
     let request = TxnOffsetCommitRequest {
         transactional_id: ID.to_owned(),
         group_id: GROUP.to_owned(),
@@ -52,13 +66,11 @@ fn commit(
         generation_id_or_member_epoch: member.2,
         member_id: member.0.to_owned(),
         group_instance_id: member.1.map(str::to_owned),
-        topics: vec![txn_offset_commit::request::Topic {
-            name: "t".to_owned(),
-            partitions: vec![partition],
-            ..Default::default()
-        }],
+        topics: vec![topic],
     };
-    client.world.call(client.connection, version, &request).topics[0].partitions[0].error_code
+    let response = client.world.call(client.connection, version, &request);
+    assert_eq!(response.topics[0].topic_id, topic_id);
+    response.topics[0].partitions[0].error_code
 }
 
 /// Commits an offset for a topic with this ID.
@@ -68,23 +80,9 @@ fn commit_by_id(client: &mut Client, producer: Producer, topic_id: Uuid, member:
         committed_offset: 5,
         ..Default::default()
     };
-    let request = TxnOffsetCommitRequest {
-        transactional_id: ID.to_owned(),
-        group_id: GROUP.to_owned(),
-        producer_id: producer.id,
-        producer_epoch: producer.epoch,
-        generation_id_or_member_epoch: member.2,
-        member_id: member.0.to_owned(),
-        group_instance_id: member.1.map(str::to_owned),
-        topics: vec![txn_offset_commit::request::Topic {
-            topic_id,
-            partitions: vec![partition],
-            ..Default::default()
-        }],
-    };
-    let response = client.world.call(client.connection, 6, &request);
-    assert_eq!(response.topics[0].topic_id, topic_id);
-    response.topics[0].partitions[0].error_code
+    let topic =
+        txn_offset_commit::request::Topic { topic_id, partitions: vec![partition], ..Default::default() };
+    commit_topic(client, producer, 6, topic, member)
 }
 
 /// Commits some offset for a client that is no member.

@@ -36,7 +36,7 @@ fn connections_to_nodes_are_bound_to_the_cluster() {
     let one = actor(&script, "one");
     assert_eq!(script.clusters.get(&one), Some(&"c".into()));
     let seed = actor(&script, "seed");
-    assert_eq!(script.clusters.get(&seed), None, "it is no node: its address is not in the metadata");
+    assert_eq!(script.clusters.get(&seed), None, "the metadata does not have its address");
 }
 
 #[test]
