@@ -11,6 +11,10 @@ started=()
 downloads=${OTTLA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ottla}
 # Java for programs that end after seconds or minutes: no collector with threads of its own, only the quick compiler.
 java=(java -XX:+UseSerialGC -XX:TieredStopAtLevel=1)
+# An archive of Kafka's classes, for a class path that begins with its jars. If it does not fit, the JVM says so to nobody.
+if [ -n "${OTTLA_JAVA_CLASSES:-}" ]; then
+  java+=("-XX:SharedArchiveFile=$OTTLA_JAVA_CLASSES" -Xlog:cds=off -Xlog:cds+dynamic=off)
+fi
 javac=(javac -J-XX:+UseSerialGC -J-XX:TieredStopAtLevel=1)
 # The brokers of Apache Kafka, if the caller has them; embedded brokers replace them in OTTLA_BOOTSTRAP.
 real_brokers=${OTTLA_BOOTSTRAP:-}

@@ -38,8 +38,11 @@ appender.e.layout.pattern = [%d] %p %m (%c)%n
 rootLogger.level = WARN
 rootLogger.appenderRef.e.ref = E
 L
+# An archive of Kafka's classes, if there is one.
+classes=()
+[ -z "${OTTLA_JAVA_CLASSES:-}" ] || classes=("-XX:SharedArchiveFile=$OTTLA_JAVA_CLASSES" -Xlog:cds=off -Xlog:cds+dynamic=off)
 run_java() {
-  java -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dlog4j2.configurationFile="$work/log4j2.properties" \
+  java -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 "${classes[@]}" -Dlog4j2.configurationFile="$work/log4j2.properties" \
     -cp "$OTTLA_KAFKA_JARS/*" "$@"
 }
 

@@ -5,6 +5,8 @@
 //! restarts with its data. The protocol is KRaft: node 1 is broker and controller, the others are brokers (more
 //! controllers with `--controllers`).
 
+pub mod classes;
+
 use std::{
     env, fs,
     net::TcpListener,
@@ -120,6 +122,9 @@ fn start(folder: &Path, mut args: Vec<String>) -> Result<()> {
     }
     let count =
         args.first().map(|count| count.parse().map_err(|_| format!("{count} is no number of brokers")));
+    if options.is_brief {
+        classes::prepare()?;
+    }
     let cluster = match (Cluster::open(folder), count.transpose()?) {
         (Ok(cluster), None) => cluster,
         (Ok(cluster), Some(count)) if cluster.nodes.len() == count => cluster,
@@ -280,10 +285,15 @@ impl Cluster {
 
     /// Starts these nodes and waits until all of them are ready.
     pub fn start(&self, ids: &[u32]) -> Result<()> {
+        self.start_with(ids, &classes::options())
+    }
+
+    /// The same with these options for the JVM.
+    fn start_with(&self, ids: &[u32], java: &[String]) -> Result<()> {
         let mut started = Vec::new();
         for &id in ids {
             if self.process(id).is_none() {
-                started.push((id, self.launch(id)?));
+                started.push((id, self.launch(id, java)?));
             }
         }
         let end = Instant::now() + Duration::from_secs(240);
@@ -444,7 +454,7 @@ impl Cluster {
         Ok(())
     }
 
-    fn launch(&self, id: u32) -> Result<Child> {
+    fn launch(&self, id: u32, java: &[String]) -> Result<Child> {
         use std::os::unix::process::CommandExt as _;
         let folder = self.of(id);
         if self.log(id).exists() {
@@ -455,6 +465,7 @@ impl Cluster {
             .arg(format!("-Xms{}", self.heap))
             .arg(format!("-Xmx{}", self.heap))
             .args(if self.is_brief { BRIEF } else { LASTING })
+            .args(java)
             .arg("-Djava.awt.headless=true")
             .arg(format!("-Dlog4j2.configurationFile={}", folder.join("log4j2.properties").display()))
             .arg("-cp")
@@ -535,7 +546,7 @@ pub fn tool(class: &str) -> Result<Command> {
         fs::write(&logging, log4j(None))?;
     }
     let mut command = Command::new("java");
-    command.arg("-Xmx256m").args(BRIEF);
+    command.arg("-Xmx256m").args(BRIEF).args(classes::options());
     command.arg(format!("-Dlog4j2.configurationFile={}", logging.display()));
     command.arg("-cp").arg(class_path()).arg(class);
     Ok(command)

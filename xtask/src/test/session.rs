@@ -110,6 +110,7 @@ impl RunningKafka {
     fn start() -> Result<Self> {
         let folder = env::temp_dir().join(format!("ottla-test-kafka-{}", std::process::id()));
         let options = kafka::Options { is_brief: true, ..kafka::Options::default() };
+        kafka::classes::prepare()?;
         let cluster = kafka::Cluster::create(&folder, 3, &options)?;
         if let Err(error) = cluster.start(&[1, 2, 3]) {
             let _ = cluster.destroy();

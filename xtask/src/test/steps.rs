@@ -287,12 +287,14 @@ fn readme_commands(session: &Session) -> Result<()> {
 }
 
 /// Returns the environment of scripts that use Apache Kafka or its clients.
-fn with_kafka() -> Result<[(&'static str, PathBuf); 3]> {
+fn with_kafka() -> Result<[(&'static str, PathBuf); 4]> {
     let folder = target_folder()?;
+    kafka::classes::prepare()?;
     Ok([
         ("OTTLA", folder.join("release/ottla")),
         ("OTTLA_PREFIX", folder.join("installed/release")),
         ("OTTLA_KAFKA_JARS", kafka::fetch()?),
+        ("OTTLA_JAVA_CLASSES", kafka::classes::archive()),
     ])
 }
 
