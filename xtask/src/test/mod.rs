@@ -143,7 +143,7 @@ fn stress(options: &Options, times: u32) -> Result<ExitCode> {
     let counts = session.take_counts();
     drop(session);
     if let Ok(run) = Arc::try_unwrap(run) {
-        run.end()?;
+        run.end_kafka()?;
     }
     result?;
     counts.failures.iter().for_each(|failure| println!("FAILED {failure}"));
@@ -177,7 +177,7 @@ fn run(steps: &[&Step], is_quick: bool, jobs: usize) -> Result<ExitCode> {
         }
     });
     if let Ok(run) = Arc::try_unwrap(run) {
-        run.end()?;
+        run.end_kafka()?;
     }
     let mut rows = rows.into_inner().unwrap_or_else(PoisonError::into_inner);
     rows.sort_by_key(|(number, _)| *number);

@@ -94,13 +94,13 @@ impl Run {
         started.as_ref().map_err(|error| error.clone().into())
     }
 
-    /// Ends the brokers of Apache Kafka if they were started.
-    pub fn end(self) -> Result<()> {
-        if let Some(Ok(kafka)) = self.kafka.into_inner() {
+    /// Ends the brokers of Apache Kafka if they run. Idle ones use a tenth of a processor.
+    pub fn end_kafka(&self) -> Result<()> {
+        if let Some(Ok(kafka)) = self.kafka.get()
+            && let Some(guard) = lock(&kafka.guard).take()
+        {
             kafka.cluster.destroy()?;
-            if let Some(guard) = lock(&kafka.guard).take() {
-                guard.dismiss();
-            }
+            guard.dismiss();
         }
         Ok(())
     }
@@ -310,6 +310,11 @@ impl Session {
             command.env("OTTLA_BOOTSTRAP", kafka.cluster.bootstrap()).env("OTTLA_KAFKA_DATA", &kafka.folder);
         }
         Ok(())
+    }
+
+    /// Ends the brokers of Apache Kafka: no step needs them any more.
+    pub fn end_kafka(&self) -> Result<()> {
+        self.run.end_kafka()
     }
 
     fn log(&self, text: &str) {

@@ -159,7 +159,7 @@ pub const STEPS: [Step; 20] = [
     Step {
         name: "killed",
         what: "tests/kafka/killed/*.sh: Ottla with brokers of Apache Kafka that are killed",
-        after: &["test", "abi", "interop", "release"],
+        after: &["test", "abi", "interop", "real", "release"],
         is_quick: false,
         run: killed_kafka,
     },
@@ -307,9 +307,10 @@ fn real_kafka(session: &Session) -> Result<()> {
     session.scripts("tests/kafka", &with_kafka()?)
 }
 
-/// One after the other, because they kill brokers that others would use.
+/// One after the other, because they kill brokers that others would use. Nobody needs the brokers afterwards.
 fn killed_kafka(session: &Session) -> Result<()> {
-    session.scripts_in_turn("tests/kafka/killed", &with_kafka()?)
+    session.scripts_in_turn("tests/kafka/killed", &with_kafka()?)?;
+    session.end_kafka()
 }
 
 #[cfg(test)]
