@@ -19,9 +19,10 @@ pub struct Check {
 }
 
 /// All rules.
-pub const CHECKS: [Check; 11] = [
+pub const CHECKS: [Check; 12] = [
     Check { what: "crates depend on each other in one direction", run: dependency_rule },
     Check { what: "no clock, thread, socket, file or randomness in the crates without I/O", run: no_io },
+    Check { what: "maps and sets are those that cost little code", run: standard_trees },
     Check { what: "unsafe code is forbidden where it is not needed", run: unsafe_is_forbidden },
     Check { what: "the C library takes its locks from its module `lock`", run: capi_locks },
     Check { what: "the command line prints with functions that can't panic", run: printing },
@@ -37,15 +38,19 @@ pub const CHECKS: [Check; 11] = [
 ];
 
 /// The permitted dependencies between the crates, except in tests: a crate and the crates that it may use.
-const MAY_USE: [(&str, &[&str]); 11] = [
+const MAY_USE: [(&str, &[&str]); 12] = [
+    ("ottla-sorted", &[]),
     ("ottla-protocol", &[]),
-    ("ottla-core", &["ottla-protocol"]),
-    ("ottla-net", &["ottla-core", "ottla-protocol"]),
-    ("ottla", &["ottla-net", "ottla-core", "ottla-protocol"]),
-    ("ottla-embedded-broker", &["ottla-protocol"]),
-    ("ottla-sim", &["ottla-embedded-broker", "ottla-core", "ottla-protocol"]),
+    ("ottla-core", &["ottla-protocol", "ottla-sorted"]),
+    ("ottla-net", &["ottla-core", "ottla-protocol", "ottla-sorted"]),
+    ("ottla", &["ottla-net", "ottla-core", "ottla-protocol", "ottla-sorted"]),
+    ("ottla-embedded-broker", &["ottla-protocol", "ottla-sorted"]),
+    ("ottla-sim", &["ottla-embedded-broker", "ottla-core", "ottla-protocol", "ottla-sorted"]),
     ("ottla-scenarios", &["ottla", "ottla-core", "ottla-protocol", "ottla-embedded-broker", "ottla-sim"]),
-    ("ottla-capi", &["ottla", "ottla-net", "ottla-core", "ottla-protocol", "ottla-embedded-broker"]),
+    (
+        "ottla-capi",
+        &["ottla", "ottla-net", "ottla-core", "ottla-protocol", "ottla-sorted", "ottla-embedded-broker"],
+    ),
     ("ottla-rdkafka-performance", &["ottla-capi"]),
     (
         "ottla-cli",
@@ -54,6 +59,7 @@ const MAY_USE: [(&str, &[&str]); 11] = [
             "ottla-net",
             "ottla-core",
             "ottla-protocol",
+            "ottla-sorted",
             "ottla-embedded-broker",
             "ottla-rdkafka-performance",
         ],
@@ -62,10 +68,26 @@ const MAY_USE: [(&str, &[&str]); 11] = [
 ];
 
 /// Crates without I/O, whose callers pass them time and bytes.
-const WITHOUT_IO: [&str; 3] = ["crates/protocol/src", "crates/core/src", "crates/sim/src"];
+const WITHOUT_IO: [&str; 4] =
+    ["crates/sorted/src", "crates/protocol/src", "crates/core/src", "crates/sim/src"];
+
+/// The files with values of the Rust API, whose users expect the maps of the standard library, and those that pass them on.
+const WITH_STANDARD_TREES: [&str; 11] = [
+    "crates/capi/src/mock/share_groups.rs",
+    "crates/core/src/admin/",
+    "crates/core/src/broker/every_version.rs",
+    "crates/core/src/group/assignor/",
+    "crates/core/src/group/membership/scripted/custom.rs",
+    "crates/core/src/share/ticket.rs",
+    "crates/core/src/stats/",
+    "crates/embedded-broker/src/control.rs",
+    "crates/embedded-broker/src/options.rs",
+    "crates/embedded-broker/src/releases.rs",
+    "crates/embedded-broker/src/share_groups.rs",
+];
 
 /// Names that these crates must not use outside of their tests. `HashMap` takes its seed from the operating system, so
-/// iterating over one would make the simulator differ between runs: use `BTreeMap`, or a hasher with a fixed seed.
+/// iterating over one would make the simulator differ between runs: use `SortedMap`, or a hasher with a fixed seed.
 const BANNED: [&str; 12] = [
     "Instant::now",
     "SystemTime",
@@ -122,6 +144,25 @@ fn no_io(root: &Path) -> Result<Vec<String>> {
                     if !EXCEPTIONS.iter().any(|(file, allowed, _)| name == *file && allowed == banned) {
                         found.push(format!("{name}:{number}: {banned}"));
                     }
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The trees of the standard library cost ten times the code of a `SortedMap`, for every type of key and value.
+fn standard_trees(root: &Path) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for folder in ["crates/core/src", "crates/embedded-broker/src", "crates/capi/src"] {
+        for path in files(&root.join(folder), "rs")? {
+            let name = relative(root, &path);
+            if WITH_STANDARD_TREES.iter().any(|prefix| name.starts_with(prefix)) {
+                continue;
+            }
+            for (number, line) in code(&fs::read_to_string(&path)?) {
+                if line.contains("BTreeMap") || line.contains("BTreeSet") {
+                    found.push(format!("{name}:{number}: a tree of the standard library"));
                 }
             }
         }

@@ -13,7 +13,6 @@
 //!   (`dropping_a_waker_may_end_another_wait_at_the_same_place`).
 
 use std::{
-    collections::{BTreeMap, btree_map},
     fmt, mem,
     sync::{
         Arc, Weak,
@@ -21,6 +20,8 @@ use std::{
     },
     task::Waker,
 };
+
+use ottla_sorted::{Entry, SortedMap};
 
 /// A place where threads and tasks wait.
 pub trait WaitPlace {
@@ -30,7 +31,7 @@ pub trait WaitPlace {
 
 /// The registered wakers of a place, in the order of their waiters.
 #[derive(Default)]
-pub struct Waiters(BTreeMap<u64, Waker>);
+pub struct Waiters(SortedMap<u64, Waker>);
 
 /// One waiter of a place: a call or a future. It has at most one waker there, and none after it was dropped.
 pub struct Waiter<P: WaitPlace> {
@@ -43,12 +44,12 @@ impl Waiters {
     /// Registers the waker of a waiter instead of its last one, which is to be dropped without the lock.
     pub fn register(&mut self, number: u64, waker: &Waker) -> Option<Waker> {
         match self.0.entry(number) {
-            btree_map::Entry::Vacant(vacant) => {
+            Entry::Vacant(vacant) => {
                 vacant.insert(waker.clone());
                 None
             }
-            btree_map::Entry::Occupied(known) if known.get().will_wake(waker) => None,
-            btree_map::Entry::Occupied(mut known) => Some(known.insert(waker.clone())),
+            Entry::Occupied(known) if known.get().will_wake(waker) => None,
+            Entry::Occupied(mut known) => Some(known.insert(waker.clone())),
         }
     }
 
@@ -65,7 +66,7 @@ impl Waiters {
 
 impl IntoIterator for Waiters {
     type Item = Waker;
-    type IntoIter = btree_map::IntoValues<u64, Waker>;
+    type IntoIter = ottla_sorted::iter::IntoValues<u64, Waker>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.0.into_values()

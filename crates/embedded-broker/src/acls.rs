@@ -15,7 +15,7 @@
 //! - ALLOW of Read, Write, Delete or Alter implies Describe, and AlterConfigs implies DescribeConfigs; DENY implies nothing
 //!   (`allow_implies_describe_and_deny_does_not`).
 
-use std::collections::BTreeSet;
+use ottla_sorted::SortedSet;
 
 /// The kinds of resources that rules are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -190,10 +190,10 @@ fn implies(permitted: AclOperation, other: AclOperation) -> bool {
 #[derive(Clone, Debug, Default)]
 pub struct Authorizer {
     /// The principals that may do everything, such as `User:admin` (`super.users`).
-    pub super_users: BTreeSet<String>,
+    pub super_users: SortedSet<String>,
     /// Permits everything on a resource that no rule is about (`allow.everyone.if.no.acl.found`).
     pub allow_everyone_if_no_acl_found: bool,
-    acls: BTreeSet<Acl>,
+    acls: SortedSet<Acl>,
 }
 
 impl Authorizer {

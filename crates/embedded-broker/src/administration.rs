@@ -1,8 +1,7 @@
 //! The state that administrative requests change: quotas, delegation tokens, reassignments, and the places of replicas.
 
-use std::collections::BTreeMap;
-
 use ottla_protocol::time::Instant;
+use ottla_sorted::SortedMap;
 
 use crate::{
     api::broker_limits::BrokerLimits,
@@ -12,21 +11,21 @@ use crate::{
 };
 
 /// The clients that quotas are for: names by entity type; `None` is the default.
-pub(crate) type QuotaEntity = BTreeMap<String, Option<String>>;
+pub(crate) type QuotaEntity = SortedMap<String, Option<String>>;
 
 /// The state of administrative requests, besides topics, groups and access rules.
 #[derive(Debug, Default)]
 pub(crate) struct Administration {
     /// The quotas of each entity, which are not enforced.
-    pub quotas: BTreeMap<QuotaEntity, BTreeMap<String, f64>>,
+    pub quotas: SortedMap<QuotaEntity, SortedMap<String, f64>>,
     /// The limits of brokers that were changed, which are not enforced.
     pub broker_limits: BrokerLimits,
     /// The delegation tokens by ID.
-    pub tokens: BTreeMap<String, Token>,
+    pub tokens: SortedMap<String, Token>,
     /// The reassignments in progress.
-    pub reassignments: BTreeMap<(TopicIndex, i32), Reassignment>,
+    pub reassignments: SortedMap<(TopicIndex, i32), Reassignment>,
     /// The log directories of replicas that were moved; all others are in the first.
-    pub log_dirs: BTreeMap<(BrokerId, TopicIndex, i32), usize>,
+    pub log_dirs: SortedMap<(BrokerId, TopicIndex, i32), usize>,
 }
 
 /// A delegation token.

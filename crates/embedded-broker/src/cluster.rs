@@ -8,9 +8,10 @@
 
 mod serving;
 
-use std::{collections::BTreeMap, collections::VecDeque, time::Duration};
+use std::{collections::VecDeque, time::Duration};
 
 use ottla_protocol::{api::ApiKey, error_code::ErrorCode, time::Instant};
+use ottla_sorted::SortedMap;
 
 use crate::{
     administration::Administration,
@@ -43,7 +44,7 @@ pub struct Cluster {
     pub(crate) now: Instant,
     pub(crate) random: Random,
     pub(crate) cluster_id: String,
-    pub(crate) brokers: BTreeMap<BrokerId, Broker>,
+    pub(crate) brokers: SortedMap<BrokerId, Broker>,
     pub(crate) controller: BrokerId,
     pub(crate) topics: Topics,
     pub(crate) groups: Groups,
@@ -68,20 +69,20 @@ pub struct Cluster {
     /// The recorded traffic since the last call of `take_journal`, if recording is on.
     journal: Option<Vec<Traffic>>,
     /// Errors that Metadata responses contain for a topic instead of its description.
-    pub(crate) topic_errors: BTreeMap<String, ErrorCode>,
+    pub(crate) topic_errors: SortedMap<String, ErrorCode>,
     /// Coordinators set by tests, by key type (group 0, transactional ID 1) and key.
-    pub(crate) coordinators: BTreeMap<(i8, String), BrokerId>,
+    pub(crate) coordinators: SortedMap<(i8, String), BrokerId>,
     /// The groups whose coordinator still loads them, each with the time at which it finishes.
-    pub(crate) loading_groups: BTreeMap<String, Instant>,
+    pub(crate) loading_groups: SortedMap<String, Instant>,
     pub(crate) telemetry: Telemetry,
     /// The client instances known to each broker.
-    pub(crate) telemetry_clients: BTreeMap<BrokerId, Clients>,
-    connections: BTreeMap<ConnectionId, Connection>,
+    pub(crate) telemetry_clients: SortedMap<BrokerId, Clients>,
+    connections: SortedMap<ConnectionId, Connection>,
     /// The total size of all inboxes in bytes.
     pub(crate) request_bytes: usize,
     ready: VecDeque<ConnectionId>,
     /// Requests that a fault delays beyond their connections, by number.
-    late: BTreeMap<u64, LateRequest>,
+    late: SortedMap<u64, LateRequest>,
     /// Requests whose wait is over.
     pub(crate) satisfied: VecDeque<Waiter>,
     outputs: VecDeque<Output>,
@@ -90,7 +91,7 @@ pub struct Cluster {
 }
 
 /// The leader and leader epoch of partitions.
-pub(crate) type StaleLeaders = BTreeMap<(TopicIndex, i32), (Option<BrokerId>, i32)>;
+pub(crate) type StaleLeaders = SortedMap<(TopicIndex, i32), (Option<BrokerId>, i32)>;
 
 /// One broker.
 #[derive(Debug)]
@@ -111,7 +112,7 @@ pub(crate) struct Broker {
     pub is_hasty: bool,
     pub sessions: FetchSessions,
     pub share_sessions: ShareSessions,
-    pub api_versions: BTreeMap<i16, (i16, i16)>,
+    pub api_versions: SortedMap<i16, (i16, i16)>,
     pub serves_telemetry: bool,
 }
 
@@ -130,7 +131,7 @@ impl Broker {
             is_hasty: false,
             sessions: FetchSessions::new(options.max_fetch_sessions),
             share_sessions: ShareSessions::default(),
-            api_versions: options.api_versions.clone(),
+            api_versions: options.api_versions.clone().into_iter().collect(),
             serves_telemetry: options.client_telemetry != ClientTelemetry::None,
         }
     }
@@ -242,7 +243,7 @@ pub(crate) enum Timer {
 impl Cluster {
     /// Creates a cluster with all its brokers up and no topics.
     pub fn new(options: ClusterOptions) -> Self {
-        let mut brokers = BTreeMap::new();
+        let mut brokers = SortedMap::new();
         for i in 0..options.brokers.max(1) {
             let port = match options.port {
                 0 => 9092 + u16::try_from(i).unwrap_or(0),
@@ -283,15 +284,15 @@ impl Cluster {
             request_log: Vec::new(),
             is_recording: false,
             journal: None,
-            topic_errors: BTreeMap::new(),
-            coordinators: BTreeMap::new(),
-            loading_groups: BTreeMap::new(),
+            topic_errors: SortedMap::new(),
+            coordinators: SortedMap::new(),
+            loading_groups: SortedMap::new(),
             telemetry: Telemetry::default(),
-            telemetry_clients: BTreeMap::new(),
-            connections: BTreeMap::new(),
+            telemetry_clients: SortedMap::new(),
+            connections: SortedMap::new(),
             request_bytes: 0,
             ready: VecDeque::new(),
-            late: BTreeMap::new(),
+            late: SortedMap::new(),
             satisfied: VecDeque::new(),
             outputs: VecDeque::new(),
             next_connection: 1,

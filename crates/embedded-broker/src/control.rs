@@ -1,11 +1,9 @@
 //! Controls for tests: topics, leaders, faults, broken connections, killed brokers.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::time::Duration;
 
 use ottla_protocol::{api::ApiKey, error_code::ErrorCode, uuid::Uuid};
+use ottla_sorted::{SortedMap, SortedSet};
 
 use crate::{
     api::{self, share_sessions::ShareSessions},
@@ -82,7 +80,8 @@ impl<'a> Control<'a> {
         partitions: i32,
         replication_factor: i16,
     ) -> Result<Uuid, ErrorCode> {
-        let created = self.cluster.create_topic(name, partitions, replication_factor, BTreeMap::new(), false);
+        let created =
+            self.cluster.create_topic(name, partitions, replication_factor, SortedMap::new(), false);
         created
             .map(|index| self.cluster.topics.get(index).map_or(Uuid::ZERO, |topic| topic.id))
             .map_err(|(code, _)| code)
@@ -436,7 +435,7 @@ impl<'a> Control<'a> {
         target: Option<impl IntoIterator<Item = (&'t str, Vec<(&'t str, i32)>)>>,
     ) {
         let target = target.map(|members| {
-            let mut target: BTreeMap<String, BTreeSet<(String, i32)>> = BTreeMap::new();
+            let mut target: SortedMap<String, SortedSet<(String, i32)>> = SortedMap::new();
             for (member_id, partitions) in members {
                 let partitions =
                     partitions.into_iter().map(|(topic, partition)| (topic.to_owned(), partition));
@@ -505,7 +504,7 @@ impl<'a> Control<'a> {
 
     /// Makes Metadata responses name the current leaders until [`thaw_metadata`](Self::thaw_metadata).
     pub fn freeze_metadata(&mut self) {
-        let mut leaders = BTreeMap::new();
+        let mut leaders = SortedMap::new();
         for (topic, partition) in self.all_partitions() {
             if let Some(state) = self.cluster.topics.partition(topic, partition) {
                 leaders.insert((topic, partition), (state.leader, state.leader_epoch));
@@ -579,7 +578,7 @@ impl<'a> Control<'a> {
     pub fn assign_share_group(
         &mut self,
         group: &str,
-        assignments: Option<&BTreeMap<String, Vec<(String, i32)>>>,
+        assignments: Option<&std::collections::BTreeMap<String, Vec<(String, i32)>>>,
     ) -> bool {
         self.cluster.assign_share_group(group, assignments)
     }

@@ -1,7 +1,6 @@
 //! The event loop: one thread for all brokers of a cluster.
 
 use std::{
-    collections::BTreeMap,
     io,
     net::SocketAddr,
     sync::{Arc, PoisonError, atomic::Ordering},
@@ -10,6 +9,7 @@ use std::{
 
 use mio::{Events, Interest, Poll, Token, net::TcpListener};
 use ottla_protocol::time::Instant;
+use ottla_sorted::SortedMap;
 
 use crate::{
     cluster::{Cluster, Output, Traffic},
@@ -27,11 +27,11 @@ pub(crate) struct EventLoop {
     pub shared: Arc<Shared>,
     pub poll: Poll,
     pub origin: std::time::Instant,
-    pub listeners: BTreeMap<BrokerListener, TcpListener>,
-    pub addresses: BTreeMap<BrokerListener, SocketAddr>,
+    pub listeners: SortedMap<BrokerListener, TcpListener>,
+    pub addresses: SortedMap<BrokerListener, SocketAddr>,
     /// Listeners of brokers that are up again but whose port isn't free.
     pub unbound: Vec<BrokerListener>,
-    pub sockets: BTreeMap<ConnectionId, Socket>,
+    pub sockets: SortedMap<ConnectionId, Socket>,
     /// Connections that may have bytes to read.
     pub readable: Vec<ConnectionId>,
     /// The total size of all unwritten responses in bytes.

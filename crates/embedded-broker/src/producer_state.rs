@@ -1,8 +1,9 @@
 //! The state of idempotent producers in a partition (KIP-98): the last five batches of each producer.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use ottla_protocol::{batch::reader::BatchHeader, error_code::ErrorCode};
+use ottla_sorted::SortedMap;
 
 use crate::{
     batch::{add_to_sequence, last_sequence},
@@ -15,7 +16,7 @@ const REMEMBERED: usize = 5;
 /// The producers of one partition.
 #[derive(Debug, Default)]
 pub(crate) struct ProducerStates {
-    producers: BTreeMap<i64, ProducerState>,
+    producers: SortedMap<i64, ProducerState>,
 }
 
 #[derive(Debug)]

@@ -1,8 +1,7 @@
 //! Creates, changes and deletes topics.
 
-use std::collections::BTreeMap;
-
 use ottla_protocol::{error_code::ErrorCode, uuid::Uuid};
+use ottla_sorted::SortedMap;
 
 use crate::{
     cluster::Cluster,
@@ -29,7 +28,7 @@ impl Cluster {
         name: &str,
         partitions: i32,
         replication_factor: i16,
-        configs: BTreeMap<String, String>,
+        configs: SortedMap<String, String>,
         validate_only: bool,
     ) -> Result<TopicIndex, Refusal> {
         let partitions = if partitions == -1 { self.options.partitions } else { partitions };
@@ -70,7 +69,7 @@ impl Cluster {
         &mut self,
         name: &str,
         assignment: Vec<Vec<BrokerId>>,
-        configs: BTreeMap<String, String>,
+        configs: SortedMap<String, String>,
         validate_only: bool,
     ) -> Result<TopicIndex, Refusal> {
         if let Err(reason) = check_name(name) {
@@ -151,7 +150,7 @@ impl Cluster {
     pub(crate) fn set_topic_configs(
         &mut self,
         index: TopicIndex,
-        configs: BTreeMap<String, String>,
+        configs: SortedMap<String, String>,
     ) -> Result<(), Refusal> {
         let limits = self.limits(&configs)?;
         let Some(topic) = self.topics.get_mut(index) else { return Ok(()) };
@@ -167,7 +166,7 @@ impl Cluster {
     }
 
     /// Records a warning for configuration that is accepted, as in Kafka, but has no effect here.
-    fn warn_of_configs(&mut self, topic: &str, configs: &BTreeMap<String, String>) {
+    fn warn_of_configs(&mut self, topic: &str, configs: &SortedMap<String, String>) {
         let ignored = crate::api::configs::unenforced(configs);
         if !ignored.is_empty() && self.warnings.len() < MAX_WARNINGS {
             let ignored = ignored.join(", ");
@@ -182,7 +181,7 @@ impl Cluster {
     }
 
     /// Computes the limits for appends from a topic's configuration. Error: the values are inconsistent.
-    pub(crate) fn limits(&self, configs: &BTreeMap<String, String>) -> Result<TopicLimits, Refusal> {
+    pub(crate) fn limits(&self, configs: &SortedMap<String, String>) -> Result<TopicLimits, Refusal> {
         crate::api::configs::check_topic_configs(configs)?;
         let number =
             |name: &str, default: usize| configs.get(name).and_then(|v| v.parse().ok()).unwrap_or(default);

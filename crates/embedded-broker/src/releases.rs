@@ -172,7 +172,7 @@ impl Control<'_> {
     /// Limits all brokers to the versions that this release served.
     pub fn emulate(&mut self, release: BrokerRelease) {
         for broker in self.cluster.brokers.values_mut() {
-            broker.api_versions = release.api_versions();
+            broker.api_versions = release.api_versions().into_iter().collect();
         }
         let emulated = ClusterOptions::default().emulate(release);
         self.set_transaction_version(emulated.transaction_version);

@@ -6,7 +6,9 @@
 //! reached. Only a topic's explicitly set values are enforced: the cluster's default of seven days would delete records
 //! with invented timestamps.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
+
+use ottla_sorted::SortedMap;
 
 use crate::{
     cluster::{Cluster, Timer},
@@ -25,7 +27,7 @@ pub(crate) struct Retention {
 const SHORTEST_WAIT: Duration = Duration::from_millis(100);
 
 impl Retention {
-    pub fn new(configs: &BTreeMap<String, String>) -> Self {
+    pub fn new(configs: &SortedMap<String, String>) -> Self {
         if configs.get("cleanup.policy").is_some_and(|policy| !policy.contains("delete")) {
             return Self::default();
         }

@@ -1,6 +1,6 @@
 //! The SCRAM credentials that AlterUserScramCredentials changed. They replace those of the listeners' users.
 
-use std::collections::BTreeMap;
+use ottla_sorted::SortedMap;
 
 use crate::{
     cluster::Cluster,
@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The changed credentials by user and mechanism; `None` for deleted ones.
-pub(crate) type ScramChanges = BTreeMap<(String, ScramHash), Option<Keys>>;
+pub(crate) type ScramChanges = SortedMap<(String, ScramHash), Option<Keys>>;
 
 impl Cluster {
     /// Returns a SASL listener with the changes, and with the delegation tokens.
@@ -21,8 +21,8 @@ impl Cluster {
     }
 
     /// Returns the number of iterations of each user's credentials.
-    pub(crate) fn scram_users(&self) -> BTreeMap<String, BTreeMap<ScramHash, u32>> {
-        let mut users = BTreeMap::<String, BTreeMap<ScramHash, u32>>::new();
+    pub(crate) fn scram_users(&self) -> SortedMap<String, SortedMap<ScramHash, u32>> {
+        let mut users = SortedMap::<String, SortedMap<ScramHash, u32>>::new();
         let further = self.options.listeners.iter().filter_map(|listener| listener.sasl.as_ref());
         for listener in self.options.sasl.iter().chain(further) {
             for (user, hash, iterations) in listener.credentials() {

@@ -7,7 +7,7 @@
 //!   (`port_of_a_broker_that_is_down_stays_its_own`).
 
 use std::{
-    collections::{BTreeMap, hash_map::RandomState},
+    collections::hash_map::RandomState,
     fmt,
     hash::BuildHasher,
     io,
@@ -22,6 +22,7 @@ use std::{
 
 use mio::{Interest, Poll, Waker, net::TcpListener};
 use ottla_protocol::time::Instant;
+use ottla_sorted::SortedMap;
 use socket2::Socket;
 
 use crate::{
@@ -82,8 +83,8 @@ impl EmbeddedCluster {
         let all_listeners = options.all_listeners();
         let mut cluster = Cluster::new(options);
         let poll = Poll::new()?;
-        let mut listeners = BTreeMap::new();
-        let (mut addresses, mut servers) = (BTreeMap::new(), vec![Vec::new(); all_listeners.len()]);
+        let mut listeners = SortedMap::new();
+        let (mut addresses, mut servers) = (SortedMap::new(), vec![Vec::new(); all_listeners.len()]);
         let mut reserved = Vec::new();
         let brokers: Vec<BrokerId> = cluster.endpoints().map(|(id, _, _)| id).collect();
         for (i, broker) in (0u16..).zip(brokers) {
@@ -123,7 +124,7 @@ impl EmbeddedCluster {
             listeners,
             addresses: addresses.clone(),
             unbound: Vec::new(),
-            sockets: BTreeMap::new(),
+            sockets: SortedMap::new(),
             readable: Vec::new(),
             out_bytes: 0,
             unaccepted: Vec::new(),

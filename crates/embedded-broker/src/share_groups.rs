@@ -5,9 +5,8 @@
 //! computes an assignment for that epoch. Each member gets it with its next heartbeat: there is nothing to revoke
 //! first.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use ottla_protocol::{error_code::ErrorCode, time::Instant};
+use ottla_sorted::{SortedMap, SortedSet};
 
 use crate::{
     cluster::{Cluster, Timer},
@@ -20,7 +19,7 @@ use crate::{
 /// All share groups of the cluster. A hash of the name selects the coordinator.
 #[derive(Debug, Default)]
 pub(crate) struct ShareGroups {
-    pub groups: BTreeMap<String, ShareGroup>,
+    pub groups: SortedMap<String, ShareGroup>,
 }
 
 impl ShareGroups {
@@ -38,12 +37,12 @@ pub(crate) struct ShareGroup {
     pub epoch: i32,
     /// The group epoch of the last assignment.
     pub assignment_epoch: i32,
-    pub members: BTreeMap<String, ShareMember>,
-    pub partitions: BTreeMap<(TopicIndex, i32), SharePartition>,
+    pub members: SortedMap<String, ShareMember>,
+    pub partitions: SortedMap<(TopicIndex, i32), SharePartition>,
     /// An assignment set by a test.
-    manual: Option<BTreeMap<String, Assignment>>,
+    manual: Option<SortedMap<String, Assignment>>,
     /// The topics of the last assignment and their number of partitions.
-    assigned_topics: BTreeMap<TopicIndex, i32>,
+    assigned_topics: SortedMap<TopicIndex, i32>,
     timer: Option<Instant>,
 }
 
@@ -54,7 +53,7 @@ pub(crate) struct ShareMember {
     previous_epoch: i32,
     pub client_id: String,
     pub rack_id: Option<String>,
-    pub topics: BTreeSet<String>,
+    pub topics: SortedSet<String>,
     /// The assignment that the member has received.
     pub assignment: Assignment,
     /// The member's target assignment.
@@ -64,7 +63,7 @@ pub(crate) struct ShareMember {
 }
 
 /// Partitions by topic.
-pub(crate) type Assignment = BTreeMap<TopicIndex, BTreeSet<i32>>;
+pub(crate) type Assignment = SortedMap<TopicIndex, SortedSet<i32>>;
 
 /// A member's heartbeat.
 #[derive(Debug)]
@@ -115,7 +114,7 @@ impl ShareGroup {
             previous_epoch: LEAVES,
             client_id: String::new(),
             rack_id: None,
-            topics: BTreeSet::new(),
+            topics: SortedSet::new(),
             assignment: Assignment::new(),
             target: Assignment::new(),
             expires: now,
@@ -164,7 +163,7 @@ impl ShareGroup {
     }
 
     /// Sets a manual assignment, or returns control to the assignor.
-    pub fn assign_by_hand(&mut self, manual: Option<BTreeMap<String, Assignment>>, topics: &Topics) {
+    pub fn assign_by_hand(&mut self, manual: Option<SortedMap<String, Assignment>>, topics: &Topics) {
         self.manual = manual;
         self.epoch += 1;
         let of_topics = self.subscribed_topics(topics);
@@ -209,8 +208,8 @@ impl ShareGroup {
     }
 
     /// Returns the subscribed topics that exist.
-    fn subscribed_topics(&self, topics: &Topics) -> BTreeMap<TopicIndex, i32> {
-        let names: BTreeSet<&String> = self.members.values().flat_map(|member| &member.topics).collect();
+    fn subscribed_topics(&self, topics: &Topics) -> SortedMap<TopicIndex, i32> {
+        let names: SortedSet<&String> = self.members.values().flat_map(|member| &member.topics).collect();
         let found = names.into_iter().filter_map(|name| {
             let index = topics.by_name(name)?;
             let partitions = topics.get(index)?.partitions.len();
@@ -220,7 +219,7 @@ impl ShareGroup {
     }
 
     /// Computes the assignment of the group epoch.
-    fn assign(&mut self, of_topics: BTreeMap<TopicIndex, i32>, topics: &Topics) {
+    fn assign(&mut self, of_topics: SortedMap<TopicIndex, i32>, topics: &Topics) {
         if let Some(manual) = &self.manual {
             for (id, member) in &mut self.members {
                 member.target = manual.get(id).cloned().unwrap_or_default();
@@ -243,17 +242,17 @@ impl ShareGroup {
 /// The assignor's view of a member.
 #[derive(Debug, Default)]
 struct Subscriber {
-    topics: BTreeSet<TopicIndex>,
+    topics: SortedSet<TopicIndex>,
     had: Assignment,
 }
 
 /// Kafka's assignor "simple": every partition has a member, every member has a partition, and the numbers of members
 /// per partition are balanced. Members keep their partitions if the balance allows it.
 fn assign_simply(
-    topics: &BTreeMap<TopicIndex, i32>,
-    subscribers: &BTreeMap<String, Subscriber>,
-) -> BTreeMap<String, Assignment> {
-    let mut assigned: BTreeMap<String, Assignment> =
+    topics: &SortedMap<TopicIndex, i32>,
+    subscribers: &SortedMap<String, Subscriber>,
+) -> SortedMap<String, Assignment> {
+    let mut assigned: SortedMap<String, Assignment> =
         subscribers.keys().map(|id| (id.clone(), Assignment::new())).collect();
     let partitions: usize = topics.values().map(|count| usize::try_from(*count).unwrap_or(0)).sum();
     let has_any = |subscriber: &Subscriber| subscriber.topics.iter().any(|topic| topics.contains_key(topic));
@@ -263,9 +262,9 @@ fn assign_simply(
     }
     let sharing = members.div_ceil(partitions);
     let quota = (partitions * sharing).div_ceil(members);
-    let mut load: BTreeMap<&str, usize> = subscribers.keys().map(|id| (id.as_str(), 0)).collect();
-    let mut holders: BTreeMap<(TopicIndex, i32), usize> = BTreeMap::new();
-    let mut give = |id: &str, topic: TopicIndex, partition: i32, load: &mut BTreeMap<&str, usize>| {
+    let mut load: SortedMap<&str, usize> = subscribers.keys().map(|id| (id.as_str(), 0)).collect();
+    let mut holders: SortedMap<(TopicIndex, i32), usize> = SortedMap::new();
+    let mut give = |id: &str, topic: TopicIndex, partition: i32, load: &mut SortedMap<&str, usize>| {
         let is_new = assigned.entry(id.to_owned()).or_default().entry(topic).or_default().insert(partition);
         if is_new && let Some(load) = load.get_mut(id) {
             *load += 1;
@@ -339,11 +338,11 @@ impl Cluster {
     pub(crate) fn assign_share_group(
         &mut self,
         group: &str,
-        assignments: Option<&BTreeMap<String, Vec<(String, i32)>>>,
+        assignments: Option<&std::collections::BTreeMap<String, Vec<(String, i32)>>>,
     ) -> bool {
         let Some(group) = self.share_groups.groups.get_mut(group) else { return false };
         let manual = assignments.map(|assignments| {
-            let mut manual: BTreeMap<String, Assignment> = BTreeMap::new();
+            let mut manual: SortedMap<String, Assignment> = SortedMap::new();
             for (member, partitions) in assignments {
                 let assignment = manual.entry(member.clone()).or_default();
                 for (topic, partition) in partitions {
@@ -382,12 +381,12 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    fn loads(assigned: &BTreeMap<String, Assignment>) -> Vec<usize> {
-        assigned.values().map(|assignment| assignment.values().map(BTreeSet::len).sum()).collect()
+    fn loads(assigned: &SortedMap<String, Assignment>) -> Vec<usize> {
+        assigned.values().map(|assignment| assignment.values().map(SortedSet::len).sum()).collect()
     }
 
-    fn subscribers(count: usize, topics: &[usize]) -> BTreeMap<String, Subscriber> {
-        let topics: BTreeSet<TopicIndex> = topics.iter().map(|index| TopicIndex(*index)).collect();
+    fn subscribers(count: usize, topics: &[usize]) -> SortedMap<String, Subscriber> {
+        let topics: SortedSet<TopicIndex> = topics.iter().map(|index| TopicIndex(*index)).collect();
         let subscriber = || Subscriber { topics: topics.clone(), had: Assignment::new() };
         (0..count).map(|i| (format!("m{i:03}"), subscriber())).collect()
     }
@@ -402,13 +401,13 @@ mod tests {
             (3, 2, vec![2, 1, 1]),
             (3, 1, vec![1, 1, 1]),
         ] {
-            let topics = BTreeMap::from([(TopicIndex(0), partitions)]);
+            let topics = SortedMap::from([(TopicIndex(0), partitions)]);
             let mut found = loads(&assign_simply(&topics, &subscribers(members, &[0])));
             found.sort_by(|a, b| b.cmp(a));
             assert_eq!(found, expected, "{members} members, {partitions} partitions");
         }
-        assert_eq!(loads(&assign_simply(&BTreeMap::new(), &subscribers(2, &[0]))), [0, 0]);
-        assert!(assign_simply(&BTreeMap::from([(TopicIndex(0), 3)]), &BTreeMap::new()).is_empty());
+        assert_eq!(loads(&assign_simply(&SortedMap::new(), &subscribers(2, &[0]))), [0, 0]);
+        assert!(assign_simply(&SortedMap::from([(TopicIndex(0), 3)]), &SortedMap::new()).is_empty());
     }
 
     #[test]
@@ -416,7 +415,7 @@ mod tests {
         let mut random = Random::new(1);
         for _ in 0..500 {
             let mut below = |n: u64| usize::try_from(random.next_u64() % n).unwrap();
-            let topics: BTreeMap<TopicIndex, i32> = (0..below(4) + 1)
+            let topics: SortedMap<TopicIndex, i32> = (0..below(4) + 1)
                 .map(|index| (TopicIndex(index), i32::try_from(below(6) + 1).unwrap()))
                 .collect();
             let mut members = subscribers(below(12) + 1, &[]);
@@ -448,7 +447,7 @@ mod tests {
 
     #[test]
     fn members_keep_their_fair_share_of_partitions() {
-        let topics = BTreeMap::from([(TopicIndex(0), 6)]);
+        let topics = SortedMap::from([(TopicIndex(0), 6)]);
         let mut members = subscribers(2, &[0]);
         let before = assign_simply(&topics, &members);
         members.append(&mut subscribers(3, &[0]).split_off("m002"));

@@ -23,10 +23,11 @@
 //! - A batch of a few bytes may claim billions of records. Their states are kept as runs, not per record
 //!   (`batch_that_claims_billions_of_records_takes_little_memory`).
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use ottla_protocol::{error_code::ErrorCode, time::Instant};
+use ottla_sorted::SortedMap;
 
 use crate::{
     batch::read_header,
@@ -43,7 +44,7 @@ pub(crate) struct SharePartition {
     /// No record from here on was ever delivered.
     end_offset: i64,
     /// The runs between start and end offset by their first offset, without gaps.
-    runs: BTreeMap<i64, Run>,
+    runs: SortedMap<i64, Run>,
     /// The leader epoch of this state: a new leader has no locks.
     leader_epoch: i32,
     /// The time of the next lock check, if a timer is set.
@@ -170,7 +171,7 @@ impl AcknowledgeType {
 impl SharePartition {
     /// Creates the state of a partition from which nothing was delivered; delivery begins at `start_offset`.
     pub fn new(start_offset: i64, leader_epoch: i32) -> Self {
-        Self { start_offset, end_offset: start_offset, runs: BTreeMap::new(), leader_epoch, timer: None }
+        Self { start_offset, end_offset: start_offset, runs: SortedMap::new(), leader_epoch, timer: None }
     }
 
     pub fn start_offset(&self) -> i64 {
@@ -225,7 +226,7 @@ impl SharePartition {
             return;
         }
         self.split(offset);
-        self.runs.split_off(&offset);
+        drop(self.runs.split_off(&offset));
         self.start_offset = self.start_offset.min(offset);
         self.end_offset = offset;
     }

@@ -11,13 +11,10 @@
 //!   its subscription still counts for the interval, as in Apache Kafka
 //!   (`push_of_another_subscription_is_rejected_and_may_be_renewed_at_once`).
 
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    net::SocketAddr,
-    time::Duration,
-};
+use std::{collections::VecDeque, net::SocketAddr, time::Duration};
 
 use ottla_protocol::{compress::Compression, error_code::ErrorCode, time::Instant, uuid::Uuid};
+use ottla_sorted::{SortedMap, SortedSet};
 
 use crate::{
     api::client_metrics::Subscription,
@@ -45,7 +42,7 @@ pub struct Telemetry {
     requested_metrics: Vec<String>,
     push_interval: Duration,
     /// The subscriptions by name.
-    subscriptions: BTreeMap<String, Subscription>,
+    subscriptions: SortedMap<String, Subscription>,
     /// The number of changes of the requested metrics.
     version: u64,
     pushes: VecDeque<TelemetryPush>,
@@ -100,7 +97,7 @@ impl Default for Telemetry {
         Self {
             requested_metrics: Vec::new(),
             push_interval: DEFAULT_PUSH_INTERVAL,
-            subscriptions: BTreeMap::new(),
+            subscriptions: SortedMap::new(),
             version: 0,
             pushes: VecDeque::new(),
             kept_bytes: 0,
@@ -181,14 +178,14 @@ impl Telemetry {
     /// Returns the combined request to a client: the union of all matching subscriptions, at the shortest of their
     /// intervals.
     fn asked_of(&self, client: &ClientMetadata) -> Asked {
-        let mut metrics: BTreeSet<&str> = self.requested_metrics.iter().map(String::as_str).collect();
+        let mut metrics: SortedSet<&str> = self.requested_metrics.iter().map(String::as_str).collect();
         let mut interval = self.push_interval;
         for subscription in self.subscriptions.values().filter(|one| one.matches(client)) {
             metrics.extend(subscription.metrics.iter().map(String::as_str));
             interval = interval.min(subscription.interval.unwrap_or(DEFAULT_PUSH_INTERVAL));
         }
         if metrics.contains("*") {
-            metrics = BTreeSet::from(["*"]);
+            metrics = SortedSet::from(["*"]);
         }
         Asked { metrics: metrics.into_iter().map(str::to_owned).collect(), interval }
     }
@@ -226,7 +223,7 @@ pub(crate) struct ClientMetadata {
 /// The client instances of a broker.
 #[derive(Debug, Default)]
 pub(crate) struct Clients {
-    instances: BTreeMap<Uuid, ClientInstance>,
+    instances: SortedMap<Uuid, ClientInstance>,
 }
 
 /// The state of a client instance.

@@ -1,13 +1,12 @@
 //! Timers and their deadlines.
 
-use std::collections::BTreeMap;
-
 use ottla_protocol::time::Instant;
+use ottla_sorted::SortedMap;
 
 /// Timers in the order of their deadlines; timers with the same deadline in the order in which they were set.
 #[derive(Debug)]
 pub(crate) struct Timers<T> {
-    entries: BTreeMap<TimerKey, T>,
+    entries: SortedMap<TimerKey, T>,
     next: u64,
 }
 
@@ -17,7 +16,7 @@ pub(crate) struct TimerKey(Instant, u64);
 
 impl<T> Timers<T> {
     pub fn new() -> Self {
-        Self { entries: BTreeMap::new(), next: 0 }
+        Self { entries: SortedMap::new(), next: 0 }
     }
 
     pub fn set(&mut self, at: Instant, timer: T) -> TimerKey {

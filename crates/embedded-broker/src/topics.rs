@@ -1,8 +1,9 @@
 //! Topics and partitions: leaders, replicas and logs.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use ottla_protocol::{error_code::ErrorCode, time::Instant, uuid::Uuid};
+use ottla_sorted::SortedMap;
 
 use crate::{
     connection::Waiter, log::PartitionLog, options::BrokerId, producer_state::ProducerStates,
@@ -17,8 +18,8 @@ pub(crate) struct TopicIndex(pub usize);
 #[derive(Debug, Default)]
 pub(crate) struct Topics {
     entries: Vec<Option<Topic>>,
-    by_name: BTreeMap<String, TopicIndex>,
-    by_id: BTreeMap<[u8; 16], TopicIndex>,
+    by_name: SortedMap<String, TopicIndex>,
+    by_id: SortedMap<[u8; 16], TopicIndex>,
     partitions: usize,
     version: u64,
 }
@@ -29,7 +30,7 @@ pub(crate) struct Topic {
     pub name: String,
     pub id: Uuid,
     pub partitions: Vec<Partition>,
-    pub configs: BTreeMap<String, String>,
+    pub configs: SortedMap<String, String>,
     /// The limits for each Produce, from the topic's configuration or the cluster's.
     pub limits: TopicLimits,
 }

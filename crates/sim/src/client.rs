@@ -3,7 +3,7 @@
 use ottla_protocol::vocabulary::NodeId;
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::VecDeque,
     fmt,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -18,6 +18,7 @@ use ottla_core::{
     rng::Rng,
     wake::{Wake, WakeHandle},
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use crate::workers::Jobs;
 
@@ -36,9 +37,9 @@ pub struct Client {
     /// The cluster's actor.
     pub cluster: ClusterCore,
     /// The brokers' actors.
-    pub brokers: BTreeMap<BrokerKey, BrokerCore>,
+    pub brokers: SortedMap<BrokerKey, BrokerCore>,
     /// Messages in transit, in order per sender and receiver.
-    pub messages: BTreeMap<(Actor, Actor), VecDeque<Message>>,
+    pub messages: SortedMap<(Actor, Actor), VecDeque<Message>>,
     /// The parts that broker actors are created from.
     pub parts: BrokerParts,
     /// Errors and other events.
@@ -53,7 +54,7 @@ pub struct Client {
     /// The new jobs of its workers, if it has some.
     jobs: Option<Jobs>,
     /// The deadline of each actor for which a timer event is queued.
-    pub timers: BTreeMap<Actor, Instant>,
+    pub timers: SortedMap<Actor, Instant>,
 }
 
 /// A letter.
@@ -69,7 +70,7 @@ pub enum Message {
 
 /// The actors that were woken and have not run since.
 #[derive(Clone, Default)]
-pub struct Woken(Arc<Mutex<BTreeSet<Actor>>>);
+pub struct Woken(Arc<Mutex<SortedSet<Actor>>>);
 
 impl Client {
     /// Creates a client; the parts carry the shared halves of producer and consumer.
@@ -87,8 +88,8 @@ impl Client {
         );
         Self {
             cluster,
-            brokers: BTreeMap::new(),
-            messages: BTreeMap::new(),
+            brokers: SortedMap::new(),
+            messages: SortedMap::new(),
             parts,
             events,
             commands,
@@ -96,7 +97,7 @@ impl Client {
             closed: false,
             woken,
             jobs: None,
-            timers: BTreeMap::new(),
+            timers: SortedMap::new(),
         }
     }
 
@@ -128,7 +129,7 @@ impl Client {
     }
 
     /// Takes the actors that were woken.
-    pub fn take_woken(&self) -> BTreeSet<Actor> {
+    pub fn take_woken(&self) -> SortedSet<Actor> {
         std::mem::take(&mut *self.woken.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

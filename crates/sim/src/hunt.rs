@@ -1,6 +1,6 @@
 //! The search for a seed that notices a deliberate mistake in the code.
 
-use std::collections::BTreeMap;
+use ottla_sorted::SortedMap;
 
 use crate::{Broken, Knobs, groups, run, shares, transactions};
 
@@ -13,7 +13,7 @@ pub struct Hunt {
     /// The first seed in which the checker noticed something.
     pub noticed: Option<(u64, Broken)>,
     /// The number of earlier seeds in which another checker noticed something.
-    pub others: BTreeMap<&'static str, u64>,
+    pub others: SortedMap<&'static str, u64>,
 }
 
 /// Runs `count` seeds from `first` on until the checker of this name notices a broken guarantee.

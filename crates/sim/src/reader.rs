@@ -1,7 +1,6 @@
 //! The consuming application: it reads, seeks, pauses, resumes, and changes its assignment while faults happen.
 
 use std::{
-    collections::BTreeMap,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -25,6 +24,7 @@ use ottla_core::{
 };
 use ottla_embedded_broker::Cluster;
 use ottla_protocol::vocabulary::TopicPartition;
+use ottla_sorted::SortedMap;
 
 use crate::{
     checkers::{
@@ -46,9 +46,9 @@ pub struct Reader {
     pub shared: Arc<ConsumerShared>,
     habits: Habits,
     topics: Vec<Arc<str>>,
-    partitions: BTreeMap<(u32, i32), Progress>,
+    partitions: SortedMap<(u32, i32), Progress>,
     /// Seeks whose offset is unknown.
-    seeks: BTreeMap<(u32, i32), Waiting<Result<i64, Error>>>,
+    seeks: SortedMap<(u32, i32), Waiting<Result<i64, Error>>>,
     cursor: RecordCursor,
     bell: Arc<Bell>,
     waiter: Waiter<FetchQueue>,
@@ -88,7 +88,7 @@ impl Reader {
         topics: &[(String, i32)],
         share: impl Fn(u32, i32) -> bool,
     ) -> Self {
-        let mut partitions = BTreeMap::new();
+        let mut partitions = SortedMap::new();
         for (index, (topic, count)) in topics.iter().enumerate() {
             for partition in (0..*count).filter(|partition| share(index as u32, *partition)) {
                 let name = format!("consumer {number}: {topic} [{partition}]");
@@ -102,7 +102,7 @@ impl Reader {
             habits,
             topics: topics.iter().map(|(name, _)| Arc::from(name.as_str())).collect(),
             partitions,
-            seeks: BTreeMap::new(),
+            seeks: SortedMap::new(),
             cursor: RecordCursor::default(),
             bell: Arc::default(),
             waiter: Waiter::default(),

@@ -1,11 +1,8 @@
 //! The producing application: producers that send numbered records and keep the report of each.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicU64, Ordering},
 };
 
 use ottla_core::{
@@ -21,6 +18,7 @@ use ottla_core::{
     },
     rng::Rng,
 };
+use ottla_sorted::SortedMap;
 
 /// A producer and the reports of its records.
 #[derive(Debug)]
@@ -48,7 +46,7 @@ pub struct Producer {
 /// The reports by record.
 #[derive(Debug, Default)]
 pub struct Reports {
-    by_record: Mutex<BTreeMap<u64, Vec<Report>>>,
+    by_record: Mutex<SortedMap<u64, Vec<Report>>>,
     count: AtomicU64,
 }
 
@@ -69,7 +67,7 @@ pub struct Report {
 
 impl Reports {
     /// Locks the reports and returns them.
-    pub fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Vec<Report>>> {
+    pub fn lock(&self) -> MutexGuard<'_, SortedMap<u64, Vec<Report>>> {
         self.by_record.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

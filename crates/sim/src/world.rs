@@ -5,14 +5,11 @@
 mod actors;
 mod links;
 
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    net::SocketAddr,
-    time::Duration,
-};
+use std::{collections::VecDeque, net::SocketAddr, time::Duration};
 
 use ottla_core::{machine::Instant, message::BrokerKey, produce::compression::CompressionJob, rng::Rng};
 use ottla_embedded_broker::{BrokerId, Cluster, ConnectionId, Output};
+use ottla_sorted::{SortedMap, SortedSet};
 
 use crate::{
     checkers::{Broken, log::History, wire::Wire},
@@ -41,16 +38,16 @@ pub struct World {
     /// The first two brokers have each other's addresses.
     is_swapped: bool,
     /// Packets that vanish in one direction between a client and a broker.
-    pub one_way: BTreeSet<(usize, BrokerId, Direction)>,
+    pub one_way: SortedSet<(usize, BrokerId, Direction)>,
     /// Clients whose host sleeps, and the time until which it does.
-    suspended: BTreeMap<usize, Instant>,
+    suspended: SortedMap<usize, Instant>,
     /// The time at which all events that waited for a client's host to wake up have happened. If two sleeps overlap,
     /// the second may end first, and events that wait for the end of the first still happen later.
-    awake_at: BTreeMap<usize, Instant>,
+    awake_at: SortedMap<usize, Instant>,
     /// The offset of the clients' wall clocks in milliseconds.
     pub wall_skew_ms: i64,
     /// Clients and brokers between which packets vanish in both directions.
-    pub partitioned: BTreeSet<(usize, BrokerId)>,
+    pub partitioned: SortedSet<(usize, BrokerId)>,
     /// In this number of 50 cases a thread takes up to 3 ms to handle a notification, else up to 20 us.
     pub slow_threads: u64,
     /// A producer is purged in one of this number of cases when its broker actor has to return a partition; 0 is never.
@@ -64,13 +61,13 @@ pub struct World {
     /// Changes of logs by anything but producers.
     pub history: History,
     broken: Option<Broken>,
-    links: BTreeMap<u64, Link>,
+    links: SortedMap<u64, Link>,
     /// The connections of other clients than ours, with the responses that they did not take yet.
-    foreign: BTreeMap<ConnectionId, VecDeque<Vec<u8>>>,
-    by_actor: BTreeMap<(usize, BrokerKey), u64>,
-    by_connection: BTreeMap<ConnectionId, u64>,
+    foreign: SortedMap<ConnectionId, VecDeque<Vec<u8>>>,
+    by_actor: SortedMap<(usize, BrokerKey), u64>,
+    by_connection: SortedMap<ConnectionId, u64>,
     next_link: u64,
-    events: BTreeMap<(Instant, u64, u64), Event>,
+    events: SortedMap<(Instant, u64, u64), Event>,
     next_event: u64,
     cluster_timer: Option<Instant>,
     events_at_now: u64,
@@ -94,7 +91,7 @@ enum Event {
 
 impl Event {
     /// Returns the client of the event.
-    fn client(&self, links: &BTreeMap<u64, Link>) -> Option<usize> {
+    fn client(&self, links: &SortedMap<u64, Link>) -> Option<usize> {
         match self {
             Self::Wake(client, _)
             | Self::Message(client, ..)
@@ -149,11 +146,11 @@ impl World {
             trace: Trace::new(keep_trace),
             resolver: Resolver::Works,
             is_swapped: false,
-            one_way: BTreeSet::new(),
-            suspended: BTreeMap::new(),
-            awake_at: BTreeMap::new(),
+            one_way: SortedSet::new(),
+            suspended: SortedMap::new(),
+            awake_at: SortedMap::new(),
             wall_skew_ms: 0,
-            partitioned: BTreeSet::new(),
+            partitioned: SortedSet::new(),
             slow_threads: 1,
             purges_moves: 0,
             purged: Vec::new(),
@@ -161,12 +158,12 @@ impl World {
             wire: Wire::default(),
             history: History::default(),
             broken: None,
-            links: BTreeMap::new(),
-            foreign: BTreeMap::new(),
-            by_actor: BTreeMap::new(),
-            by_connection: BTreeMap::new(),
+            links: SortedMap::new(),
+            foreign: SortedMap::new(),
+            by_actor: SortedMap::new(),
+            by_connection: SortedMap::new(),
             next_link: 0,
-            events: BTreeMap::new(),
+            events: SortedMap::new(),
             next_event: 0,
             cluster_timer: None,
             events_at_now: 0,

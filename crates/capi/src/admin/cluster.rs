@@ -1,7 +1,6 @@
 //! Descriptions of the cluster and of topics.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
     ffi::{CString, c_char, c_int},
     ptr,
 };
@@ -10,6 +9,7 @@ use ottla_core::{
     admin::describe::{AuthorizedOperations, BrokerDescription, ClusterDescription, PartitionDescription},
     error::Error,
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use super::{
     call::{Listed, Outcome, call, code_in_result, found, show},
@@ -58,13 +58,13 @@ impl Node {
 /// Brokers, including those that only partitions name, and the index of each.
 #[derive(Debug)]
 struct Nodes {
-    by_id: BTreeMap<i32, *const Node>,
+    by_id: SortedMap<i32, *const Node>,
     list: Listed<Node>,
 }
 
 impl Nodes {
     fn new(cluster: &ClusterDescription) -> Self {
-        let mut known: BTreeMap<i32, Node> =
+        let mut known: SortedMap<i32, Node> =
             cluster.brokers.iter().map(|broker| (broker.id, Node::new(broker))).collect();
         for partition in cluster.topics.iter().flat_map(|topic| &topic.partitions) {
             for id in partition.leader.iter().chain(&partition.replicas).chain(&partition.in_sync_replicas) {
@@ -209,7 +209,7 @@ export!(
             if names.iter().any(String::is_empty) {
                 return Err(Failure::misuse("the list of topics to describe has a topic without a name"));
             }
-            if names.iter().collect::<BTreeSet<_>>().len() < names.len() {
+            if names.iter().collect::<SortedSet<_>>().len() < names.len() {
                 return Err(Failure::misuse("a topic is named twice"));
             }
             let named: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -221,7 +221,7 @@ export!(
 
 fn described(names: &[String], cluster: ClusterDescription) -> Outcome {
     let nodes = Nodes::new(&cluster);
-    let mut topics: BTreeMap<&str, &ottla_core::admin::describe::TopicDescription> =
+    let mut topics: SortedMap<&str, &ottla_core::admin::describe::TopicDescription> =
         cluster.topics.iter().map(|topic| (topic.name.as_str(), topic)).collect();
     let info = |partition: &PartitionDescription| TopicPartitionInfo {
         partition: partition.id,

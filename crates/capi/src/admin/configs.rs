@@ -189,7 +189,7 @@ fn resources(configs: Handles<'_, ConfigResource>, count: usize) -> Result<Vec<&
         let text = "each broker responds for itself only; name one broker in a call";
         return Err(Failure::new(code::_CONFLICT, text));
     }
-    let mut seen = std::collections::BTreeSet::new();
+    let mut seen = ottla_sorted::SortedSet::new();
     for ConfigResource { kind, name, .. } in resources.iter().copied() {
         if !seen.insert((kind, name)) {
             return Err(Failure::misuse(format!("{name:?} is named twice")));

@@ -1,7 +1,6 @@
 //! Deleting groups, and listing, altering and deleting the committed offsets of a group.
 
 use std::{
-    collections::BTreeSet,
     ffi::{CString, c_char, c_int},
     ptr,
 };
@@ -9,6 +8,7 @@ use std::{
 use ottla::{GroupOffset, PartitionResults};
 use ottla_core::error::Error;
 use ottla_protocol::vocabulary::LeaderEpoch;
+use ottla_sorted::SortedSet;
 
 use super::{
     call::{Listed, Outcome, call, code_in_result, found, objects},
@@ -237,7 +237,7 @@ fn only(array: Handles<'_, GroupOffsets>, count: usize) -> Result<&GroupOffsets,
     };
     check_groups([&one.group].into_iter())?;
     if let Some(offsets) = &one.offsets {
-        let distinct: BTreeSet<_> = offsets.iter().map(|one| (&one.topic, one.partition)).collect();
+        let distinct: SortedSet<_> = offsets.iter().map(|one| (&one.topic, one.partition)).collect();
         if distinct.is_empty() {
             return Err(Failure::misuse("the list of partitions is empty"));
         }

@@ -2,13 +2,13 @@
 
 use std::{
     borrow::Cow,
-    collections::BTreeSet,
     ffi::{CString, c_char, c_int},
     ptr,
 };
 
 use ottla::{GroupDescription, GroupListings, GroupState, GroupType, MemberDescription, TopicPartition};
 use ottla_core::error::Error;
+use ottla_sorted::SortedSet;
 
 use super::{
     call::{Listed, Outcome, call, code_in_result, found},
@@ -289,7 +289,7 @@ fn names(groups: Texts, count: usize) -> Result<Vec<String>, Failure> {
 
 /// Error: a group is named twice, or has no name.
 pub(super) fn check_groups<'a>(names: impl Iterator<Item = &'a String>) -> Result<(), Failure> {
-    let mut seen = BTreeSet::new();
+    let mut seen = SortedSet::new();
     for name in names {
         if name.is_empty() {
             return Err(Failure::misuse("a group ID is empty"));

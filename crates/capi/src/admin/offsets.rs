@@ -5,13 +5,14 @@
 //! - An application that takes many records at once may not call the library for minutes. The cluster actor's timer
 //!   commits the offsets that are due (`autocommit.c`).
 
-use std::{collections::BTreeSet, ffi::c_int, ptr};
+use std::{ffi::c_int, ptr};
 
 use ottla_core::{
     error::{Error, ErrorKind},
     fetch::offsets::{ListedOffset, OffsetSpec},
 };
 use ottla_protocol::vocabulary::LeaderEpoch;
+use ottla_sorted::SortedSet;
 
 use super::{
     call::{Listed, Outcome, call, code_in_result, common_failure, found},
@@ -77,7 +78,7 @@ type Question = (String, i32, OffsetSpec);
 
 /// Returns the queries of a list: each element's offset is a `RD_KAFKA_OFFSET_SPEC_*` or a timestamp.
 fn questions(list: &List) -> Result<Vec<Question>, Failure> {
-    let mut seen = BTreeSet::new();
+    let mut seen = SortedSet::new();
     let question = |element: &rd_kafka_topic_partition_t| {
         let (name, partition) = (element.name().to_owned(), element.partition);
         if name.is_empty() || partition < 0 {

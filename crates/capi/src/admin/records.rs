@@ -1,8 +1,9 @@
 //! Deleting the oldest records of partitions.
 
-use std::{collections::BTreeSet, ffi::c_int, ptr};
+use std::{ffi::c_int, ptr};
 
 use ottla_core::error::{Error, ErrorKind};
+use ottla_sorted::SortedSet;
 
 use super::{
     call::{Outcome, call, code_in_result, common_failure, found, objects},
@@ -124,7 +125,7 @@ export!(
                 return Err(Failure::misuse("a call takes exactly one list of records to delete"));
             };
             let partitions = records.partitions.clone();
-            let named: BTreeSet<_> =
+            let named: SortedSet<_> =
                 partitions.iter().map(|(topic, partition, _)| (topic, partition)).collect();
             if partitions.is_empty() || named.len() < partitions.len() {
                 return Err(Failure::misuse("the list is empty or names a partition twice"));

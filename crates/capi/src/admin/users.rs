@@ -2,7 +2,6 @@
 
 use std::{
     borrow::Cow,
-    collections::BTreeSet,
     ffi::{CString, c_char, c_int},
     ptr,
 };
@@ -12,6 +11,7 @@ use ottla::{
     admin::{ScramAlteration, ScramCredential, ScramMechanism, scram_password, scram_password_with_salt},
 };
 use ottla_core::error::Error;
+use ottla_sorted::SortedSet;
 
 use super::{
     call::{Listed, call, code_in_result, found, objects},
@@ -123,7 +123,7 @@ fn names(users: Texts, count: usize) -> Result<Option<Vec<String>>, Failure> {
     if let Some(index) = names.iter().position(String::is_empty) {
         return Err(Failure::misuse(format!("Empty users aren't allowed, index {index}")));
     }
-    if names.iter().collect::<BTreeSet<_>>().len() < names.len() {
+    if names.iter().collect::<SortedSet<_>>().len() < names.len() {
         return Err(Failure::misuse("Duplicate users aren't allowed in the same request"));
     }
     Ok(Some(names))

@@ -1,7 +1,7 @@
 //! `debug`: log lines of level 7 about the inside of a client, with the facilities that users of librdkafka search for.
 //! A line belongs to contexts, and is formatted only if one of them is enabled.
 
-use std::{collections::BTreeMap, ffi::CStr, fmt, sync::Arc, time::Duration};
+use std::{ffi::CStr, fmt, sync::Arc, time::Duration};
 
 use ottla_core::{
     error::ErrorKind,
@@ -9,6 +9,7 @@ use ottla_core::{
     produce::report::DeliveryBatch,
 };
 use ottla_protocol::api::ApiKey;
+use ottla_sorted::SortedMap;
 
 use crate::{
     client::{contexts::Contexts, log::Log},
@@ -26,7 +27,7 @@ use crate::{
 pub(crate) struct DebugObserver {
     log: Arc<Log>,
     /// The last state of each connection.
-    states: Mutex<BTreeMap<String, &'static str>>,
+    states: Mutex<SortedMap<String, &'static str>>,
 }
 
 impl DebugObserver {
@@ -43,7 +44,7 @@ impl DebugObserver {
         .or(Contexts::EOS);
 
     pub(crate) const fn new(log: Arc<Log>) -> Self {
-        Self { log, states: Mutex::new(BTreeMap::new()) }
+        Self { log, states: Mutex::new(SortedMap::new()) }
     }
 
     /// Writes a line about a request or response, in the contexts of its API.

@@ -4,7 +4,6 @@
 //! `rd_kafka_destroy`. There is one producer, also for topics with configurations of their own.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
     ffi::{CStr, CString, c_int},
     ptr,
     sync::{
@@ -15,6 +14,7 @@ use std::{
 };
 
 use ottla_core::config::RawConfig;
+use ottla_sorted::{SortedMap, SortedSet};
 
 use crate::{
     client::{
@@ -63,9 +63,9 @@ pub struct Client {
     pub(super) sasl_queue: Option<Arc<Queue>>,
     pub(super) core: OnceLock<Core>,
     pub(super) starting: Mutex<()>,
-    pub(super) topics: Mutex<BTreeMap<String, Arc<Topic>>>,
+    pub(super) topics: Mutex<SortedMap<String, Arc<Topic>>>,
     /// The queues of single partitions.
-    pub(super) partition_queues: Mutex<BTreeMap<(String, i32), Arc<Queue>>>,
+    pub(super) partition_queues: Mutex<SortedMap<(String, i32), Arc<Queue>>>,
     /// The queues that the application created.
     pub(super) other_queues: Mutex<Vec<Weak<Queue>>>,
     /// True once the application has given the handle up, which answers until all threads of the client have ended.
@@ -74,7 +74,7 @@ pub struct Client {
     pub(super) membership: Membership,
     pub(super) has_fatal: AtomicBool,
     /// The ids of brokers in the responses to the application's metadata requests.
-    pub(super) learned_brokers: Mutex<Option<(Instant, BTreeSet<i32>)>>,
+    pub(super) learned_brokers: Mutex<Option<(Instant, SortedSet<i32>)>>,
     pub(super) fatal: Mutex<Option<(RespErr, String)>>,
     pub(super) offsets: Offsets,
     /// How often the older calls began to consume each partition.
@@ -232,7 +232,7 @@ impl Client {
         self.consumer_queue.as_ref()
     }
 
-    pub(crate) const fn partition_queues(&self) -> &Mutex<BTreeMap<(String, i32), Arc<Queue>>> {
+    pub(crate) const fn partition_queues(&self) -> &Mutex<SortedMap<(String, i32), Arc<Queue>>> {
         &self.partition_queues
     }
 
@@ -356,7 +356,7 @@ impl Client {
     }
 
     /// Returns the brokers of the last metadata response, be it the application's or the client's own.
-    pub(crate) fn learned_brokers(&self) -> BTreeSet<i32> {
+    pub(crate) fn learned_brokers(&self) -> SortedSet<i32> {
         // The age of the client's own is that at a later time, so that the application's counts if both are as old.
         let asked = Instant::now();
         let own = self.statistics().and_then(|statistics| statistics.nodes);

@@ -5,7 +5,6 @@
 //! memory behind the opaque pointer is the application's.
 
 use std::{
-    collections::BTreeSet,
     ffi::{CStr, CString, c_int, c_void},
     fs::File,
     io,
@@ -21,6 +20,7 @@ use std::{
 };
 
 use ottla_net::{SystemTransport, Transport};
+use ottla_sorted::SortedSet;
 
 use crate::{
     client::{
@@ -46,7 +46,7 @@ pub(crate) struct AppTransport {
     family: c_int,
     gate: Gate,
     /// Descriptors from `socket_cb` that are not closed yet.
-    open: Mutex<BTreeSet<RawFd>>,
+    open: Mutex<SortedSet<RawFd>>,
 }
 
 /// The maximum number of entries that are read from a list, which could be circular.

@@ -11,13 +11,14 @@
 //!   (`offset_file.c`).
 
 use std::{
-    collections::BTreeMap,
     fs::{self, File},
     io::{self, Read, Write},
     path::{Path, PathBuf},
     thread::{self, JoinHandle, ThreadId},
     time::{Duration, Instant},
 };
+
+use ottla_sorted::SortedMap;
 
 use crate::{
     client::transport::Opener,
@@ -33,7 +34,7 @@ pub(crate) struct OffsetFiles {
 
 #[derive(Debug, Default)]
 pub(super) struct State {
-    pub(super) files: BTreeMap<(String, i32), Slot>,
+    pub(super) files: SortedMap<(String, i32), Slot>,
     pub(super) thread: Option<JoinHandle<()>>,
     pub(super) is_over: bool,
 }

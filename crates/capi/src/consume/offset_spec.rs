@@ -1,8 +1,7 @@
 //! Offsets as the interface represents them: numbers, some of which have a special meaning.
 
-use std::collections::BTreeSet;
-
 use ottla_core::fetch::position::Offset;
+use ottla_sorted::SortedSet;
 
 use crate::ffi::types::{
     OFFSET_BEGINNING, OFFSET_END, OFFSET_INVALID, OFFSET_STORED, OFFSET_TAIL_BASE, rd_kafka_topic_partition_t,
@@ -30,6 +29,6 @@ pub(super) fn offset_specs(elements: &[rd_kafka_topic_partition_t]) -> Option<Ve
 
 /// Returns true if a partition is in the list twice.
 pub(super) fn repeats(elements: &[rd_kafka_topic_partition_t]) -> bool {
-    let mut seen = BTreeSet::new();
+    let mut seen = SortedSet::new();
     !elements.iter().all(|element| seen.insert((element.name(), element.partition)))
 }

@@ -6,7 +6,6 @@
 //! starts them.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -17,6 +16,7 @@ use std::{
 use ottla::Consumer;
 use ottla_core::fetch::committed::{CommitResult, GroupOffset};
 use ottla_protocol::vocabulary::LeaderEpoch;
+use ottla_sorted::{SortedMap, SortedSet};
 
 use crate::{
     client::callbacks::ListCb,
@@ -67,19 +67,19 @@ impl Drop for OnItsWay {
 
 #[derive(Debug)]
 struct State {
-    partitions: BTreeMap<(String, i32), Kept>,
+    partitions: SortedMap<(String, i32), Kept>,
     /// Partitions whose offsets are stored in files, and never committed to the group.
-    in_files: BTreeSet<(String, i32)>,
+    in_files: SortedSet<(String, i32)>,
     /// The offsets from which the application assigned partitions.
-    assigned: BTreeMap<(String, i32), i64>,
+    assigned: SortedMap<(String, i32), i64>,
     /// Topics of which a partition was assigned at any time.
-    known_topics: BTreeSet<String>,
+    known_topics: SortedSet<String>,
     /// Partitions whose messages the application has read since they were assigned or a seek moved them.
-    read: BTreeSet<(String, i32)>,
+    read: SortedSet<(String, i32)>,
     /// The timer of automatic commits.
     timer: Timer,
     /// The timers of the partitions that the older calls read, which depend on their topics.
-    of_older: BTreeMap<(String, i32), Timer>,
+    of_older: SortedMap<(String, i32), Timer>,
     /// The time for which a timer notification is pending.
     reminder: Option<Instant>,
 }
@@ -125,13 +125,13 @@ impl Offsets {
             has_group,
             is_grouped: AtomicBool::new(false),
             state: Mutex::new(State {
-                partitions: BTreeMap::new(),
-                in_files: BTreeSet::new(),
-                assigned: BTreeMap::new(),
-                known_topics: BTreeSet::new(),
-                read: BTreeSet::new(),
+                partitions: SortedMap::new(),
+                in_files: SortedSet::new(),
+                assigned: SortedMap::new(),
+                known_topics: SortedSet::new(),
+                read: SortedSet::new(),
                 timer: Timer { interval, next: None },
-                of_older: BTreeMap::new(),
+                of_older: SortedMap::new(),
                 reminder: None,
             }),
             under_way: Arc::default(),

@@ -1,13 +1,13 @@
 //! The texts of error codes, `rd_kafka_error_t`, and the error of the last call.
 
 use std::{
-    collections::BTreeMap,
     ffi::{CStr, CString, c_char, c_int},
     sync::{Mutex, OnceLock, PoisonError},
 };
 
 use ottla_core::{error::ErrorKind, produce::record::SendError};
 use ottla_protocol::error_code::ErrorCode;
+use ottla_sorted::SortedMap;
 
 use crate::ffi::{
     argument::{Given, Ref},
@@ -216,7 +216,7 @@ fn unknown(code: RespErr) -> (&'static CStr, &'static CStr) {
     /// Generated texts are kept for at most 65,536 codes, which is what brokers can send; a program that asks for more
     /// of them must not fill the memory.
     const MOST: usize = 1 << 16;
-    static UNKNOWN: Mutex<BTreeMap<RespErr, (&'static CStr, &'static CStr)>> = Mutex::new(BTreeMap::new());
+    static UNKNOWN: Mutex<SortedMap<RespErr, (&'static CStr, &'static CStr)>> = Mutex::new(SortedMap::new());
     let mut unknown = UNKNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if unknown.len() >= MOST && !unknown.contains_key(&code) {
         return (c"ERR_?", c"Err-?");

@@ -211,7 +211,7 @@ impl<T: Handle + fmt::Debug> fmt::Debug for HandleBox<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use ottla_sorted::SortedSet;
 
     use super::*;
     use crate::ffi::boundary::handle;
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn contents_are_dropped_at_once_and_memory_is_kept() {
         let content = Arc::new(());
-        let mut last = BTreeSet::new();
+        let mut last = SortedSet::new();
         for number in 0..CAPACITY * 3 {
             let one = thing(&content);
             if number > CAPACITY * 2 {

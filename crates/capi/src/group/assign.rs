@@ -1,7 +1,5 @@
 //! Changes of the assignment by the application: on its own, and in response to rebalances.
 
-use std::collections::BTreeSet;
-
 use ottla::Consumer;
 use ottla_core::{
     cluster::command::Command,
@@ -10,6 +8,7 @@ use ottla_core::{
     group::{GroupCommand, rebalance::RebalanceAnswer, shared::RebalanceProtocol},
 };
 use ottla_protocol::vocabulary::TopicPartition;
+use ottla_sorted::SortedSet;
 
 use super::state::Phase;
 use crate::{
@@ -44,7 +43,7 @@ pub(crate) fn change_assignment(
     let core = consumer.core();
     let given_up = match &change {
         Change::Replace(_) | Change::Nothing => core.assignment().into_iter().collect(),
-        Change::Add(_) => BTreeSet::new(),
+        Change::Add(_) => SortedSet::new(),
         Change::Remove(pairs) => {
             pairs.iter().map(|(topic, number)| TopicPartition::new(topic.as_str(), *number)).collect()
         }

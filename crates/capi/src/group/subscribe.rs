@@ -1,7 +1,6 @@
 //! Subscriptions, and the functions that read the membership.
 
 use std::{
-    collections::BTreeSet,
     ffi::{c_char, c_int},
     ptr,
     sync::atomic::Ordering,
@@ -10,6 +9,7 @@ use std::{
 use ottla_core::{
     cluster::command::Command, completion::completion, group::GroupCommand, group::shared::RebalanceProtocol,
 };
+use ottla_sorted::SortedSet;
 
 use super::state::Phase;
 use crate::{
@@ -33,7 +33,7 @@ fn refusal(client: &Client, list: &List) -> Option<RespErr> {
     if client.membership().phase() != Phase::Open {
         return Some(code::_DESTROY);
     }
-    let mut seen = BTreeSet::new();
+    let mut seen = SortedSet::new();
     let is_valid = |name: &str| !name.is_empty() && name != "^" && !name.contains('\0');
     let elements = list.elements();
     let are_valid = elements.iter().all(|element| is_valid(element.name()) && seen.insert(element.name()));

@@ -5,7 +5,6 @@
 //! instead of a leader epoch, which produced messages do not have.
 
 use std::{
-    collections::BTreeMap,
     ffi::{CString, c_char},
     ptr,
 };
@@ -15,6 +14,7 @@ use ottla_core::{
     produce::report::DeliveryBatch,
 };
 use ottla_net::process::{Generation, PerProcess};
+use ottla_sorted::SortedMap;
 
 use crate::ffi::{boundary::c_text, lock::Mutex};
 
@@ -25,13 +25,13 @@ static REGISTRY: PerProcess<Mutex<Registry>> = PerProcess::new();
 
 /// The texts of all reports that exist, by numbers below [`NO_TEXT`].
 struct Registry {
-    texts: BTreeMap<i32, CString>,
+    texts: SortedMap<i32, CString>,
     next: i32,
 }
 
 impl Default for Registry {
     fn default() -> Self {
-        Self { texts: BTreeMap::new(), next: NO_TEXT - 1 }
+        Self { texts: SortedMap::new(), next: NO_TEXT - 1 }
     }
 }
 
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn numbers_are_reused_from_the_lowest_one() {
-        let mut registry = Registry { texts: BTreeMap::new(), next: i32::MIN };
+        let mut registry = Registry { texts: SortedMap::new(), next: i32::MIN };
         assert_eq!(registry.add(c_text("a")), i32::MIN);
         assert_eq!(registry.add(c_text("b")), -2);
         registry.next = -2;

@@ -1,6 +1,8 @@
 //! Subscriptions.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
+
+use ottla_sorted::SortedSet;
 
 use super::handle::{Entered, Share};
 use crate::ffi::{
@@ -16,7 +18,7 @@ const LEAVE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Returns the topics of a list, sorted; `None` if a name is empty, or there twice.
 fn topics_of(list: &List) -> Option<Vec<(String, i32)>> {
-    let mut seen = BTreeSet::new();
+    let mut seen = SortedSet::new();
     let mut topics: Vec<_> =
         list.elements().iter().map(|element| (element.name().to_owned(), element.partition)).collect();
     topics.sort();

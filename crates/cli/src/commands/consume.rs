@@ -1,6 +1,6 @@
 //! `ottla consume`: prints messages to standard output.
 
-use std::collections::BTreeSet;
+use ottla_sorted::SortedSet;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
@@ -143,7 +143,7 @@ pub fn run(options: &ConsumeOptions, outer: &ClientOptions) -> Outcome {
         first_failure: None,
         printer: &printer,
         // A user who did not choose the end may wonder why nothing is printed.
-        waits_at_end: (options.offset.is_empty() && !options.quiet && !options.exit).then(BTreeSet::new),
+        waits_at_end: (options.offset.is_empty() && !options.quiet && !options.exit).then(SortedSet::new),
         patience: Patience::new(client.timeout.filter(|_| options.exit || stop_ms.is_some())),
     };
     let is_terminal = io::stdout().is_terminal();
@@ -225,13 +225,13 @@ struct Session<'a> {
     /// True if a recreated topic ends its partitions (`topic.recreate.policy=error`).
     stops_on_recreation: bool,
     /// Partitions that have neither failed nor reached the point to stop at.
-    open: BTreeSet<i32>,
+    open: SortedSet<i32>,
     /// The number of messages still to print.
     left: u64,
     first_failure: Option<String>,
     printer: &'a EventPrinter,
     /// The partitions whose end was reached, until a message comes or the user is told that the command waits there.
-    waits_at_end: Option<BTreeSet<i32>>,
+    waits_at_end: Option<SortedSet<i32>>,
     patience: Patience,
 }
 

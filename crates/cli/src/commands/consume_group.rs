@@ -1,6 +1,6 @@
 //! `ottla consume --group`: prints messages as a member of a consumer group.
 
-use std::collections::{BTreeMap, BTreeSet};
+use ottla_sorted::{SortedMap, SortedSet};
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
@@ -53,8 +53,8 @@ pub fn run(options: &ConsumeOptions, client: &ClientOptions, group: &str, format
         options,
         consumer: &consumer,
         printer: &printer,
-        at_end: BTreeSet::new(),
-        printed: BTreeMap::new(),
+        at_end: SortedSet::new(),
+        printed: SortedMap::new(),
         commits: commits_itself,
         left: options.count.unwrap_or(u64::MAX),
         began: Instant::now(),
@@ -107,9 +107,9 @@ struct Session<'a> {
     consumer: &'a Consumer,
     printer: &'a EventPrinter,
     /// Partitions whose end was reported after their last message.
-    at_end: BTreeSet<TopicPartition>,
+    at_end: SortedSet<TopicPartition>,
     /// The offset after the last printed message of each partition, since the last commit.
-    printed: BTreeMap<TopicPartition, i64>,
+    printed: SortedMap<TopicPartition, i64>,
     /// True if the command commits, and not the library.
     commits: bool,
     /// The number of messages still to print.
@@ -206,7 +206,7 @@ impl Session<'_> {
 
     /// Commits the printed messages of partitions that the consumer still has.
     fn commit(&mut self, timeout: Duration) -> Outcome {
-        let assignment: BTreeSet<TopicPartition> = self.consumer.assignment().into_iter().collect();
+        let assignment: SortedSet<TopicPartition> = self.consumer.assignment().into_iter().collect();
         let printed = std::mem::take(&mut self.printed).into_iter();
         let offsets: Vec<GroupOffset> = printed
             .filter(|(key, _)| assignment.contains(key))

@@ -1,6 +1,6 @@
 //! `ottla topics delete-records`: deletes the oldest records of partitions, as Kafka's kafka-delete-records.
 
-use std::collections::BTreeMap;
+use ottla_sorted::SortedMap;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -83,8 +83,8 @@ fn parse_file(text: &str) -> Result<Vec<Records>, String> {
 }
 
 /// Returns the offset of each partition, each of which is named once.
-fn by_partition(all: Vec<Records>) -> Result<BTreeMap<TopicPartition, Option<i64>>, String> {
-    let mut found = BTreeMap::new();
+fn by_partition(all: Vec<Records>) -> Result<SortedMap<TopicPartition, Option<i64>>, String> {
+    let mut found = SortedMap::new();
     for Records { key, before } in all {
         if found.insert(key.clone(), before).is_some() {
             return Err(format!("topic \"{}\" [{}] is named twice", key.topic, key.partition));
@@ -94,7 +94,7 @@ fn by_partition(all: Vec<Records>) -> Result<BTreeMap<TopicPartition, Option<i64
 }
 
 impl DeleteRecordsOptions {
-    fn partitions(&self) -> Outcome<BTreeMap<TopicPartition, Option<i64>>> {
+    fn partitions(&self) -> Outcome<SortedMap<TopicPartition, Option<i64>>> {
         let Some(path) = &self.from_file else {
             return by_partition(self.records.clone()).map_err(Failure::Usage);
         };
@@ -131,7 +131,7 @@ impl DeleteRecordsOptions {
         finish(failures)
     }
 
-    fn preview(&self, partitions: &BTreeMap<TopicPartition, Option<i64>>, admin: &Admin) -> Outcome {
+    fn preview(&self, partitions: &SortedMap<TopicPartition, Option<i64>>, admin: &Admin) -> Outcome {
         let mut offsets = Vec::new();
         for spec in [OffsetSpec::Earliest, OffsetSpec::Latest] {
             let questions: Vec<_> = partitions.keys().map(|key| (&*key.topic, key.partition, spec)).collect();

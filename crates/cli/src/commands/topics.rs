@@ -1,6 +1,6 @@
 //! `ottla topics`: lists, creates, alters, deletes and describes topics, with the meaning of Kafka's kafka-topics.
 
-use std::collections::BTreeMap;
+use ottla_sorted::SortedMap;
 use std::io::{self, Write};
 
 use clap::Args;
@@ -312,12 +312,12 @@ impl DescribeOptions {
     }
 
     /// Returns `min.insync.replicas` of the topics, if an option needs it.
-    fn min_in_sync(&self, admin: &Admin, topics: &[TopicDescription]) -> Outcome<BTreeMap<String, usize>> {
+    fn min_in_sync(&self, admin: &Admin, topics: &[TopicDescription]) -> Outcome<SortedMap<String, usize>> {
         if !self.under_min_isr && !self.at_min_isr || topics.is_empty() {
-            return Ok(BTreeMap::new());
+            return Ok(SortedMap::new());
         }
         let resources: Vec<_> = topics.iter().map(|topic| ConfigResource::topic(&topic.name)).collect();
-        let mut all = BTreeMap::new();
+        let mut all = SortedMap::new();
         for (resource, entries) in admin.describe_configs(&resources, call_timeout())? {
             let value = entries?.into_iter().find(|entry| entry.name == "min.insync.replicas");
             let least = value.and_then(|entry| entry.value?.parse().ok());

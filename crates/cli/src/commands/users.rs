@@ -1,6 +1,6 @@
 //! `ottla users`: the SCRAM credentials of users.
 
-use std::collections::BTreeMap;
+use ottla_sorted::SortedMap;
 use std::io::{self, BufRead, IsTerminal};
 use std::path::PathBuf;
 
@@ -147,7 +147,7 @@ impl DeleteOptions {
 /// Changes credentials, one after the other: brokers accept one alteration of a user in a request. Each user has one result,
 /// which is the first error if there is one.
 fn altered(admin: &Admin, alterations: &[ScramAlteration]) -> Outcome<Vec<(String, Result<(), String>)>> {
-    let mut results = BTreeMap::new();
+    let mut results = SortedMap::new();
     for alteration in alterations {
         for (user, result) in
             texts(admin.alter_scram_users(std::slice::from_ref(alteration), call_timeout())?, String::clone)

@@ -1,11 +1,11 @@
 //! The output: a line per step as soon as it has ended, on a terminal or in a pipe; or JSON at the end.
 
 use std::{
-    collections::BTreeSet,
     io::{self, IsTerminal, Write},
     time::Duration,
 };
 
+use ottla_sorted::SortedSet;
 use serde_json::{Value, json};
 
 use super::diagnosis::{Check, Problem, Sink, Step, Verdict};
@@ -58,7 +58,7 @@ impl<W: Write> Report<W> {
 
     /// Ends the output. Returns the problems for which the examination fails, each once.
     pub fn finish(mut self) -> io::Result<Vec<Problem>> {
-        let problems = |failed: bool| -> BTreeSet<Problem> {
+        let problems = |failed: bool| -> SortedSet<Problem> {
             let verdicts = self.checks.iter().map(|check| check.finding.verdict);
             verdicts
                 .filter_map(|verdict| match verdict {
@@ -70,7 +70,7 @@ impl<W: Write> Report<W> {
         };
         let (failed, warned) = (problems(true), problems(false));
         let names =
-            |problems: &BTreeSet<Problem>| -> Vec<_> { problems.iter().map(|it| it.name()).collect() };
+            |problems: &SortedSet<Problem>| -> Vec<_> { problems.iter().map(|it| it.name()).collect() };
         match self.style {
             Style::Json => {
                 let json = json!({

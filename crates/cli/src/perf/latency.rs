@@ -3,7 +3,7 @@
 //! A record's opaque contains the send time, the size, and whether the warm-up had ended. Therefore a delivery needs no
 //! lookup, and the clock is read once per batch.
 
-use std::collections::BTreeMap;
+use ottla_sorted::SortedMap;
 use std::fmt;
 
 /// The properties of a record that its delivery needs, in the 64 bits of its opaque.
@@ -53,7 +53,7 @@ struct Counts {
     /// The number of records per latency in whole milliseconds.
     by_ms: Vec<u64>,
     /// The same for more than [`MANY_MS`].
-    slow: BTreeMap<u64, u64>,
+    slow: SortedMap<u64, u64>,
 }
 
 /// The size of the list of counters: for higher latencies, a list would waste memory.

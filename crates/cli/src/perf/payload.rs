@@ -276,8 +276,7 @@ mod tests {
         std::fs::write(&path, "a\n\nbc\n\n").unwrap();
         let mut payloads = Payloads::file(&path, "\\n").unwrap();
         assert_eq!(payloads.len(), Some(3));
-        let seen: std::collections::BTreeSet<_> =
-            (0..100).map(|number| payloads.get(number).to_vec()).collect();
+        let seen: ottla_sorted::SortedSet<_> = (0..100).map(|number| payloads.get(number).to_vec()).collect();
         assert_eq!(seen.into_iter().collect::<Vec<_>>(), [b"".to_vec(), b"a".to_vec(), b"bc".to_vec()]);
         std::fs::write(&path, "\n").unwrap();
         assert!(matches!(Payloads::file(&path, "\\n"), Err(Failure::Usage(_))));

@@ -30,14 +30,13 @@ macro_rules! calls {
 }
 pub(super) use calls;
 
-use std::collections::BTreeSet;
-
 use ottla_core::{
     admin::AdminCall,
     completion::Completion,
     error::{Error, ErrorKind, Result},
 };
 use ottla_protocol::vocabulary::TopicPartition;
+use ottla_sorted::SortedSet;
 
 use super::{Admin, AdminFuture, AdminOptions};
 use crate::topic_name::check_partition;
@@ -74,7 +73,7 @@ pub(super) fn check_name(what: &str, name: &str) -> Result<()> {
 
 /// Error: there is no name, one is listed twice, or one is empty or too long. `what` is the singular.
 pub(super) fn check_names<'a>(what: &str, names: impl IntoIterator<Item = &'a str>) -> Result<()> {
-    let mut seen = BTreeSet::new();
+    let mut seen = SortedSet::new();
     for name in names {
         check_name(what, name)?;
         if !seen.insert(name) {
@@ -86,7 +85,7 @@ pub(super) fn check_names<'a>(what: &str, names: impl IntoIterator<Item = &'a st
 
 /// Returns the partitions, of which there is at least one, and none twice.
 pub(super) fn distinct<'a>(partitions: impl Iterator<Item = (&'a str, i32)>) -> Result<Vec<TopicPartition>> {
-    let mut seen = BTreeSet::new();
+    let mut seen = SortedSet::new();
     let mut all = Vec::new();
     for (topic, partition) in partitions {
         check_partition(topic, partition)?;

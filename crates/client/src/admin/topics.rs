@@ -1,6 +1,6 @@
 //! Calls about topics and the cluster.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use ottla_core::{
     admin::{
@@ -12,6 +12,7 @@ use ottla_core::{
     },
     error::{Error, ErrorKind, Result},
 };
+use ottla_sorted::SortedSet;
 
 use ottla_protocol::vocabulary::NodeId;
 
@@ -259,7 +260,7 @@ fn check_new_partitions(topic: &NewPartitions) -> Result<()> {
 }
 
 pub(super) fn check_unique<'a>(names: impl Iterator<Item = &'a str>) -> Result<()> {
-    let mut seen = BTreeSet::new();
+    let mut seen = SortedSet::new();
     for name in names {
         if !seen.insert(name) {
             let reason = "the topic is named twice; name each topic once per call";

@@ -1,7 +1,5 @@
 //! Calls about the credentials of SCRAM users.
 
-use std::collections::BTreeSet;
-
 use ottla_core::{
     admin::{
         item_results::ItemResults,
@@ -10,6 +8,7 @@ use ottla_core::{
     error::{Error, ErrorKind, Result},
     secret::Secret,
 };
+use ottla_sorted::SortedSet;
 
 use super::calls::{calls, check_name, check_names, invalid};
 
@@ -99,7 +98,7 @@ fn check_alterations(alterations: &[ScramAlteration]) -> Result<()> {
     if alterations.is_empty() {
         return Err(invalid("no alterations; name at least one"));
     }
-    let mut seen = BTreeSet::new();
+    let mut seen = SortedSet::new();
     for one in alterations {
         check_name("user name", one.user())?;
         let mechanism = match one {

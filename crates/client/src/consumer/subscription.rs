@@ -1,7 +1,6 @@
 //! Subscriptions of a consumer: membership in the group of `group.id`. `ottla_core::group` has the behaviour.
 
 use std::{
-    collections::BTreeSet,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -14,6 +13,7 @@ use ottla_core::{
     group::{GroupCommand, SubscribedTopics, departure::GroupMembershipOperation, shared::GroupShared},
     lock::Mutex,
 };
+use ottla_sorted::SortedSet;
 
 use ottla_net::clock;
 
@@ -30,7 +30,7 @@ pub(super) struct Subscription {
     refusal: Option<Error>,
     /// True for members of the classic protocol.
     is_classic: bool,
-    topics: Mutex<BTreeSet<Arc<str>>>,
+    topics: Mutex<SortedSet<Arc<str>>>,
     /// The state that the consumer shares with its group.
     group: Arc<GroupShared>,
     questions: Arc<Questions>,
@@ -140,7 +140,7 @@ impl Consumer {
                 "no topic to subscribe to; call unsubscribe to leave the group",
             ));
         }
-        let mut names = BTreeSet::new();
+        let mut names = SortedSet::new();
         for topic in topics {
             let topic = topic.as_ref();
             if !topic.starts_with('^') {

@@ -19,7 +19,6 @@ mod poll;
 mod record;
 
 use std::{
-    collections::BTreeSet,
     fmt,
     sync::{
         Arc,
@@ -42,6 +41,7 @@ use ottla_core::{
     },
     stats::Statistics,
 };
+use ottla_sorted::SortedSet;
 
 pub use self::{
     builder::ShareConsumerBuilder,
@@ -95,7 +95,7 @@ struct Inner {
     client: Arc<start::Client>,
     events: Arc<EventQueue>,
     held: HeldRecords,
-    topics: Mutex<BTreeSet<Arc<str>>>,
+    topics: Mutex<SortedSet<Arc<str>>>,
     /// True once the application has begun to close the consumer, which first leaves its group.
     is_closing: AtomicBool,
 }
@@ -118,7 +118,7 @@ impl ShareConsumer {
     ///
     /// Error: there is no topic, or a name is empty. Names are no patterns: share groups have none.
     pub fn subscribe(&self, topics: &[impl AsRef<str>]) -> Result<()> {
-        let topics: BTreeSet<Arc<str>> = topics.iter().map(|topic| Arc::from(topic.as_ref())).collect();
+        let topics: SortedSet<Arc<str>> = topics.iter().map(|topic| Arc::from(topic.as_ref())).collect();
         if topics.is_empty() || topics.iter().any(|topic| topic.is_empty()) {
             let detail = "a subscription needs topics, whose names are not empty; call unsubscribe to end it";
             return Err(Error::new(ErrorKind::InvalidArgument, detail));

@@ -8,14 +8,10 @@
 //!
 //! A broker that fails does not fail the call: the result of the others is delivered with the error of each failed broker.
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    fmt,
-    ops::RangeInclusive,
-    time::Duration,
-};
+use std::{collections::VecDeque, fmt, ops::RangeInclusive, time::Duration};
 
 use ottla_protocol::{api::ApiKey, vocabulary::NodeId};
+use ottla_sorted::SortedMap;
 
 use super::attempts::Attempts;
 use crate::{
@@ -50,7 +46,7 @@ pub(crate) trait BrokerOperation: Send {
 /// The calls in flight.
 #[derive(Debug, Default)]
 pub(crate) struct EveryBroker {
-    calls: BTreeMap<u64, Call>,
+    calls: SortedMap<u64, Call>,
     next_call: u64,
     needs: VecDeque<Need>,
 }
@@ -61,7 +57,7 @@ struct Call {
     request_timeout: Duration,
     backoff: (Duration, Duration),
     /// The brokers without a result; `None` until metadata lists them.
-    brokers: Option<BTreeMap<NodeId, Broker>>,
+    brokers: Option<SortedMap<NodeId, Broker>>,
     failed: Vec<(NodeId, Error)>,
 }
 
@@ -124,7 +120,7 @@ impl Call {
     }
 
     fn is_done(&self) -> bool {
-        self.brokers.as_ref().is_some_and(BTreeMap::is_empty)
+        self.brokers.as_ref().is_some_and(SortedMap::is_empty)
     }
 }
 
@@ -195,7 +191,7 @@ impl EveryBroker {
             if call.deadline <= now {
                 late.push(*number);
             }
-            for broker in call.brokers.iter_mut().flat_map(BTreeMap::values_mut) {
+            for broker in call.brokers.iter_mut().flat_map(SortedMap::values_mut) {
                 if matches!(broker.state, State::Later(at) if at <= now) {
                     broker.state = State::Due;
                 }
@@ -226,7 +222,7 @@ impl EveryBroker {
     /// Returns when to call [`EveryBroker::handle_timeout`].
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         self.calls.values().fold(None, |first, call| {
-            let later = call.brokers.iter().flat_map(BTreeMap::values).filter_map(|broker| {
+            let later = call.brokers.iter().flat_map(SortedMap::values).filter_map(|broker| {
                 let State::Later(at) = broker.state else { return None };
                 Some(at)
             });

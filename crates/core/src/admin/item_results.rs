@@ -1,11 +1,6 @@
 //! Calls of one request with items that have a result each. Items whose error is temporary are requested again.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    ops::RangeInclusive,
-    sync::Arc,
-    time::Duration,
-};
+use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 
 use ottla_protocol::{
     api::ApiKey,
@@ -13,6 +8,7 @@ use ottla_protocol::{
     message::{Message, Request},
     primitive::Reader,
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use super::{AdminCall, Operation, Verdict, millis, undecodable};
 use crate::{
@@ -27,8 +23,8 @@ pub type ItemResults<K, T> = Vec<(K, Result<T, Error>)>;
 /// Returns the result of each key, in this order, from those that were found and those that failed.
 pub(super) fn results_in_order<K: Ord, T>(
     keys: &[K],
-    mut found: BTreeMap<K, T>,
-    mut failed: BTreeMap<K, Error>,
+    mut found: SortedMap<K, T>,
+    mut failed: SortedMap<K, Error>,
 ) -> Vec<Result<T, Error>> {
     let missing = || Error::new(ErrorKind::Bug, "a call ended without a result");
     let results = keys.iter().map(|key| match failed.remove(key) {
@@ -101,16 +97,16 @@ where
         timeout: Duration,
         done: Completion<Result<ItemResults<K, T>, Error>>,
     ) -> AdminCall {
-        let calling = Calling { what: self, results: BTreeMap::new(), temporary: BTreeMap::new(), done };
+        let calling = Calling { what: self, results: SortedMap::new(), temporary: SortedMap::new(), done };
         AdminCall::operation(calling, timeout)
     }
 }
 
 struct Calling<R: Request, K, T> {
     what: Items<R, K, T>,
-    results: BTreeMap<K, Result<T, Error>>,
+    results: SortedMap<K, Result<T, Error>>,
     /// The last temporary error of items without a result.
-    temporary: BTreeMap<K, Error>,
+    temporary: SortedMap<K, Error>,
     done: Completion<Result<ItemResults<K, T>, Error>>,
 }
 
@@ -148,7 +144,7 @@ where
         let lacking = self.lacking();
         let response =
             <R::Response as Message>::decode(&mut Reader::new(body), version).map_err(|e| undecodable(&e))?;
-        let requested: BTreeSet<&K> = lacking.iter().collect();
+        let requested: SortedSet<&K> = lacking.iter().collect();
         let mut last = None;
         for (key, result) in (self.what.read)(&lacking, response)? {
             // A response may contain items that were not requested, or an item twice.

@@ -6,15 +6,10 @@
 //!                 └───────────── Later ◄─────────────┘ retriable error, until the deadline of the call
 //! ```
 
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    fmt,
-    ops::RangeInclusive,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::VecDeque, fmt, ops::RangeInclusive, sync::Arc, time::Duration};
 
 use ottla_protocol::{api::ApiKey, error_code::ErrorCode, vocabulary::TopicPartition};
+use ottla_sorted::{SortedMap, SortedSet};
 
 use super::{How, attempts::Attempts, every_broker::Timing, item_results::results_in_order};
 use crate::{
@@ -47,13 +42,13 @@ pub(crate) trait PartitionsOperation: Send {
     /// Reads the results of a response. Partitions that it omits are requested again.
     fn handle_response(&mut self, body: &[u8], version: i16) -> Result<Results, Error>;
     /// Completes the call. The partitions without a result fail with these errors.
-    fn finish(self: Box<Self>, failed: BTreeMap<TopicPartition, Error>);
+    fn finish(self: Box<Self>, failed: SortedMap<TopicPartition, Error>);
 }
 
 /// The results that the partitions of a call have so far.
 pub(super) struct Collected<T> {
     order: Vec<TopicPartition>,
-    found: BTreeMap<TopicPartition, Option<T>>,
+    found: SortedMap<TopicPartition, Option<T>>,
     done: Completion<Vec<Result<T, Error>>>,
 }
 
@@ -80,7 +75,7 @@ impl<T: Send> Collected<T> {
     }
 
     /// Delivers the results; the partitions without one fail with these errors.
-    pub(super) fn finish(self, failed: BTreeMap<TopicPartition, Error>) {
+    pub(super) fn finish(self, failed: SortedMap<TopicPartition, Error>) {
         let found = self.found.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
         self.done.complete(results_in_order(&self.order, found, failed));
     }
@@ -89,7 +84,7 @@ impl<T: Send> Collected<T> {
 /// The calls in flight.
 #[derive(Debug, Default)]
 pub(crate) struct LeaderBatches {
-    calls: BTreeMap<u64, Call>,
+    calls: SortedMap<u64, Call>,
     next_number: u64,
     needs: VecDeque<Need>,
 }
@@ -100,10 +95,10 @@ struct Call {
     how: How,
     since: Instant,
     /// The partitions without a result.
-    partitions: BTreeMap<TopicPartition, Partition>,
-    failed: BTreeMap<TopicPartition, Error>,
+    partitions: SortedMap<TopicPartition, Partition>,
+    failed: SortedMap<TopicPartition, Error>,
     /// The partitions of each request in flight.
-    requests: BTreeMap<u64, Vec<TopicPartition>>,
+    requests: SortedMap<u64, Vec<TopicPartition>>,
 }
 
 struct Partition {
@@ -137,8 +132,8 @@ impl LeaderBatches {
             how,
             since: now,
             partitions: partitions.into_iter().map(|key| (key, partition())).collect(),
-            failed: BTreeMap::new(),
-            requests: BTreeMap::new(),
+            failed: SortedMap::new(),
+            requests: SortedMap::new(),
         };
         self.calls.insert(self.next_number, call);
         self.next_number += 1;
@@ -230,7 +225,7 @@ impl LeaderBatches {
     }
 
     /// Adds the topics of partitions without a result.
-    pub(crate) fn requested_topics(&self, topics: &mut BTreeSet<Arc<str>>) {
+    pub(crate) fn requested_topics(&self, topics: &mut SortedSet<Arc<str>>) {
         let partitions = self.calls.values().flat_map(|call| call.partitions.keys());
         topics.extend(partitions.map(|key| Arc::clone(&key.topic)));
     }
@@ -246,7 +241,7 @@ impl LeaderBatches {
     }
 
     fn finish_complete(&mut self) {
-        for (_, call) in self.calls.extract_if(.., |_, call| call.partitions.is_empty()) {
+        for (_, call) in self.calls.extract(|_, call| call.partitions.is_empty()) {
             call.operation.finish(call.failed);
         }
     }
@@ -282,8 +277,8 @@ impl Call {
     }
 
     /// Returns the partitions that are due by leader, and whether the leader of one is unknown.
-    fn due(&mut self, metadata: &Metadata) -> (BTreeMap<i32, Vec<TopicPartition>>, bool) {
-        let (mut by_leader, mut is_incomplete) = (BTreeMap::<i32, Vec<TopicPartition>>::new(), false);
+    fn due(&mut self, metadata: &Metadata) -> (SortedMap<i32, Vec<TopicPartition>>, bool) {
+        let (mut by_leader, mut is_incomplete) = (SortedMap::<i32, Vec<TopicPartition>>::new(), false);
         for (key, partition) in self.partitions.iter_mut().filter(|(_, it)| it.state == State::Due) {
             let leader = metadata.leader(&key.topic, key.partition).map(|(leader, _)| leader.get());
             if let Some(node) = leader {
@@ -313,8 +308,8 @@ impl Call {
         });
         let omitted = Error::new(ErrorKind::BadResponse, "the response leaves the partition out");
         let (mut results, error) = match results {
-            Ok(results) => (results.into_iter().collect::<BTreeMap<_, _>>(), omitted.with_api(api)),
-            Err(error) => (BTreeMap::new(), error),
+            Ok(results) => (results.into_iter().collect::<SortedMap<_, _>>(), omitted.with_api(api)),
+            Err(error) => (SortedMap::new(), error),
         };
         let mut is_stale = false;
         for key in asked {

@@ -1,6 +1,6 @@
 //! The end offsets of leader epochs (KIP-320), with one request to each leader of the partitions.
 
-use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
+use std::{ops::RangeInclusive, time::Duration};
 
 use ottla_protocol::{
     api::ApiKey,
@@ -11,6 +11,7 @@ use ottla_protocol::{
     primitive::Reader,
     vocabulary::{LeaderEpoch, TopicPartition},
 };
+use ottla_sorted::SortedMap;
 
 use super::{
     AdminCall, by_topic, check,
@@ -48,7 +49,7 @@ pub fn epoch_ends(
 const FIRST_WITH_EPOCHS: i16 = 1;
 
 struct FindEnds {
-    epochs: BTreeMap<TopicPartition, LeaderEpoch>,
+    epochs: SortedMap<TopicPartition, LeaderEpoch>,
     results: Collected<EpochEnd>,
 }
 
@@ -95,7 +96,7 @@ impl PartitionsOperation for FindEnds {
         Ok(results)
     }
 
-    fn finish(self: Box<Self>, failed: BTreeMap<TopicPartition, Error>) {
+    fn finish(self: Box<Self>, failed: SortedMap<TopicPartition, Error>) {
         self.results.finish(failed);
     }
 }

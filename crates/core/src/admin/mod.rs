@@ -46,19 +46,14 @@ pub mod topics;
 pub mod transactions;
 pub mod users;
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    fmt,
-    ops::RangeInclusive,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::VecDeque, fmt, ops::RangeInclusive, sync::Arc, time::Duration};
 
 use ottla_protocol::{
     api::ApiKey,
     error_code::ErrorCode,
     vocabulary::{NodeId, TopicPartition},
 };
+use ottla_sorted::SortedMap;
 
 use self::{
     attempts::Attempts,
@@ -125,7 +120,7 @@ pub struct How {
 /// The calls in flight.
 #[derive(Debug)]
 pub struct AdminCalls {
-    calls: BTreeMap<u64, Running>,
+    calls: SortedMap<u64, Running>,
     next_call: u64,
     offsets: OffsetLookups,
     every_broker: EveryBroker,
@@ -250,7 +245,7 @@ impl AdminCalls {
     /// Creates the state without calls. Retries back off from `backoff.0` to `backoff.1`.
     pub(crate) fn new(request_timeout: Duration, backoff: (Duration, Duration), rng: Rng) -> Self {
         Self {
-            calls: BTreeMap::new(),
+            calls: SortedMap::new(),
             next_call: 0,
             offsets: OffsetLookups::new(0, request_timeout, backoff.0),
             every_broker: EveryBroker::default(),
@@ -521,8 +516,8 @@ fn check(code: ErrorCode, message: Option<&str>) -> Result<(), Error> {
 }
 
 /// Returns partitions by topic, in their order.
-fn by_topic<'a>(partitions: impl IntoIterator<Item = &'a TopicPartition>) -> BTreeMap<&'a str, Vec<i32>> {
-    let mut topics = BTreeMap::<&str, Vec<i32>>::new();
+fn by_topic<'a>(partitions: impl IntoIterator<Item = &'a TopicPartition>) -> SortedMap<&'a str, Vec<i32>> {
+    let mut topics = SortedMap::<&str, Vec<i32>>::new();
     for key in partitions {
         topics.entry(&key.topic).or_default().push(key.partition);
     }

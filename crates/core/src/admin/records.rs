@@ -1,6 +1,6 @@
 //! Deletes the oldest records of partitions, with one request to each leader.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use ottla_protocol::{
     api::ApiKey,
@@ -9,6 +9,7 @@ use ottla_protocol::{
     primitive::Reader,
     vocabulary::TopicPartition,
 };
+use ottla_sorted::SortedMap;
 
 use super::{
     AdminCall, by_topic,
@@ -34,7 +35,7 @@ pub fn delete_records(
 }
 
 struct DeleteRecords {
-    before: BTreeMap<TopicPartition, i64>,
+    before: SortedMap<TopicPartition, i64>,
     /// The first remaining offsets.
     results: Collected<i64>,
 }
@@ -74,7 +75,7 @@ impl PartitionsOperation for DeleteRecords {
         Ok(results)
     }
 
-    fn finish(self: Box<Self>, failed: BTreeMap<TopicPartition, Error>) {
+    fn finish(self: Box<Self>, failed: SortedMap<TopicPartition, Error>) {
         self.results.finish(failed);
     }
 }

@@ -6,8 +6,6 @@
 //!                                                                                              if a topic is left out
 //! ```
 
-use std::collections::BTreeMap;
-
 use ottla_protocol::{
     generated::describe_topic_partitions::{
         DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse, request, response,
@@ -16,6 +14,7 @@ use ottla_protocol::{
     uuid::Uuid,
     vocabulary::LeaderEpoch,
 };
+use ottla_sorted::SortedMap;
 
 use super::{
     Verdict,
@@ -33,7 +32,7 @@ pub(super) struct TopicPages {
     /// The topics that the pages are about, sorted.
     names: Vec<String>,
     cursor: Option<(String, i32)>,
-    found: BTreeMap<String, TopicDescription>,
+    found: SortedMap<String, TopicDescription>,
 }
 
 impl TopicPages {
@@ -41,7 +40,7 @@ impl TopicPages {
     pub(super) fn new(mut names: Vec<String>) -> Self {
         names.sort_unstable();
         names.dedup();
-        Self { names, cursor: None, found: BTreeMap::new() }
+        Self { names, cursor: None, found: SortedMap::new() }
     }
 
     /// Encodes the request of the next page.

@@ -3,7 +3,7 @@
 //! The broker stores keys derived from the salted password, which this library derives, so the password itself is not sent.
 //! A reader of the request can authenticate as the user, so it belongs on a connection with TLS.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use ottla_protocol::generated::{
     alter_user_scram_credentials::{
@@ -14,6 +14,7 @@ use ottla_protocol::generated::{
         DescribeUserScramCredentialsRequest, request::User, response::DescribeUserScramCredentialsResult,
     },
 };
+use ottla_sorted::SortedSet;
 
 use super::{
     AdminCall, check,
@@ -141,7 +142,7 @@ pub fn alter_users(
     timeout: Duration,
     done: Completion<Result<ItemResults<String, ()>, Error>>,
 ) -> AdminCall {
-    let mut seen = BTreeSet::new();
+    let mut seen = SortedSet::new();
     let users: Vec<String> = alterations
         .iter()
         .map(|one| one.user().to_owned())
@@ -150,7 +151,7 @@ pub fn alter_users(
     let alterations: Arc<[ScramAlteration]> = alterations.into();
     let request = move |users: &[String], _, _| {
         let mut request = AlterUserScramCredentialsRequest::default();
-        let users: BTreeSet<&str> = users.iter().map(String::as_str).collect();
+        let users: SortedSet<&str> = users.iter().map(String::as_str).collect();
         for one in alterations.iter().filter(|one| users.contains(one.user())).cloned() {
             match one {
                 ScramAlteration::Upsert { user, mechanism, iterations, salt, salted_password } => {

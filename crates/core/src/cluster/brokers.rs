@@ -20,12 +20,10 @@
 mod identity;
 mod search;
 
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    sync::Arc,
-};
+use std::{collections::VecDeque, sync::Arc};
 
 use ottla_protocol::vocabulary::NodeId;
+use ottla_sorted::{SortedMap, SortedSet};
 
 use self::{identity::Identity, search::Search};
 use super::{ClusterOutput, coordinators::Coordinator, metadata::Metadata, route::Route};
@@ -40,23 +38,23 @@ use crate::{
 pub(crate) struct Brokers {
     /// `bootstrap.servers`, shuffled by this client.
     servers: Vec<(String, u16)>,
-    entries: BTreeMap<BrokerKey, BrokerEntry>,
+    entries: SortedMap<BrokerKey, BrokerEntry>,
     /// The connections to nodes.
-    lanes: BTreeMap<(NodeId, Lane), BrokerKey>,
+    lanes: SortedMap<(NodeId, Lane), BrokerKey>,
     /// The nodes that the client fetches from.
-    fetched_from: BTreeSet<NodeId>,
+    fetched_from: SortedSet<NodeId>,
     /// False if the client does not return to the bootstrap servers once nodes are known
     /// (`metadata.recovery.strategy`).
     recovers: bool,
     identity: Identity,
     next_key: u32,
     /// The servers that have a broker actor, by their index in the list.
-    bootstrap: BTreeMap<usize, BrokerKey>,
+    bootstrap: SortedMap<usize, BrokerKey>,
     /// The search for a broker while none is up.
     search: Option<Search>,
     all_down_reported: bool,
     /// The connections that failed since a broker was up last.
-    failed_since_up: BTreeSet<BrokerKey>,
+    failed_since_up: SortedSet<BrokerKey>,
     /// The broker that client metrics are sent to, as long as it is connected.
     telemetry_broker: Option<BrokerKey>,
     closing: bool,
@@ -119,16 +117,16 @@ impl Brokers {
         rng.shuffle(&mut servers);
         Self {
             servers,
-            entries: BTreeMap::new(),
-            lanes: BTreeMap::new(),
-            fetched_from: BTreeSet::new(),
+            entries: SortedMap::new(),
+            lanes: SortedMap::new(),
+            fetched_from: SortedSet::new(),
             recovers,
             identity: Identity::default(),
             next_key: 0,
-            bootstrap: BTreeMap::new(),
+            bootstrap: SortedMap::new(),
             search: None,
             all_down_reported: false,
-            failed_since_up: BTreeSet::new(),
+            failed_since_up: SortedSet::new(),
             telemetry_broker: None,
             closing: false,
             outputs: VecDeque::new(),
@@ -226,7 +224,7 @@ impl Brokers {
     }
 
     /// Sets the nodes that the client fetches from: other requests would wait behind a Fetch there.
-    pub(super) fn set_fetched_from(&mut self, nodes: BTreeSet<NodeId>) {
+    pub(super) fn set_fetched_from(&mut self, nodes: SortedSet<NodeId>) {
         self.fetched_from = nodes;
     }
 

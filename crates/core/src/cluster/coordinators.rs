@@ -19,7 +19,7 @@
 //! - NOT_COORDINATOR is not a failure of the lookup: the backoff grows with failed lookups and restarts with each
 //!   coordinator that responds (`lookups_back_off_until_a_coordinator_is_found`).
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use ottla_protocol::{
     api::ApiKey,
@@ -28,6 +28,7 @@ use ottla_protocol::{
     primitive::Reader,
     vocabulary::NodeId,
 };
+use ottla_sorted::SortedMap;
 
 use super::{
     metadata::Node,
@@ -47,7 +48,7 @@ const FIRST_WITH_BATCHES: i16 = 4;
 /// The coordinators that the client looked up.
 #[derive(Debug)]
 pub(crate) struct Coordinators {
-    entries: BTreeMap<CoordinatorKey, Entry>,
+    entries: SortedMap<CoordinatorKey, Entry>,
     /// The keys of the request in flight.
     asked: Vec<CoordinatorKey>,
     timeout: Duration,
@@ -90,7 +91,7 @@ enum State {
 impl Coordinators {
     /// Creates the cache; lookups back off from `backoff.0` to `backoff.1`.
     pub(crate) const fn new(timeout: Duration, backoff: (Duration, Duration), rng: Rng) -> Self {
-        Self { entries: BTreeMap::new(), asked: Vec::new(), timeout, backoff, rng }
+        Self { entries: SortedMap::new(), asked: Vec::new(), timeout, backoff, rng }
     }
 
     /// Returns the coordinator; requests a lookup if it is unknown.

@@ -11,10 +11,7 @@
 //! - A replaced topic ID never comes back: metadata with it comes from a broker with a stale cache
 //!   (`stale_metadata_does_not_restore_the_old_topic_id`).
 
-use std::{
-    collections::{BTreeMap, BTreeSet, btree_map::Entry},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -22,6 +19,7 @@ use ottla_protocol::{
     uuid::Uuid,
     vocabulary::{LeaderEpoch, NodeId, TopicPartition},
 };
+use ottla_sorted::{Entry, SortedMap, SortedSet};
 
 /// The cluster as the newest responses describe it.
 #[derive(Clone, Debug, Default)]
@@ -31,11 +29,11 @@ pub struct Metadata {
     /// The node that takes administrative requests.
     pub controller_id: Option<NodeId>,
     /// The brokers by node ID.
-    pub nodes: BTreeMap<NodeId, Node>,
+    pub nodes: SortedMap<NodeId, Node>,
     /// The brokers that a leader hint named and that no metadata response has listed since.
-    pub hinted_nodes: BTreeSet<NodeId>,
+    pub hinted_nodes: SortedSet<NodeId>,
     /// The requested topics that exist.
-    pub topics: BTreeMap<Arc<str>, TopicMetadata>,
+    pub topics: SortedMap<Arc<str>, TopicMetadata>,
 }
 
 /// A broker's address.
@@ -282,7 +280,7 @@ impl Metadata {
             self.cluster_id.clone_from(&response.cluster_id);
         }
         self.controller_id = NodeId::from_wire(response.controller_id);
-        let nodes: BTreeMap<NodeId, Node> = response
+        let nodes: SortedMap<NodeId, Node> = response
             .brokers
             .iter()
             .filter_map(|broker| {
@@ -364,7 +362,7 @@ impl Metadata {
     }
 
     /// Keeps nodes that only hints named while they lead a partition: the broker that responded may not know them yet.
-    fn keep_hinted_nodes(&mut self, mut old_nodes: BTreeMap<NodeId, Node>) {
+    fn keep_hinted_nodes(&mut self, mut old_nodes: SortedMap<NodeId, Node>) {
         for id in std::mem::take(&mut self.hinted_nodes) {
             let leads =
                 self.topics.values().flat_map(|topic| &topic.partitions).any(|p| p.leader == Some(id));
@@ -418,7 +416,7 @@ fn contradiction(response: &MetadataResponse) -> Option<String> {
             broker.node_id, broker.host, broker.port
         ));
     }
-    let listed: BTreeSet<i32> = response.brokers.iter().map(|broker| broker.node_id).collect();
+    let listed: SortedSet<i32> = response.brokers.iter().map(|broker| broker.node_id).collect();
     let partitions = response
         .topics
         .iter()

@@ -14,9 +14,10 @@
 //! Commands, messages and responses have types of their own per part, so they are inherent methods; the cluster actor has
 //! one `match` for each of the three.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
 use ottla_protocol::vocabulary::{NodeId, TopicPartition};
+use ottla_sorted::SortedSet;
 
 use super::{
     metadata::{Metadata, RecreatedTopic, TopicError},
@@ -257,7 +258,7 @@ pub(crate) struct MetadataChanges {
 #[derive(Debug, Default)]
 pub(crate) struct Interest {
     /// Topics in use. Requesting them may create them.
-    pub(crate) used: BTreeSet<Arc<str>>,
+    pub(crate) used: SortedSet<Arc<str>>,
     /// Topics that are only queried. Requesting them must not create them.
-    pub(crate) asked: BTreeSet<Arc<str>>,
+    pub(crate) asked: SortedSet<Arc<str>>,
 }

@@ -1,6 +1,8 @@
 //! Timers for calls of the application. The cluster actor, which has a timer anyway, completes each at its time.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
+
+use ottla_sorted::SortedMap;
 
 use crate::{completion::Completion, machine::Instant};
 
@@ -16,7 +18,7 @@ pub struct Reminder {
 /// The timers of a client.
 #[derive(Debug, Default)]
 pub(super) struct Reminders {
-    waiting: BTreeMap<(Instant, u64), Completion<()>>,
+    waiting: SortedMap<(Instant, u64), Completion<()>>,
     next_number: u64,
     /// From this number of timers on, those without a waiter are removed.
     most: usize,

@@ -1,8 +1,9 @@
 //! The requests of the cluster actor that wait for a connection or for a response.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 use ottla_protocol::vocabulary::NodeId;
+use ottla_sorted::SortedMap;
 
 use super::{
     part::RequestOwner,
@@ -14,7 +15,7 @@ use crate::machine::Instant;
 #[derive(Debug, Default)]
 pub(super) struct Requests {
     next_token: u64,
-    sent: BTreeMap<u64, Sent>,
+    sent: SortedMap<u64, Sent>,
     waiting: VecDeque<Waiting>,
 }
 

@@ -8,7 +8,6 @@ mod starting;
 mod topics;
 
 use std::{
-    collections::BTreeMap,
     sync::Arc,
     task::{Context, Poll, Waker},
     time::Duration,
@@ -29,6 +28,7 @@ use ottla_protocol::{
     uuid::Uuid,
     vocabulary::TopicPartition,
 };
+use ottla_sorted::SortedMap;
 
 use super::{
     ClusterCore, ClusterOutput, ClusterSettings,
@@ -99,18 +99,18 @@ struct Script {
     commands: Arc<CommandQueue>,
     response: MetadataResponse,
     /// The addresses of the broker actors.
-    addresses: BTreeMap<BrokerKey, (String, u16)>,
+    addresses: SortedMap<BrokerKey, (String, u16)>,
     metadata_requests: usize,
     /// The topics of the last request; `None` for all topics.
     asked_about: Option<Vec<String>>,
     /// The number of ListOffsets requests; the script responds NOT_LEADER_OR_FOLLOWER to each.
     lookups: usize,
     /// The partitions that the broker actors have.
-    partitions: BTreeMap<TopicPartition, Box<PartitionProducer>>,
+    partitions: SortedMap<TopicPartition, Box<PartitionProducer>>,
     /// The broker actors that got another address.
     moved: Vec<(BrokerKey, String, u16)>,
     /// The clusters that the connections are bound to.
-    clusters: BTreeMap<BrokerKey, Arc<str>>,
+    clusters: SortedMap<BrokerKey, Arc<str>>,
     /// The broker that refuses connections.
     dead: Option<BrokerKey>,
     /// The brokers that the client tried after all of them went down; `None` before that.
@@ -188,13 +188,13 @@ impl Script {
             consumer,
             commands,
             response,
-            addresses: BTreeMap::new(),
+            addresses: SortedMap::new(),
             metadata_requests: 0,
             asked_about: None,
             lookups: 0,
-            partitions: BTreeMap::new(),
+            partitions: SortedMap::new(),
             moved: Vec::new(),
-            clusters: BTreeMap::new(),
+            clusters: SortedMap::new(),
             dead: None,
             tried_in_vain: None,
             stopped: Vec::new(),

@@ -5,7 +5,9 @@
 //! field of the machine that uses it. Reading can't fail, because every value was checked when it was set, and the
 //! contradictions between values were found when the effective configuration was created.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
+
+use ottla_sorted::SortedMap;
 
 use super::{
     error::{ConfigError, ConfigErrorKind},
@@ -22,7 +24,7 @@ pub struct EffectiveConfig<'a> {
     /// The topic's own configuration, which takes precedence over the client's for properties of topics.
     topic: Option<&'a RawConfig>,
     /// Values that a rule adapted, by the property's own name.
-    adapted: BTreeMap<&'static str, String>,
+    adapted: SortedMap<&'static str, String>,
     warnings: Vec<String>,
 }
 
@@ -73,7 +75,7 @@ impl<'a> EffectiveConfig<'a> {
 
     /// Returns a configuration to which no rules have been applied.
     pub(super) fn unchecked(client: &'a RawConfig) -> Self {
-        Self { client, topic: None, adapted: BTreeMap::new(), warnings: Vec::new() }
+        Self { client, topic: None, adapted: SortedMap::new(), warnings: Vec::new() }
     }
 
     /// Returns the warnings for the application's log, one sentence each.

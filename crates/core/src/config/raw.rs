@@ -1,6 +1,6 @@
 //! The properties that were set, each checked on its own.
 
-use std::collections::BTreeMap;
+use ottla_sorted::SortedMap;
 
 use super::{
     check::{check, convert, flags_with, shortened},
@@ -30,7 +30,7 @@ pub enum Profile {
 pub struct RawConfig {
     profile: Profile,
     scope: Scope,
-    modified: BTreeMap<Key, Setting>,
+    modified: SortedMap<Key, Setting>,
 }
 
 /// A property with its current value.
@@ -81,12 +81,12 @@ impl Value {
 impl RawConfig {
     /// Creates a client configuration with defaults only.
     pub fn new(profile: Profile) -> RawConfig {
-        RawConfig { profile, scope: Scope::Global, modified: BTreeMap::new() }
+        RawConfig { profile, scope: Scope::Global, modified: SortedMap::new() }
     }
 
     /// Creates a topic configuration with defaults only: a name that exists in both scopes means the topic's property.
     pub fn topic(profile: Profile) -> RawConfig {
-        RawConfig { profile, scope: Scope::Topic, modified: BTreeMap::new() }
+        RawConfig { profile, scope: Scope::Topic, modified: SortedMap::new() }
     }
 
     /// Returns the profile, which selects the defaults.

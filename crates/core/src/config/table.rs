@@ -376,19 +376,19 @@ impl fmt::Display for Side {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
+    use ottla_sorted::SortedSet;
 
     #[test]
     fn every_documented_property_of_librdkafka_has_a_row() {
         assert_eq!(librdkafka::ROWS.len(), 199);
         assert_eq!(librdkafka::ROWS.iter().filter(|row| row.scope == Scope::Global).count(), 177);
-        let names: BTreeSet<_> = librdkafka::ROWS.iter().map(|row| row.name).collect();
+        let names: SortedSet<_> = librdkafka::ROWS.iter().map(|row| row.name).collect();
         assert_eq!(names.len(), 193, "six names exist in both scopes");
     }
 
     #[test]
     fn no_name_stands_twice_in_a_scope() {
-        let mut seen = BTreeSet::new();
+        let mut seen = SortedSet::new();
         for row in properties() {
             assert!(seen.insert((row.scope == Scope::Topic, row.name)), "{} stands twice", row.name);
         }

@@ -11,7 +11,7 @@
 //!   must not be committed for the new one, whatever the versions of the broker
 //!   (`commit_is_refused_for_a_topic_that_was_recreated`).
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use ottla_protocol::{
     api::ApiKey,
@@ -20,6 +20,7 @@ use ottla_protocol::{
     uuid::Uuid,
     vocabulary::{LeaderEpoch, TopicPartition},
 };
+use ottla_sorted::SortedMap;
 
 use super::{
     committed::{CommitResult, GroupOffset},
@@ -186,7 +187,7 @@ impl CommitCall {
         committer: &Committer,
         timeout: Duration,
     ) -> RoutedRequest {
-        let mut topics: BTreeMap<Arc<str>, Vec<request::Partition>> = BTreeMap::new();
+        let mut topics: SortedMap<Arc<str>, Vec<request::Partition>> = SortedMap::new();
         for OffsetInCall { offset, .. } in self.open() {
             topics.entry(Arc::clone(&offset.topic)).or_default().push(request::Partition {
                 partition_index: offset.partition,
@@ -239,7 +240,7 @@ impl CommitCall {
         accepted: &mut impl Extend<GroupOffset>,
     ) -> Progress {
         let ids = self.ids().unwrap_or_default();
-        let reported: BTreeMap<(&str, i32), ErrorCode> = response
+        let reported: SortedMap<(&str, i32), ErrorCode> = response
             .topics
             .iter()
             .flat_map(|topic| {

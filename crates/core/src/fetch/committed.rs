@@ -20,11 +20,7 @@
 //! - A request timeout closes its connection. A call that is sent shortly before its deadline fails at the deadline, and
 //!   its request is given a little longer (`late_commit_fails_at_its_deadline_and_keeps_its_connection`).
 
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use ottla_protocol::{
     api::ApiKey,
@@ -40,6 +36,7 @@ use ottla_protocol::{
     uuid::Uuid,
     vocabulary::{LeaderEpoch, TopicPartition},
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 pub use super::committer::{Committer, Held, HeldSince, MemberIdentity};
 use super::{
@@ -146,8 +143,8 @@ pub(crate) struct CommittedOffsets {
     failures: u32,
     /// The end of the back-off; no query is sent before.
     backoff_until: Option<Instant>,
-    requested: BTreeMap<QuestionId, TopicPartition>,
-    asked: BTreeMap<u64, Asked>,
+    requested: SortedMap<QuestionId, TopicPartition>,
+    asked: SortedMap<u64, Asked>,
     next_id: QuestionId,
     next_request: u64,
     finished: VecDeque<(QuestionId, Result<Option<CommittedOffset>, Error>)>,
@@ -162,7 +159,7 @@ pub(crate) struct CommittedOffsets {
     /// The IDs of topics, as newest metadata has them.
     ids: TopicIds,
     /// Topics whose ID the coordinator does not know: newer metadata is needed.
-    outdated_topics: BTreeSet<Arc<str>>,
+    outdated_topics: SortedSet<Arc<str>>,
     /// True if the coordinator refused a generation or epoch, so that the member has to learn the current one.
     must_check_membership: bool,
     /// From OffsetCommit to its response, in microseconds.
@@ -184,8 +181,8 @@ impl CommittedOffsets {
             retry_backoff,
             failures: 0,
             backoff_until: None,
-            requested: BTreeMap::new(),
-            asked: BTreeMap::new(),
+            requested: SortedMap::new(),
+            asked: SortedMap::new(),
             next_id: 0,
             next_request: 0,
             finished: VecDeque::new(),
@@ -194,7 +191,7 @@ impl CommittedOffsets {
             calls: VecDeque::new(),
             is_calling: false,
             ids: TopicIds::default(),
-            outdated_topics: BTreeSet::new(),
+            outdated_topics: SortedSet::new(),
             must_check_membership: false,
             commit_latency: Window::default(),
         }
@@ -254,12 +251,12 @@ impl CommittedOffsets {
     }
 
     /// Returns the IDs of the topics that exist, by name.
-    pub(super) fn topic_ids(&self) -> Arc<BTreeMap<Arc<str>, Uuid>> {
+    pub(super) fn topic_ids(&self) -> Arc<SortedMap<Arc<str>, Uuid>> {
         self.ids.known()
     }
 
     /// Takes the topics whose ID the coordinator does not know.
-    pub(crate) fn take_outdated_topics(&mut self) -> BTreeSet<Arc<str>> {
+    pub(crate) fn take_outdated_topics(&mut self) -> SortedSet<Arc<str>> {
         std::mem::take(&mut self.outdated_topics)
     }
 
@@ -354,8 +351,8 @@ impl CommittedOffsets {
     }
 
     /// Takes the queries that one request can carry: a request may name a partition only once.
-    fn take_questions(&mut self) -> BTreeMap<QuestionId, TopicPartition> {
-        let mut named = BTreeSet::new();
+    fn take_questions(&mut self) -> SortedMap<QuestionId, TopicPartition> {
+        let mut named = SortedSet::new();
         let requested = std::mem::take(&mut self.requested).into_iter();
         let (questions, repeated) = requested.partition(|(_, key)| named.insert(key.clone()));
         self.requested = repeated;
@@ -445,7 +442,7 @@ impl CommittedOffsets {
         &self,
         partitions: impl Iterator<Item = &'a TopicPartition>,
     ) -> (RoutedRequest, RequestIds) {
-        let mut topics: BTreeMap<Arc<str>, Vec<i32>> = BTreeMap::new();
+        let mut topics: SortedMap<Arc<str>, Vec<i32>> = SortedMap::new();
         for key in partitions {
             topics.entry(Arc::clone(&key.topic)).or_default().push(key.partition);
         }
@@ -485,7 +482,7 @@ impl CommittedOffsets {
     fn handle_offsets(
         &mut self,
         now: Instant,
-        questions: BTreeMap<QuestionId, TopicPartition>,
+        questions: SortedMap<QuestionId, TopicPartition>,
         ids: &RequestIds,
         result: Result<Response, Error>,
     ) -> bool {

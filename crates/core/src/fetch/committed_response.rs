@@ -1,10 +1,9 @@
 //! The contents of OffsetFetch responses of all versions.
 
-use std::collections::BTreeMap;
-
 use ottla_protocol::{
     error_code::ErrorCode, generated::offset_fetch::OffsetFetchResponse, vocabulary::LeaderEpoch,
 };
+use ottla_sorted::SortedMap;
 
 use super::topic_ids::RequestIds;
 
@@ -15,7 +14,7 @@ pub(super) type Reported = (ErrorCode, i64, Option<LeaderEpoch>);
 pub(super) fn offsets_in<'a>(
     response: &'a OffsetFetchResponse,
     ids: &'a RequestIds,
-) -> BTreeMap<(&'a str, i32), Reported> {
+) -> SortedMap<(&'a str, i32), Reported> {
     let old = response.topics.iter().flat_map(|topic| {
         topic.partitions.iter().map(|partition| {
             let leader_epoch = LeaderEpoch::from_wire(partition.committed_leader_epoch);
@@ -37,7 +36,7 @@ pub(super) fn offsets_in<'a>(
 pub(super) fn metadata_in<'a>(
     response: &'a OffsetFetchResponse,
     ids: &'a RequestIds,
-) -> BTreeMap<(&'a str, i32), &'a str> {
+) -> SortedMap<(&'a str, i32), &'a str> {
     let old = response.topics.iter().flat_map(|topic| {
         let reported = topic.partitions.iter().map(|reported| (reported.partition_index, &reported.metadata));
         reported.map(|(partition, metadata)| ((&*topic.name, partition), metadata))

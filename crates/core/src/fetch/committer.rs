@@ -11,12 +11,13 @@
 //! - A member may miss a generation in which its partition became free, and own it until it learns the assignment of the
 //!   next one. Until then nothing is repeated (`cooperative_commit_waits_for_the_assignment`).
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use ottla_protocol::{
     error_code::ErrorCode,
     vocabulary::{Generation, TopicPartition},
 };
+use ottla_sorted::SortedMap;
 
 /// The identity under which offsets are committed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,7 +45,7 @@ pub struct MemberIdentity {
 }
 
 /// Partitions, each with the generation or member epoch since when the member has held it.
-pub type HeldSince = Arc<BTreeMap<TopicPartition, Generation>>;
+pub type HeldSince = Arc<SortedMap<TopicPartition, Generation>>;
 
 /// The partitions that a member keeps from one generation to the next.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -20,14 +20,10 @@
 //! - A message that fails must not take its partition past earlier ones that are still being processed: the partition goes
 //!   back to the first of these (`failed_message_comes_again_and_none_before_it_is_lost`).
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    mem,
-    sync::Arc,
-    task::Waker,
-};
+use std::{collections::VecDeque, mem, sync::Arc, task::Waker};
 
 use ottla_protocol::vocabulary::{LeaderEpoch, TopicPartition};
+use ottla_sorted::SortedMap;
 
 use super::{
     FetchCommand,
@@ -51,7 +47,7 @@ pub struct Completions {
 
 #[derive(Debug, Default)]
 struct State {
-    rows: BTreeMap<TopicPartition, Row>,
+    rows: SortedMap<TopicPartition, Row>,
     /// The number of messages in all rows.
     count: usize,
     last_row: u64,

@@ -1,11 +1,7 @@
 //! Detection of truncated logs (KIP-320). Before the consumer fetches from a new leader, it asks that leader for the
 //! end offset of the epoch in which the last record that was read was written.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use ottla_protocol::{
     api::ApiKey,
@@ -17,6 +13,7 @@ use ottla_protocol::{
     primitive::Reader,
     vocabulary::{LeaderEpoch, NodeId, TopicPartition},
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use crate::{
     broker::connection::Response,
@@ -55,8 +52,8 @@ pub(crate) type CheckId = u64;
 pub(crate) struct EpochChecks {
     timeout: Duration,
     next_id: CheckId,
-    due: BTreeMap<NodeId, Vec<(CheckId, EpochQuestion)>>,
-    asked: BTreeMap<u64, Vec<(CheckId, EpochQuestion)>>,
+    due: SortedMap<NodeId, Vec<(CheckId, EpochQuestion)>>,
+    asked: SortedMap<u64, Vec<(CheckId, EpochQuestion)>>,
     next_request: u64,
     finished: VecDeque<(CheckId, EpochOutcome)>,
 }
@@ -70,8 +67,8 @@ impl EpochChecks {
         Self {
             timeout,
             next_id: 0,
-            due: BTreeMap::new(),
-            asked: BTreeMap::new(),
+            due: SortedMap::new(),
+            asked: SortedMap::new(),
             next_request: 0,
             finished: VecDeque::new(),
         }
@@ -90,7 +87,7 @@ impl EpochChecks {
         let mut entry = self.due.first_entry()?;
         let leader = *entry.key();
         // A request may name a partition only once.
-        let mut named = BTreeSet::new();
+        let mut named = SortedSet::new();
         let (questions, rest): (Vec<_>, Vec<_>) = std::mem::take(entry.get_mut())
             .into_iter()
             .partition(|(_, question)| named.insert(question.key.clone()));
@@ -99,7 +96,7 @@ impl EpochChecks {
         } else {
             *entry.get_mut() = rest;
         }
-        let mut topics: BTreeMap<Arc<str>, Vec<RequestPartition>> = BTreeMap::new();
+        let mut topics: SortedMap<Arc<str>, Vec<RequestPartition>> = SortedMap::new();
         for (_, question) in &questions {
             topics.entry(Arc::clone(&question.key.topic)).or_default().push(RequestPartition {
                 partition: question.key.partition,

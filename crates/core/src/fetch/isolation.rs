@@ -1,8 +1,9 @@
 //! Filters the batches of aborted transactions for `isolation.level=read_committed`.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use ottla_protocol::generated::fetch::response::AbortedTransaction;
+use ottla_sorted::SortedSet;
 
 /// The aborted transactions of one fetched range, iterated in the order of offsets.
 #[derive(Debug, Default)]
@@ -10,7 +11,7 @@ pub(crate) struct AbortedTransactions {
     /// Transactions that begin after the current offset, by first offset.
     ahead: VecDeque<AbortedTransaction>,
     /// The producers that are inside an aborted transaction.
-    active: BTreeSet<i64>,
+    active: SortedSet<i64>,
 }
 
 impl AbortedTransactions {
@@ -18,7 +19,7 @@ impl AbortedTransactions {
     pub(crate) fn new(list: Option<&[AbortedTransaction]>) -> Self {
         let mut ahead: Vec<AbortedTransaction> = list.unwrap_or_default().to_vec();
         ahead.sort_unstable_by_key(|transaction| transaction.first_offset);
-        Self { ahead: ahead.into(), active: BTreeSet::new() }
+        Self { ahead: ahead.into(), active: SortedSet::new() }
     }
 
     /// Returns true if a transactional batch of this producer, whose last offset is `last_offset`, was aborted.

@@ -2,12 +2,7 @@
 //!
 //! `OffsetLookups` batches queries per leader, and repeats them when a leader moves.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    fmt,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::VecDeque, fmt, sync::Arc, time::Duration};
 
 use ottla_protocol::{
     api::ApiKey,
@@ -20,6 +15,7 @@ use ottla_protocol::{
     primitive::Reader,
     vocabulary::{LeaderEpoch, NodeId, TopicPartition},
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use crate::{
     broker::connection::Response,
@@ -90,9 +86,9 @@ pub(crate) struct OffsetLookups {
     isolation_level: i8,
     request_timeout: Duration,
     retry_backoff: Duration,
-    lookups: BTreeMap<LookupId, Lookup>,
+    lookups: SortedMap<LookupId, Lookup>,
     next_id: LookupId,
-    asked: BTreeMap<u64, Vec<LookupId>>,
+    asked: SortedMap<u64, Vec<LookupId>>,
     next_request: u64,
     /// True if something changed since the leaders were last checked.
     dirty: bool,
@@ -102,7 +98,7 @@ pub(crate) struct OffsetLookups {
     metadata_need: Option<Urgency>,
     requests: VecDeque<(u64, NodeId, RoutedRequest)>,
     finished: VecDeque<(LookupId, Result<ListedOffset, Error>)>,
-    queries: BTreeMap<u64, Query>,
+    queries: SortedMap<u64, Query>,
     next_query: u64,
 }
 
@@ -169,16 +165,16 @@ impl OffsetLookups {
             isolation_level,
             request_timeout,
             retry_backoff,
-            lookups: BTreeMap::new(),
+            lookups: SortedMap::new(),
             next_id: 0,
-            asked: BTreeMap::new(),
+            asked: SortedMap::new(),
             next_request: 0,
             dirty: false,
             next_retry: Instant::ZERO,
             metadata_need: None,
             requests: VecDeque::new(),
             finished: VecDeque::new(),
-            queries: BTreeMap::new(),
+            queries: SortedMap::new(),
             next_query: 0,
         }
     }
@@ -245,7 +241,7 @@ impl OffsetLookups {
     }
 
     /// Adds the topics whose leaders are needed.
-    pub(crate) fn requested_topics(&self, names: &mut BTreeSet<Arc<str>>) {
+    pub(crate) fn requested_topics(&self, names: &mut SortedSet<Arc<str>>) {
         names.extend(self.lookups.values().map(|lookup| Arc::clone(&lookup.key.topic)));
     }
 
@@ -254,7 +250,7 @@ impl OffsetLookups {
         if !std::mem::take(&mut self.dirty) {
             return;
         }
-        let mut by_leader: BTreeMap<(NodeId, OffsetKindOrder, i8), Vec<LookupId>> = BTreeMap::new();
+        let mut by_leader: SortedMap<(NodeId, OffsetKindOrder, i8), Vec<LookupId>> = SortedMap::new();
         let mut unknown = Vec::new();
         for (id, lookup) in &mut self.lookups {
             if lookup.state != LookupState::Due {
@@ -371,7 +367,7 @@ impl OffsetLookups {
                 return;
             }
         };
-        let responses: BTreeMap<(&str, i32), &ListedPartition> = response
+        let responses: SortedMap<(&str, i32), &ListedPartition> = response
             .topics
             .iter()
             .flat_map(|topic| topic.partitions.iter().map(|p| ((&*topic.name, p.partition_index), p)))
@@ -461,7 +457,7 @@ impl OffsetLookups {
     }
 
     fn ask(&mut self, now: Instant, metadata: &Metadata, leader: NodeId, ids: Vec<LookupId>) {
-        let mut topics: BTreeMap<Arc<str>, Vec<RequestPartition>> = BTreeMap::new();
+        let mut topics: SortedMap<Arc<str>, Vec<RequestPartition>> = SortedMap::new();
         let mut timeout = self.request_timeout;
         for id in &ids {
             let Some(lookup) = self.lookups.get_mut(id) else { continue };
@@ -503,7 +499,7 @@ impl OffsetLookups {
 
     /// Splits lookups so that no list names a partition twice.
     fn without_repetition(&self, ids: Vec<LookupId>) -> Vec<Vec<LookupId>> {
-        let mut named: BTreeMap<&TopicPartition, usize> = BTreeMap::new();
+        let mut named: SortedMap<&TopicPartition, usize> = SortedMap::new();
         let mut lists: Vec<Vec<LookupId>> = Vec::new();
         for id in ids {
             let Some(lookup) = self.lookups.get(&id) else { continue };

@@ -1,8 +1,7 @@
 //! Calls to the group's coordinator that have no result yet: in the queue, or in flight.
 
-use std::collections::BTreeMap;
-
 use ottla_protocol::vocabulary::TopicPartition;
+use ottla_sorted::SortedMap;
 
 use super::{
     commit::CommitCall,
@@ -15,7 +14,7 @@ use crate::{completion::Completion, error::Error, machine::Instant};
 #[derive(Debug)]
 pub(super) enum Asked {
     /// Queries of positions, without those that were cancelled meanwhile.
-    Offsets(BTreeMap<QuestionId, TopicPartition>, RequestIds),
+    Offsets(SortedMap<QuestionId, TopicPartition>, RequestIds),
     /// A call of the application.
     Call(QueuedCall, RequestIds),
     /// A call that failed at its deadline. Later calls wait for the response: the coordinator may still carry the request

@@ -1,14 +1,12 @@
 //! The state of a consumer that the application's threads and the actors share: settings, partitions, queue.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use ottla_protocol::{
     uuid::Uuid,
     vocabulary::{LeaderEpoch, TopicPartition},
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use super::{
     FetchCommand, Start,
@@ -30,7 +28,7 @@ use crate::{
 };
 
 /// The consumed partitions.
-type Handles = BTreeMap<TopicPartition, Arc<PartitionHandle>>;
+type Handles = SortedMap<TopicPartition, Arc<PartitionHandle>>;
 
 /// The shared state of a consumer.
 #[derive(Debug)]
@@ -45,9 +43,9 @@ pub struct ConsumerShared {
     pub(crate) fetchers: AtomicUsize,
     partitions: Mutex<Handles>,
     /// The topics with an `auto.offset.reset` of their own.
-    resets: Mutex<BTreeMap<Arc<str>, OffsetReset>>,
+    resets: Mutex<SortedMap<Arc<str>, OffsetReset>>,
     /// The IDs of the topics that exist, for offsets in transactions.
-    topic_ids: Mutex<Arc<BTreeMap<Arc<str>, Uuid>>>,
+    topic_ids: Mutex<Arc<SortedMap<Arc<str>, Uuid>>>,
 }
 
 impl ConsumerShared {
@@ -65,12 +63,12 @@ impl ConsumerShared {
     }
 
     /// Sets the IDs of the topics that exist, by name.
-    pub(crate) fn set_topic_ids(&self, ids: Arc<BTreeMap<Arc<str>, Uuid>>) {
+    pub(crate) fn set_topic_ids(&self, ids: Arc<SortedMap<Arc<str>, Uuid>>) {
         *self.topic_ids.lock() = ids;
     }
 
     /// Returns the IDs of the topics that exist, by name, as far as the consumer of a group knows them.
-    pub fn topic_ids(&self) -> Arc<BTreeMap<Arc<str>, Uuid>> {
+    pub fn topic_ids(&self) -> Arc<SortedMap<Arc<str>, Uuid>> {
         Arc::clone(&self.topic_ids.lock())
     }
 
@@ -120,9 +118,9 @@ impl ConsumerShared {
     /// Replaces the assignment. Partitions that stay restart at the positions of `list`.
     pub fn assign(&self, list: &[(TopicPartition, Offset)]) -> Vec<FetchCommand> {
         let mut partitions = self.partitions.lock();
-        let staying: BTreeSet<&TopicPartition> = list.iter().map(|(key, _)| key).collect();
-        let stopped =
-            partitions.extract_if(.., |key, _| !staying.contains(key)).map(|(_, handle)| handle).collect();
+        let staying: SortedSet<&TopicPartition> = list.iter().map(|(key, _)| key).collect();
+        let stopped = partitions.extract(|key, _| !staying.contains(key));
+        let stopped = stopped.into_iter().map(|(_, handle)| handle).collect();
         vec![self.stop(stopped), self.start(&mut partitions, list)]
     }
 
@@ -146,14 +144,14 @@ impl ConsumerShared {
     }
 
     /// Removes the assigned ones of these partitions from the assignment.
-    pub(crate) fn unassign(&self, list: &BTreeSet<TopicPartition>) -> Option<FetchCommand> {
+    pub(crate) fn unassign(&self, list: &SortedSet<TopicPartition>) -> Option<FetchCommand> {
         let mut partitions = self.partitions.lock();
         let stopped: Vec<_> = list.iter().filter_map(|key| partitions.remove(key)).collect();
         (!stopped.is_empty()).then(|| self.stop(stopped))
     }
 
     /// Returns the stored offsets of these partitions, where they are not committed yet.
-    pub fn offsets_to_commit(&self, list: &BTreeSet<TopicPartition>) -> Vec<GroupOffset> {
+    pub fn offsets_to_commit(&self, list: &SortedSet<TopicPartition>) -> Vec<GroupOffset> {
         let partitions = self.partitions.lock();
         list.iter().filter_map(|key| self.offset_to_commit(partitions.get(key)?)).collect()
     }
@@ -224,7 +222,7 @@ impl ConsumerShared {
     /// Returns the offset to commit for each partition after all of these records were processed. Errors: the partition was
     /// given up since, or the topic was recreated.
     pub fn offsets_after(&self, records: &Records) -> Vec<(TopicPartition, Result<GroupOffset, Error>)> {
-        let mut offsets = BTreeMap::new();
+        let mut offsets = SortedMap::new();
         for (piece, _) in records.pieces() {
             let (handle, version) = (&piece.handle, piece.version);
             let offset = self.check_assignment(handle, version).map(|()| GroupOffset {

@@ -4,16 +4,17 @@
 //! on. A commit keeps the IDs of the moment in which it was made: after a topic is recreated, the offsets of the old one are
 //! refused, by the coordinator or, where it knows names only, by the client.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use ottla_protocol::uuid::Uuid;
+use ottla_sorted::SortedMap;
 
 use crate::cluster::metadata::Metadata;
 
 /// The IDs of the topics that exist, by name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TopicIds {
-    ids: Arc<BTreeMap<Arc<str>, Uuid>>,
+    ids: Arc<SortedMap<Arc<str>, Uuid>>,
 }
 
 impl TopicIds {
@@ -24,7 +25,7 @@ impl TopicIds {
     }
 
     /// Returns all IDs.
-    pub(super) fn known(&self) -> Arc<BTreeMap<Arc<str>, Uuid>> {
+    pub(super) fn known(&self) -> Arc<SortedMap<Arc<str>, Uuid>> {
         Arc::clone(&self.ids)
     }
 
@@ -43,12 +44,12 @@ impl TopicIds {
 /// The IDs of the topics of a request.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RequestIds {
-    ids: BTreeMap<Arc<str>, Uuid>,
+    ids: SortedMap<Arc<str>, Uuid>,
 }
 
 impl RequestIds {
     /// Returns these IDs.
-    pub(super) const fn new(ids: BTreeMap<Arc<str>, Uuid>) -> Self {
+    pub(super) const fn new(ids: SortedMap<Arc<str>, Uuid>) -> Self {
         Self { ids }
     }
 

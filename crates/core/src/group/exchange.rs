@@ -18,10 +18,7 @@
 //!   many members together (`topics_of_a_whole_group_are_bounded_and_small_members_keep_theirs`).
 //! - Partition numbers of other members may be negative or repeated (`hostile_subscription_loses_its_nonsense`).
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use ottla_protocol::{
     consumer_protocol::{
@@ -31,6 +28,7 @@ use ottla_protocol::{
     primitive::{EncodeError, Reader},
     vocabulary::{Generation, TopicPartition},
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use super::assignor::{Assignor, GroupMember};
 use crate::error::{Error, ErrorKind};
@@ -39,9 +37,9 @@ use crate::error::{Error, ErrorKind};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Subscription {
     /// The topics.
-    pub(super) topics: BTreeSet<Arc<str>>,
+    pub(super) topics: SortedSet<Arc<str>>,
     /// The partitions that the member keeps during the rebalance (KIP-429).
-    pub(super) owned: BTreeSet<TopicPartition>,
+    pub(super) owned: SortedSet<TopicPartition>,
     /// The generation in which the member got `owned` (KIP-792).
     pub(super) generation: Option<Generation>,
     /// `client.rack` (KIP-881).
@@ -83,7 +81,7 @@ impl Subscription {
             owned.partitions.into_iter().map(move |number| TopicPartition::new(Arc::clone(&topic), number))
         });
         let (topics, ignored_topics) = possible_topics(decoded.topics);
-        let mut owned: BTreeSet<_> =
+        let mut owned: SortedSet<_> =
             owned.filter(|key| key.partition >= 0 && is_possible(&key.topic)).collect();
         let mut generation = Generation::from_wire(decoded.generation_id);
         if version < FIRST_WITH_GENERATION
@@ -119,7 +117,7 @@ impl Subscription {
         GroupMember {
             id,
             instance_id,
-            topics: self.topics,
+            topics: self.topics.into_iter().collect(),
             owned: self.owned.into_iter().collect(),
             generation: self.generation.map(Generation::get),
             rack: self.rack,
@@ -130,7 +128,7 @@ impl Subscription {
 
 /// Removes topics of members that have many until the group has at most [`MAX_GROUP_TOPICS`] besides `own`. Returns the
 /// number of removed ones.
-pub(super) fn bound_topics(members: &mut [GroupMember], own: &BTreeSet<Arc<str>>) -> usize {
+pub(super) fn bound_topics(members: &mut [GroupMember], own: &SortedSet<Arc<str>>) -> usize {
     let mut order: Vec<usize> = (0..members.len()).collect();
     order.sort_by_key(|at| members.get(*at).map(|member| (member.topics.len(), member.id.clone())));
     let (mut known, most) = (own.clone(), own.len() + MAX_GROUP_TOPICS);
@@ -147,11 +145,11 @@ pub(super) fn bound_topics(members: &mut [GroupMember], own: &BTreeSet<Arc<str>>
 }
 
 /// Returns the topics that can exist, up to [`MAX_TOPICS`] in the order of their names, and the number of the others.
-fn possible_topics(names: Vec<String>) -> (BTreeSet<Arc<str>>, usize) {
-    let named = names.into_iter().collect::<BTreeSet<_>>();
+fn possible_topics(names: Vec<String>) -> (SortedSet<Arc<str>>, usize) {
+    let named = names.into_iter().collect::<SortedSet<_>>();
     let count = named.len();
     let possible = named.into_iter().filter(|name| is_possible(name)).take(MAX_TOPICS);
-    let topics: BTreeSet<Arc<str>> = possible.map(Arc::from).collect();
+    let topics: SortedSet<Arc<str>> = possible.map(Arc::from).collect();
     let ignored = count - topics.len();
     (topics, ignored)
 }
@@ -170,7 +168,7 @@ const FIRST_WITH_GENERATION: i16 = 2;
 /// The contents of a sticky assignor's user data.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct StickyData {
-    owned: BTreeSet<TopicPartition>,
+    owned: SortedSet<TopicPartition>,
     generation: Option<Generation>,
 }
 
@@ -198,7 +196,7 @@ impl StickyData {
             let generation = Generation::from_wire(reader.i32().ok()?);
             return Some(Self { generation, ..Self::default() });
         }
-        let mut owned = BTreeSet::new();
+        let mut owned = SortedSet::new();
         for _ in 0..reader.i32().ok()? {
             let topic: Arc<str> = reader.string().ok()?.into();
             for _ in 0..reader.i32().ok()? {
@@ -216,7 +214,7 @@ impl StickyData {
 /// Returns the user data of this client's `sticky`: its last assignment, and the generation of that. `None` without one. The
 /// topic names come from the leader's assignment, whose strings have 16-bit lengths, too.
 pub(super) fn last_assignment_data(
-    assigned: &BTreeSet<TopicPartition>,
+    assigned: &SortedSet<TopicPartition>,
     generation: Option<Generation>,
 ) -> Option<Vec<u8>> {
     let data = StickyData { owned: assigned.clone(), generation };
@@ -246,9 +244,9 @@ const ASSIGNMENT_VERSION: i16 = 0;
 
 /// Decodes the assignment that the leader gave this member. Empty bytes are an empty assignment: the leader did not know
 /// the member.
-pub(super) fn decode_assignment(bytes: &[u8]) -> Result<BTreeSet<TopicPartition>, Error> {
+pub(super) fn decode_assignment(bytes: &[u8]) -> Result<SortedSet<TopicPartition>, Error> {
     if bytes.is_empty() {
-        return Ok(BTreeSet::new());
+        return Ok(SortedSet::new());
     }
     let bad = |detail: String| {
         let detail = format!("the group's leader sent an assignment that can't be read: {detail}");
@@ -256,7 +254,7 @@ pub(super) fn decode_assignment(bytes: &[u8]) -> Result<BTreeSet<TopicPartition>
     };
     let (_, decoded) =
         ConsumerProtocolAssignment::from_bytes(bytes).map_err(|error| bad(error.to_string()))?;
-    let mut partitions = BTreeSet::new();
+    let mut partitions = SortedSet::new();
     for assigned in decoded.assigned_partitions {
         let topic: Arc<str> = assigned.topic.into();
         for number in assigned.partitions {
@@ -275,8 +273,8 @@ pub(super) fn assignment_user_data(bytes: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Groups partitions by topic, in ascending order.
-fn by_topic<'a>(partitions: impl IntoIterator<Item = &'a TopicPartition>) -> BTreeMap<&'a str, Vec<i32>> {
-    let mut topics: BTreeMap<&str, Vec<i32>> = BTreeMap::new();
+fn by_topic<'a>(partitions: impl IntoIterator<Item = &'a TopicPartition>) -> SortedMap<&'a str, Vec<i32>> {
+    let mut topics: SortedMap<&str, Vec<i32>> = SortedMap::new();
     for key in partitions {
         topics.entry(&key.topic).or_default().push(key.partition);
     }
@@ -377,11 +375,11 @@ mod tests {
 
     #[test]
     fn eager_sticky_members_have_their_last_assignment_in_the_user_data() {
-        let assigned: BTreeSet<_> = [("a", 1), ("a", 0)].map(TopicPartition::from).into();
+        let assigned: SortedSet<_> = [("a", 1), ("a", 0)].map(TopicPartition::from).into();
         let data = last_assignment_data(&assigned, Generation::from_wire(5)).expect("there is an assignment");
         let expected = "00000001 000161 00000002 00000000 00000001 00000005";
         assert_eq!(hex(&data), expected.replace(' ', ""), "the bytes of the Java client");
-        assert_eq!(last_assignment_data(&BTreeSet::new(), Generation::from_wire(5)), None);
+        assert_eq!(last_assignment_data(&SortedSet::new(), Generation::from_wire(5)), None);
         let member = |assignor, user_data: &[u8]| {
             let joined = Subscription {
                 topics: ["a".into()].into(),
@@ -424,18 +422,18 @@ mod tests {
 
     #[test]
     fn topics_of_a_whole_group_are_bounded_and_small_members_keep_theirs() {
-        let member = |id: &str, topics: BTreeSet<Arc<str>>| GroupMember {
+        let member = |id: &str, topics: std::collections::BTreeSet<Arc<str>>| GroupMember {
             topics,
             ..Subscription::default().into_member(None, id.to_owned(), None)
         };
         let many = |prefix: usize| (0..10_000).map(|number| format!("h{prefix}-{number}").into()).collect();
         let mut members: Vec<_> = (0..12).map(|at| member(&format!("hostile {at}"), many(at))).collect();
         members.push(member("small", ["z".into(), "own".into()].into()));
-        let own: BTreeSet<Arc<str>> = ["own".into(), "h11-7".into()].into();
+        let own: SortedSet<Arc<str>> = ["own".into(), "h11-7".into()].into();
         assert_eq!(bound_topics(&mut members, &own), 20_000);
         assert_eq!(members[12].topics.len(), 2);
         assert!(members[11].topics.contains("h11-7"), "the leader subscribes to it, too");
-        let all: BTreeSet<_> = members.iter().flat_map(|member| &member.topics).collect();
+        let all: SortedSet<_> = members.iter().flat_map(|member| &member.topics).collect();
         assert_eq!(all.len(), MAX_GROUP_TOPICS + own.len());
         assert_eq!(bound_topics(&mut members, &own), 0, "nothing else is removed");
     }

@@ -63,13 +63,10 @@ mod scripted;
 #[cfg(all(test, not(ottla_loom)))]
 pub(crate) use self::membership::requests::samples;
 
-use std::{
-    collections::{BTreeSet, VecDeque},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use ottla_protocol::vocabulary::Generation;
+use ottla_sorted::SortedSet;
 
 pub(crate) use self::membership::consumer_protocol::{
     new_member_id,
@@ -309,7 +306,7 @@ impl Group {
     }
 
     /// Subscribes a classic member to these topics.
-    fn subscribe_member(&mut self, now: Instant, names: BTreeSet<Arc<str>>) {
+    fn subscribe_member(&mut self, now: Instant, names: SortedSet<Arc<str>>) {
         if self.settings.protocol() == RebalanceProtocol::Cooperative {
             self.rebalance.keep(&names);
         }

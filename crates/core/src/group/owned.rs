@@ -1,19 +1,16 @@
 //! The partitions of a member, and since when it has held each of them.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    mem,
-    sync::Arc,
-};
+use std::{mem, sync::Arc};
 
 use ottla_protocol::vocabulary::{Generation, TopicPartition};
+use ottla_sorted::{SortedMap, SortedSet};
 
 use crate::fetch::committed::HeldSince;
 
 /// The partitions of a member.
 #[derive(Debug, Default)]
 pub(super) struct Owned {
-    partitions: BTreeSet<TopicPartition>,
+    partitions: SortedSet<TopicPartition>,
     /// The partitions and the generation since when each is held, as of the last query.
     since: HeldSince,
     /// True if the partitions changed since.
@@ -22,18 +19,18 @@ pub(super) struct Owned {
 
 impl Owned {
     /// Returns the partitions.
-    pub(super) const fn partitions(&self) -> &BTreeSet<TopicPartition> {
+    pub(super) const fn partitions(&self) -> &SortedSet<TopicPartition> {
         &self.partitions
     }
 
     /// Changes the partitions.
-    pub(super) fn change<T>(&mut self, change: impl FnOnce(&mut BTreeSet<TopicPartition>) -> T) -> T {
+    pub(super) fn change<T>(&mut self, change: impl FnOnce(&mut SortedSet<TopicPartition>) -> T) -> T {
         self.is_changed = true;
         change(&mut self.partitions)
     }
 
     /// Takes all partitions.
-    pub(super) fn take(&mut self) -> BTreeSet<TopicPartition> {
+    pub(super) fn take(&mut self) -> SortedSet<TopicPartition> {
         self.change(mem::take)
     }
 
@@ -41,7 +38,7 @@ impl Owned {
     pub(super) fn held_since(&mut self, generation: Generation) -> HeldSince {
         if mem::take(&mut self.is_changed) {
             let since = |key: &TopicPartition| self.since.get(key).copied().unwrap_or(generation);
-            let held: BTreeMap<_, _> = self.partitions.iter().map(|key| (key.clone(), since(key))).collect();
+            let held: SortedMap<_, _> = self.partitions.iter().map(|key| (key.clone(), since(key))).collect();
             self.since = Arc::new(held);
         }
         Arc::clone(&self.since)

@@ -28,14 +28,10 @@
 //! - A membership that is lost while the application is giving partitions up makes them lost, too: the offsets of its
 //!   answer are not committed (`revocation_becomes_a_loss_when_the_membership_is_lost`).
 
-use std::{
-    collections::{BTreeSet, VecDeque},
-    mem,
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::VecDeque, mem, sync::Arc, time::Duration};
 
 use ottla_protocol::vocabulary::{Generation, TopicPartition};
+use ottla_sorted::SortedSet;
 
 use super::{
     Group,
@@ -83,7 +79,7 @@ enum State {
 struct Question {
     number: u64,
     kind: RebalanceKind,
-    partitions: BTreeSet<TopicPartition>,
+    partitions: SortedSet<TopicPartition>,
     deadline: Option<Instant>,
     then: Then,
 }
@@ -108,9 +104,9 @@ enum Task {
     /// Wait for the commits that the application made, and join again.
     Settle,
     /// These are the member's partitions.
-    Assign(BTreeSet<TopicPartition>),
+    Assign(SortedSet<TopicPartition>),
     /// Give up the partitions of all but these topics, and join again.
-    Keep(BTreeSet<Arc<str>>),
+    Keep(SortedSet<Arc<str>>),
     /// Give up all partitions and leave.
     Leave(Leave),
 }
@@ -132,7 +128,7 @@ enum Then {
     /// The member, which keeps its partitions, joins again.
     Settled,
     /// The member takes these partitions over, and joins again: other members wait for the partitions that it gave up.
-    TakeOver(BTreeSet<TopicPartition>),
+    TakeOver(SortedSet<TopicPartition>),
     /// The member joins again without the topics that it gave up.
     Rejoin,
     /// The member leaves.
@@ -141,7 +137,7 @@ enum Then {
 
 impl Rebalance {
     /// Returns the member's partitions.
-    pub(super) const fn owned(&self) -> &BTreeSet<TopicPartition> {
+    pub(super) const fn owned(&self) -> &SortedSet<TopicPartition> {
         self.owned.partitions()
     }
 
@@ -194,13 +190,13 @@ impl Rebalance {
         self.tasks.push_back(Task::Settle);
     }
 
-    pub(super) fn assign(&mut self, partitions: BTreeSet<TopicPartition>) {
+    pub(super) fn assign(&mut self, partitions: SortedSet<TopicPartition>) {
         self.tasks.push_back(Task::Assign(partitions));
     }
 
     /// Handles a changed subscription: a cooperative member gives up at once the topics that it no longer subscribes
     /// to.
-    pub(super) fn keep(&mut self, topics: &BTreeSet<Arc<str>>) {
+    pub(super) fn keep(&mut self, topics: &SortedSet<Arc<str>>) {
         if !self.owned.partitions().iter().all(|key| topics.contains(&key.topic)) {
             self.tasks.push_back(Task::Keep(topics.clone()));
         }
@@ -232,7 +228,7 @@ impl Rebalance {
     }
 
     /// Ends everything but leaving, because the member failed for good. Returns the partitions to be stopped.
-    pub(super) fn abandon(&mut self) -> BTreeSet<TopicPartition> {
+    pub(super) fn abandon(&mut self) -> SortedSet<TopicPartition> {
         self.is_assigned = false;
         self.tasks.retain(|task| matches!(task, Task::Leave(_)));
         match mem::take(&mut self.state) {
@@ -302,8 +298,8 @@ impl Group {
             Task::Settle => self.commit(now, Vec::new(), Then::Settled),
             Task::Assign(target) => {
                 let owned = self.rebalance.owned();
-                let revoked: BTreeSet<_> = owned.difference(&target).cloned().collect();
-                let added: BTreeSet<_> = target.difference(owned).cloned().collect();
+                let revoked: SortedSet<_> = owned.difference(&target).cloned().collect();
+                let added: SortedSet<_> = target.difference(owned).cloned().collect();
                 if revoked.is_empty() {
                     return self.take_over(now, added);
                 }
@@ -312,7 +308,8 @@ impl Group {
             }
             Task::Keep(topics) => {
                 let is_dropped = |key: &TopicPartition| !topics.contains(&key.topic);
-                let dropped = self.rebalance.owned.change(|owned| owned.extract_if(.., is_dropped).collect());
+                let dropped =
+                    self.rebalance.owned.change(|owned| owned.extract(is_dropped).into_iter().collect());
                 self.give_up(now, dropped, RebalanceKind::Revoke, Then::Rejoin);
             }
             Task::Leave(leave) => {
@@ -339,7 +336,7 @@ impl Group {
 
     /// Gives up all partitions. The application is asked only if it got an assignment; a cooperative one only if there
     /// are partitions.
-    fn give_up_all(&mut self, now: Instant, all: BTreeSet<TopicPartition>, kind: RebalanceKind, then: Then) {
+    fn give_up_all(&mut self, now: Instant, all: SortedSet<TopicPartition>, kind: RebalanceKind, then: Then) {
         let is_eager = self.settings.protocol() == RebalanceProtocol::Eager;
         let was_assigned = mem::take(&mut self.rebalance.is_assigned);
         if all.is_empty() && !(is_eager && was_assigned) {
@@ -352,7 +349,7 @@ impl Group {
     fn give_up(
         &mut self,
         now: Instant,
-        partitions: BTreeSet<TopicPartition>,
+        partitions: SortedSet<TopicPartition>,
         kind: RebalanceKind,
         then: Then,
     ) {
@@ -365,7 +362,7 @@ impl Group {
     }
 
     /// Takes partitions over from their committed offsets, after the application's answer if it wants to be asked.
-    fn take_over(&mut self, now: Instant, partitions: BTreeSet<TopicPartition>) {
+    fn take_over(&mut self, now: Instant, partitions: SortedSet<TopicPartition>) {
         self.figures.note_rebalance(now);
         self.rebalance.owned.change(|owned| owned.extend(partitions.iter().cloned()));
         match self.answer_deadline(now) {
@@ -389,7 +386,7 @@ impl Group {
     fn ask(
         &mut self,
         kind: RebalanceKind,
-        partitions: BTreeSet<TopicPartition>,
+        partitions: SortedSet<TopicPartition>,
         deadline: Option<Instant>,
         then: Then,
     ) {
@@ -461,7 +458,7 @@ impl Group {
     fn finish_giving_up(
         &mut self,
         now: Instant,
-        partitions: BTreeSet<TopicPartition>,
+        partitions: SortedSet<TopicPartition>,
         mut offsets: Vec<GroupOffset>,
         then: Then,
     ) {
@@ -497,14 +494,14 @@ impl Group {
         self.rebalance.state = State::Committing(commit, then);
     }
 
-    pub(super) fn stop(&mut self, partitions: &BTreeSet<TopicPartition>) {
+    pub(super) fn stop(&mut self, partitions: &SortedSet<TopicPartition>) {
         if let Some(command) = self.shared.unassign(partitions) {
             self.needs.push_back(Need::Fetch(command));
         }
     }
 
     /// Starts partitions from their committed offsets, or from those that are given.
-    fn start(&mut self, partitions: &BTreeSet<TopicPartition>, offsets: &[(TopicPartition, Offset)]) {
+    fn start(&mut self, partitions: &SortedSet<TopicPartition>, offsets: &[(TopicPartition, Offset)]) {
         let starts = partitions.iter().map(|key| {
             let given = offsets.iter().find(|(given, _)| given == key);
             (key.clone(), given.map_or(Offset::Committed, |(_, offset)| *offset))

@@ -6,7 +6,7 @@ mod generations;
 mod patterns;
 mod topic_ids;
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use ottla_protocol::{
     api::ApiKey,
@@ -21,6 +21,7 @@ use ottla_protocol::{
     primitive::Reader,
     vocabulary::{Generation, TopicPartition},
 };
+use ottla_sorted::SortedSet;
 
 use super::{
     Group, GroupCommand, GroupSettings, SubscribedTopics,
@@ -269,7 +270,7 @@ fn as_response<M: Message>(now: Instant, api: ApiKey, version: i16, response: &M
     Response { request, frame: Frame { len: bytes.len(), bytes }, body: 0 }
 }
 
-fn interest(group: &Group) -> BTreeSet<Arc<str>> {
+fn interest(group: &Group) -> SortedSet<Arc<str>> {
     let mut interest = Interest::default();
     group.add_topics(&mut interest);
     interest.used
@@ -460,7 +461,7 @@ fn leader_joins_again_when_a_topic_of_another_member_grows() {
     (request.encode)(5, &mut bytes).expect("it can be encoded");
     let request = SyncGroupRequest::decode(&mut Reader::new(&bytes), 5).expect("it can be decoded");
     let of_n = request.assignments.iter().find(|sent| sent.member_id == "n").expect("it is assigned");
-    let expected: BTreeSet<_> = [("t", 1), ("u", 0)].map(TopicPartition::from).into();
+    let expected: SortedSet<_> = [("t", 1), ("u", 0)].map(TopicPartition::from).into();
     assert_eq!(decode_assignment(&of_n.assignment), Ok(expected));
     script.sync(&[("t", 0)]);
     assert!(!script.handle_metadata(&[("t", 2), ("u", 1)]));
@@ -652,7 +653,7 @@ impl Script {
     }
 }
 
-fn keys(numbers: &[i32]) -> BTreeSet<TopicPartition> {
+fn keys(numbers: &[i32]) -> SortedSet<TopicPartition> {
     numbers.iter().map(|number| TopicPartition::new("t", *number)).collect()
 }
 

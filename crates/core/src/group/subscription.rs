@@ -10,20 +10,18 @@
 //! - A broker with old metadata may list fewer topics. A topic that matched is given up only when two lists in a row lack
 //!   it (`topic_that_one_list_lacks_is_kept`).
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use ottla_protocol::pattern::Pattern;
+use ottla_sorted::{SortedMap, SortedSet};
 
 use crate::error::{Error, ErrorKind};
 
 /// The entries that a consumer subscribes to.
 #[derive(Clone, Debug, Default)]
 pub struct SubscribedTopics {
-    names: BTreeSet<Arc<str>>,
-    patterns: BTreeMap<Arc<str>, TopicPattern>,
+    names: SortedSet<Arc<str>>,
+    patterns: SortedMap<Arc<str>, TopicPattern>,
 }
 
 /// A regular expression, with the meanings of both protocols.
@@ -50,7 +48,7 @@ impl SubscribedTopics {
     }
 
     /// Returns the entries that are names.
-    pub(super) const fn names(&self) -> &BTreeSet<Arc<str>> {
+    pub(super) const fn names(&self) -> &SortedSet<Arc<str>> {
         &self.names
     }
 
@@ -94,7 +92,7 @@ impl SubscribedTopics {
 impl FromIterator<Arc<str>> for SubscribedTopics {
     /// Collects names only.
     fn from_iter<I: IntoIterator<Item = Arc<str>>>(names: I) -> Self {
-        Self { names: names.into_iter().collect(), patterns: BTreeMap::new() }
+        Self { names: names.into_iter().collect(), patterns: SortedMap::new() }
     }
 }
 
@@ -119,7 +117,7 @@ impl TopicPattern {
 #[derive(Debug, Default)]
 pub(super) struct MatchedTopics {
     /// Each topic, and whether the last list of all topics lacked it.
-    topics: BTreeMap<Arc<str>, bool>,
+    topics: SortedMap<Arc<str>, bool>,
 }
 
 impl MatchedTopics {
@@ -136,7 +134,7 @@ impl MatchedTopics {
     }
 
     /// Returns the matched topics and those that the subscription names.
-    pub(super) fn with_names(&self, subscription: &SubscribedTopics) -> BTreeSet<Arc<str>> {
+    pub(super) fn with_names(&self, subscription: &SubscribedTopics) -> SortedSet<Arc<str>> {
         self.topics.keys().chain(&subscription.names).cloned().collect()
     }
 }

@@ -1,12 +1,9 @@
 //! The topics that the group's members subscribe to, as metadata describes them.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use ottla_protocol::{error_code::ErrorCode, vocabulary::NodeId};
+use ottla_sorted::{SortedMap, SortedSet};
 
 use super::assignor::TopicTable;
 use crate::{
@@ -22,9 +19,9 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct GroupTopics {
     /// The topics that brokers reported as unusable, with the last reason.
-    unusable: BTreeMap<Arc<str>, ErrorCode>,
+    unusable: SortedMap<Arc<str>, ErrorCode>,
     /// The subscribed topics that do not exist.
-    missing: BTreeMap<Arc<str>, Missing>,
+    missing: SortedMap<Arc<str>, Missing>,
     /// The number of metadata responses since the leader asked for unknown topics; `None` if it did not ask.
     responses: Option<u32>,
     /// The number of metadata responses since the subscription that do not mention all of its topics.
@@ -78,7 +75,7 @@ impl GroupTopics {
         now: Instant,
         metadata: &Metadata,
         changes: &MetadataChanges,
-        subscribed: &BTreeSet<Arc<str>>,
+        subscribed: &SortedSet<Arc<str>>,
         propagation: Duration,
     ) -> TopicNews {
         if let Some(responses) = &mut self.responses {
@@ -126,7 +123,7 @@ impl GroupTopics {
 
     /// Returns true if another metadata response is needed: this one may have been requested before the subscription. A
     /// topic that no response mentions is hidden.
-    pub(super) fn miss(&mut self, metadata: &Metadata, names: &BTreeSet<Arc<str>>) -> bool {
+    pub(super) fn miss(&mut self, metadata: &Metadata, names: &SortedSet<Arc<str>>) -> bool {
         let is_known = |name: &Arc<str>| usable(metadata, name).is_some() || self.unusable.contains_key(name);
         if names.iter().all(is_known) {
             return false;
@@ -140,9 +137,9 @@ impl GroupTopics {
     pub(super) fn tables(
         &mut self,
         metadata: &Metadata,
-        names: &BTreeSet<Arc<str>>,
+        names: &SortedSet<Arc<str>>,
         ask: &mut bool,
-    ) -> Option<BTreeMap<Arc<str>, TopicTable>> {
+    ) -> Option<SortedMap<Arc<str>, TopicTable>> {
         let is_known = |name: &Arc<str>| usable(metadata, name).is_some() || self.unusable.contains_key(name);
         let waited = self.responses.is_some_and(|responses| responses >= ENOUGH_RESPONSES);
         if !waited && !names.iter().all(is_known) {
@@ -160,7 +157,7 @@ impl GroupTopics {
     pub(super) fn compare(
         &mut self,
         metadata: &Metadata,
-        assigned: &BTreeMap<Arc<str>, TopicTable>,
+        assigned: &SortedMap<Arc<str>, TopicTable>,
     ) -> TopicChange {
         let mut change = TopicChange::None;
         for (name, known) in assigned {
@@ -178,7 +175,7 @@ impl GroupTopics {
 }
 
 /// Returns true if one of these topics exists.
-pub(super) fn any_exists(metadata: &Metadata, names: &BTreeSet<Arc<str>>) -> bool {
+pub(super) fn any_exists(metadata: &Metadata, names: &SortedSet<Arc<str>>) -> bool {
     names.iter().any(|name| usable(metadata, name).is_some())
 }
 
@@ -218,7 +215,7 @@ mod tests {
         }
     }
 
-    fn names(names: &[&str]) -> BTreeSet<Arc<str>> {
+    fn names(names: &[&str]) -> SortedSet<Arc<str>> {
         names.iter().map(|name| Arc::from(*name)).collect()
     }
 
@@ -229,7 +226,7 @@ mod tests {
         topics: &mut GroupTopics,
         metadata: &Metadata,
         errors: &MetadataChanges,
-        subscribed: &BTreeSet<Arc<str>>,
+        subscribed: &SortedSet<Arc<str>>,
     ) -> Vec<Error> {
         topics.handle_metadata(NOW, metadata, errors, subscribed, Duration::ZERO).errors
     }

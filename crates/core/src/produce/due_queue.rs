@@ -57,7 +57,7 @@ impl DueQueue {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use ottla_sorted::SortedSet;
 
     use super::*;
     use crate::rng::Rng;
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn it_agrees_with_a_sorted_set() {
         let mut rng = Rng::from_seed(1);
-        let (mut queue, mut set) = (DueQueue::default(), BTreeSet::new());
+        let (mut queue, mut set) = (DueQueue::default(), SortedSet::new());
         for _ in 0..20_000 {
             let entry = (Instant::from_nanos(rng.below(20)), rng.below(4) as usize);
             if rng.below(2) == 0 {

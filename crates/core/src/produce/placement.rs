@@ -14,16 +14,13 @@
 //! - A broadcast to all broker actors misses a partition that is in transit between two of them. A purge is applied to
 //!   it when it arrives (`purge_reaches_a_partition_in_transit_between_leaders`).
 
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use ottla_protocol::{
     error_code::ErrorCode,
     vocabulary::{NodeId, TopicPartition},
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use super::{
     message::{ProduceMessage, ProduceReport},
@@ -54,10 +51,10 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct ProducerPlacement {
     shared: Arc<ProducerShared>,
-    topics: BTreeMap<Arc<str>, TopicEntry>,
-    places: BTreeMap<TopicPartition, Placement>,
+    topics: SortedMap<Arc<str>, TopicEntry>,
+    places: SortedMap<TopicPartition, Placement>,
     /// The paused partitions: they stay unassigned.
-    paused: BTreeSet<TopicPartition>,
+    paused: SortedSet<TopicPartition>,
     next_expiry: Instant,
     /// The shortest `message.timeout.ms` of the producer and of its topics.
     shortest_timeout: Option<Duration>,
@@ -117,9 +114,9 @@ impl ProducerPlacement {
             identity,
             shortest_timeout: settings.topic.message_timeout,
             shared,
-            topics: BTreeMap::new(),
-            places: BTreeMap::new(),
-            paused: BTreeSet::new(),
+            topics: SortedMap::new(),
+            places: SortedMap::new(),
+            paused: SortedSet::new(),
             next_expiry: Instant::ZERO,
             trim_at: Instant::ZERO,
             stopped: false,
@@ -510,7 +507,7 @@ impl Part for ProducerPlacement {
     fn handle_periodic_refresh(&mut self, now: Instant) {
         let Some(max_idle) = self.shared.settings.metadata_max_idle else { return };
         let limit = now.earlier_by(max_idle);
-        let not_sent: BTreeSet<&Arc<str>> = self
+        let not_sent: SortedSet<&Arc<str>> = self
             .places
             .iter()
             .filter(|(_, placement)| !matches!(placement, Placement::At(_)))

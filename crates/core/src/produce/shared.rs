@@ -2,7 +2,6 @@
 //! the memory, the topics and the sink of the reports.
 
 use std::{
-    collections::BTreeMap,
     fmt,
     sync::{Arc, OnceLock},
     task::{Context, Poll},
@@ -14,6 +13,7 @@ use ottla_protocol::{
     compress::Compression,
     uuid::Uuid,
 };
+use ottla_sorted::SortedMap;
 
 use super::{
     accumulator::OpenBatch,
@@ -52,7 +52,7 @@ pub struct ProducerShared {
     pub flushing: Arc<AtomicUsize>,
     /// True if some topic has its own linger.
     pub lingers_differ: Arc<AtomicBool>,
-    topics: RwLock<BTreeMap<Arc<str>, Arc<ProducerTopic>>>,
+    topics: RwLock<SortedMap<Arc<str>, Arc<ProducerTopic>>>,
     sink: Arc<dyn DeliverySink>,
     /// The transactional state, if the producer is transactional.
     pub transactions: Option<Arc<TransactionShared>>,

@@ -186,7 +186,7 @@ impl fmt::Debug for SaslShared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
+    use ottla_sorted::SortedSet;
 
     fn shared(key: &str) -> SaslShared {
         SaslShared::new(SaslSettings::default(), key.into())
@@ -195,7 +195,7 @@ mod tests {
     #[test]
     fn nonces_never_repeat_and_depend_on_the_key() {
         let (one, other) = (shared("a"), shared("b"));
-        let nonces: BTreeSet<_> = (0..100).flat_map(|_| [one.nonce(), other.nonce()]).collect();
+        let nonces: SortedSet<_> = (0..100).flat_map(|_| [one.nonce(), other.nonce()]).collect();
         assert_eq!(nonces.len(), 200);
         assert!(nonces.iter().all(|nonce| nonce.len() == 32 && !nonce.contains(',')));
     }

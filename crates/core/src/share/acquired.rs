@@ -3,15 +3,10 @@
 //! The application's threads mark records, and a commit collects the marks. Both are atomic per record: a mark that is
 //! collected can't be changed any more, so that each record is acknowledged at most once.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-    ops::RangeInclusive,
-    sync::Arc,
-    time::Duration,
-};
+use std::{fmt, ops::RangeInclusive, sync::Arc, time::Duration};
 
 use ottla_protocol::{uuid::Uuid, vocabulary::TopicPartition};
+use ottla_sorted::{SortedMap, SortedSet};
 
 use super::{
     acknowledgement::{AcknowledgeType, AcknowledgedRange, Verdict, append, append_range},
@@ -88,11 +83,11 @@ pub struct AcquiredRecords {
 #[derive(Debug, Default)]
 struct Special {
     /// The ends of locks that were renewed.
-    renewed: BTreeMap<i64, Instant>,
+    renewed: SortedMap<i64, Instant>,
     /// The times at which records are released.
-    delayed: BTreeMap<i64, Instant>,
+    delayed: SortedMap<i64, Instant>,
     /// Records that this member has acquired again since. Verdicts on them would count for the later acquisition.
-    superseded: BTreeSet<i64>,
+    superseded: SortedSet<i64>,
 }
 
 /// The outcome of a renewal.

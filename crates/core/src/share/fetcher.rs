@@ -24,7 +24,7 @@
 //!   earlier delivery for one of the later (`acknowledgement_of_an_earlier_delivery_is_not_sent`).
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::VecDeque,
     fmt,
     sync::{Arc, atomic::Ordering},
     time::Duration,
@@ -39,6 +39,7 @@ use ottla_protocol::{
     uuid::Uuid,
     vocabulary::{NodeId, TopicPartition},
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use super::{
     acknowledgement::{AcknowledgeType, AcknowledgedRange, Verdict},
@@ -66,8 +67,8 @@ pub struct ShareFetcher {
     wake: WakeHandle,
     member: Arc<str>,
     pub(super) node: Option<NodeId>,
-    pub(super) partitions: BTreeMap<PartitionId, Slot>,
-    ids: BTreeMap<TopicPartition, PartitionId>,
+    pub(super) partitions: SortedMap<PartitionId, Slot>,
+    ids: SortedMap<TopicPartition, PartitionId>,
     last_stay: u64,
     pub(super) session: ShareSession,
     demand: Demand,
@@ -128,8 +129,8 @@ impl ShareFetcher {
             wake,
             member: Arc::from(""),
             node: None,
-            partitions: BTreeMap::new(),
-            ids: BTreeMap::new(),
+            partitions: SortedMap::new(),
+            ids: SortedMap::new(),
             last_stay: 0,
             session: ShareSession::default(),
             demand: Demand::default(),
@@ -275,7 +276,7 @@ impl ShareFetcher {
         if self.ending.is_some() {
             return self.end(now, connection);
         }
-        let wanted: BTreeSet<PartitionId> = self.wanted().collect();
+        let wanted: SortedSet<PartitionId> = self.wanted().collect();
         if self.backoff_until.is_some() {
             return;
         }
@@ -325,7 +326,7 @@ impl ShareFetcher {
         &mut self,
         now: Instant,
         connection: &mut Connection,
-        wanted: &BTreeSet<PartitionId>,
+        wanted: &SortedSet<PartitionId>,
         bytes: usize,
     ) {
         let Some(version) = self.version(ApiKey::ShareFetch, connection) else { return };
@@ -399,7 +400,7 @@ impl ShareFetcher {
         connection: &mut Connection,
         kind: ShareRequestKind,
         epoch: i32,
-        (submissions, ranges): (Vec<Submission>, BTreeMap<PartitionId, Vec<AcknowledgedRange>>),
+        (submissions, ranges): (Vec<Submission>, SortedMap<PartitionId, Vec<AcknowledgedRange>>),
     ) {
         let renews =
             ranges.values().flatten().any(|range| range.verdict == Verdict::Of(AcknowledgeType::Renew));
@@ -446,8 +447,8 @@ impl ShareFetcher {
     }
 
     /// Takes the acknowledgements of the next request. The ranges of a partition must not overlap in a request.
-    fn next_acknowledgements(&mut self) -> (Vec<Submission>, BTreeMap<PartitionId, Vec<AcknowledgedRange>>) {
-        let mut ranges: BTreeMap<PartitionId, Vec<AcknowledgedRange>> = BTreeMap::new();
+    fn next_acknowledgements(&mut self) -> (Vec<Submission>, SortedMap<PartitionId, Vec<AcknowledgedRange>>) {
+        let mut ranges: SortedMap<PartitionId, Vec<AcknowledgedRange>> = SortedMap::new();
         let (mut taken, mut left) = (Vec::new(), Vec::new());
         for submission in std::mem::take(&mut self.pending) {
             let known = ranges.entry(partition_id(&submission)).or_default();
@@ -570,7 +571,7 @@ fn fetch_request(
     group: &str,
     member: &str,
     head: Head,
-    ranges: &BTreeMap<PartitionId, Vec<AcknowledgedRange>>,
+    ranges: &SortedMap<PartitionId, Vec<AcknowledgedRange>>,
 ) -> ShareFetchRequest {
     let mut request = ShareFetchRequest {
         group_id: Some(group.to_owned()),
@@ -578,7 +579,7 @@ fn fetch_request(
         share_session_epoch: head.epoch,
         ..ShareFetchRequest::default()
     };
-    let named: BTreeSet<PartitionId> = head.added.iter().chain(ranges.keys()).copied().collect();
+    let named: SortedSet<PartitionId> = head.added.iter().chain(ranges.keys()).copied().collect();
     for (topic_id, partition_index) in named {
         let acknowledged = ranges.get(&(topic_id, partition_index)).into_iter().flatten();
         let partition = share_fetch::request::Partition {
@@ -602,7 +603,7 @@ fn fetch_request(
 }
 
 fn acknowledged_topics(
-    ranges: &BTreeMap<PartitionId, Vec<AcknowledgedRange>>,
+    ranges: &SortedMap<PartitionId, Vec<AcknowledgedRange>>,
 ) -> Vec<share_acknowledge::request::Topic> {
     let mut topics: Vec<share_acknowledge::request::Topic> = Vec::new();
     for ((topic_id, partition_index), ranges) in ranges {
@@ -647,10 +648,10 @@ pub(crate) fn samples(api: ApiKey, renews: bool) -> crate::cluster::route::Encod
     let id = (Uuid([1; 16]), 0);
     let kind = if renews { AcknowledgeType::Renew } else { AcknowledgeType::Accept };
     let range = AcknowledgedRange { first: 0, last: 9, verdict: Verdict::Of(kind) };
-    let ranges = BTreeMap::from([(id, vec![range])]);
+    let ranges = SortedMap::from([(id, vec![range])]);
     match api {
         ApiKey::ShareFetch => {
-            let ids = BTreeSet::from([id]);
+            let ids = SortedSet::from([id]);
             let head = Head { epoch: 3, added: ids.clone(), forgotten: ids };
             let request = ShareFetchRequest {
                 max_wait_ms: 500,

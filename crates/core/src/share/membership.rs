@@ -14,11 +14,7 @@
 //! the same partitions, and a member has nothing to give up or to confirm. Identity, classification of errors and
 //! schedule are those of [`group`](crate::group).
 
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use ottla_protocol::{
     api::ApiKey,
@@ -27,6 +23,7 @@ use ottla_protocol::{
     primitive::Reader,
     uuid::Uuid,
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use super::{fetcher::unsupported, settings::ShareSettings};
 use crate::{
@@ -50,7 +47,7 @@ const DEFAULT_INTERVAL: Duration = Duration::from_secs(5);
 const MIN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Assigned partitions by topic ID.
-pub(super) type Assignment = BTreeMap<Uuid, BTreeSet<i32>>;
+pub(super) type Assignment = SortedMap<Uuid, SortedSet<i32>>;
 
 /// A member of a share group.
 #[derive(Debug)]
@@ -61,11 +58,11 @@ pub(super) struct ShareMember {
     epoch: i32,
     /// Responses to requests of an earlier term are ignored.
     term: u64,
-    subscription: BTreeSet<Arc<str>>,
+    subscription: SortedSet<Arc<str>>,
     /// The subscription that the coordinator confirmed; `None` if it may have missed it.
-    confirmed: Option<BTreeSet<Arc<str>>>,
+    confirmed: Option<SortedSet<Arc<str>>>,
     /// The subscription of the heartbeat in flight.
-    in_flight: Option<BTreeSet<Arc<str>>>,
+    in_flight: Option<SortedSet<Arc<str>>>,
     assignment: Assignment,
     interval: Duration,
     /// The time of the next heartbeat.
@@ -115,7 +112,7 @@ impl ShareMember {
             member_id: new_member_id(&mut rng).into(),
             epoch: JOINS,
             term: 0,
-            subscription: BTreeSet::new(),
+            subscription: SortedSet::new(),
             confirmed: None,
             in_flight: None,
             assignment: Assignment::new(),
@@ -132,7 +129,7 @@ impl ShareMember {
         &self.member_id
     }
 
-    pub(super) const fn subscription(&self) -> &BTreeSet<Arc<str>> {
+    pub(super) const fn subscription(&self) -> &SortedSet<Arc<str>> {
         &self.subscription
     }
 
@@ -146,7 +143,7 @@ impl ShareMember {
     }
 
     /// Changes the subscription, which is not empty, and joins the group. Not to be called while the member leaves.
-    pub(super) fn subscribe(&mut self, now: Instant, topics: BTreeSet<Arc<str>>) {
+    pub(super) fn subscribe(&mut self, now: Instant, topics: SortedSet<Arc<str>>) {
         self.subscription = topics;
         match self.state {
             State::Unsubscribed | State::Expired => self.join(now),

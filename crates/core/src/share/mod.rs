@@ -55,16 +55,13 @@ mod scripted;
 #[cfg(all(test, not(ottla_loom)))]
 pub(crate) use self::membership::routed as heartbeat_sample;
 
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use ottla_protocol::{
     uuid::Uuid,
     vocabulary::{NodeId, TopicPartition},
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use self::{
     membership::{ShareMember, Step},
@@ -92,7 +89,7 @@ use crate::{
 #[derive(Debug)]
 pub enum ShareCommand {
     /// Consume these topics as a member of the group. There is at least one.
-    Subscribe(BTreeSet<Arc<str>>),
+    Subscribe(SortedSet<Arc<str>>),
     /// Send the acknowledgements so far, release all other records, and leave the group; at the latest after this
     /// duration.
     Leave(Duration, Completion<()>),
@@ -105,12 +102,12 @@ pub enum ShareCommand {
 pub struct ShareGroup {
     shared: Arc<ShareShared>,
     member: ShareMember,
-    placed: BTreeMap<TopicPartition, Placed>,
+    placed: SortedMap<TopicPartition, Placed>,
     /// The nodes that got a partition, and may have a session.
-    nodes: BTreeSet<NodeId>,
+    nodes: SortedSet<NodeId>,
     leaving: Option<Leaving>,
     /// The assigned topics whose names metadata lacked last; newer metadata was requested for them.
-    unnamed: BTreeSet<Uuid>,
+    unnamed: SortedSet<Uuid>,
     /// The next check of the application's polls; `None` while the member is none.
     check_polls_at: Option<Instant>,
     needs: VecDeque<Need>,
@@ -130,13 +127,13 @@ struct Leaving {
     phase: LeavePhase,
     deadline: Instant,
     waiting: Vec<Completion<()>>,
-    then_subscribe: Option<BTreeSet<Arc<str>>>,
+    then_subscribe: Option<SortedSet<Arc<str>>>,
 }
 
 #[derive(Debug)]
 enum LeavePhase {
     /// These nodes end their sessions, which may take until this time.
-    Sessions(BTreeSet<NodeId>, Instant),
+    Sessions(SortedSet<NodeId>, Instant),
     /// The coordinator is informed.
     Membership,
 }
@@ -147,10 +144,10 @@ impl ShareGroup {
         Self {
             member: ShareMember::new(ShareSettings::clone(&shared.settings), rng),
             shared,
-            placed: BTreeMap::new(),
-            nodes: BTreeSet::new(),
+            placed: SortedMap::new(),
+            nodes: SortedSet::new(),
             leaving: None,
-            unnamed: BTreeSet::new(),
+            unnamed: SortedSet::new(),
             check_polls_at: None,
             needs: VecDeque::new(),
         }
@@ -168,7 +165,7 @@ impl ShareGroup {
         }
     }
 
-    fn subscribe(&mut self, now: Instant, topics: BTreeSet<Arc<str>>) {
+    fn subscribe(&mut self, now: Instant, topics: SortedSet<Arc<str>>) {
         if let Some(leaving) = &mut self.leaving {
             leaving.then_subscribe = Some(topics);
             return;
@@ -216,7 +213,7 @@ impl ShareGroup {
     }
 
     /// Returns the nodes that are fetched from.
-    pub(crate) const fn nodes(&self) -> &BTreeSet<NodeId> {
+    pub(crate) const fn nodes(&self) -> &SortedSet<NodeId> {
         &self.nodes
     }
 
@@ -261,21 +258,20 @@ impl ShareGroup {
         if self.leaving.is_some() {
             return;
         }
-        let names: BTreeMap<Uuid, &Arc<str>> = metadata
+        let names: SortedMap<Uuid, &Arc<str>> = metadata
             .topics
             .iter()
             .filter(|(_, topic)| !topic.gone && self.member.assignment().contains_key(&topic.id))
             .map(|(name, topic)| (topic.id, name))
             .collect();
-        let mut target = BTreeMap::new();
+        let mut target = SortedMap::new();
         for (id, partitions) in self.member.assignment() {
             let Some(name) = names.get(id) else { continue };
             for partition in partitions {
                 target.insert(TopicPartition::new(Arc::clone(name), *partition), *id);
             }
         }
-        let gone = self.placed.extract_if(.., |key, placed| target.get(key) != Some(&placed.topic_id));
-        let gone: Vec<_> = gone.collect();
+        let gone = self.placed.extract(|key, placed| target.get(key) != Some(&placed.topic_id));
         for (key, placed) in gone {
             self.send(metadata, placed.node, ShareMessage::Forget(key));
         }
@@ -309,8 +305,8 @@ impl ShareGroup {
     }
 
     /// Returns the assigned topics whose names are unknown.
-    fn unnamed(&self, metadata: &Metadata) -> BTreeSet<Uuid> {
-        let known: BTreeSet<Uuid> = metadata.topics.values().map(|topic| topic.id).collect();
+    fn unnamed(&self, metadata: &Metadata) -> SortedSet<Uuid> {
+        let known: SortedSet<Uuid> = metadata.topics.values().map(|topic| topic.id).collect();
         self.member.assignment().keys().filter(|id| !known.contains(id)).copied().collect()
     }
 

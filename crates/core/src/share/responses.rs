@@ -1,11 +1,7 @@
 //! Handling of ShareFetch and ShareAcknowledge responses: first the session, then each partition's acknowledgements,
 //! then its records.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -16,6 +12,7 @@ use ottla_protocol::{
     primitive::Reader,
     vocabulary::NodeId,
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use super::{
     acknowledgement::AcknowledgedRange,
@@ -35,7 +32,7 @@ use crate::{
 };
 
 /// The outcomes of acknowledgements by partition.
-type Outcomes = BTreeMap<PartitionId, (ErrorCode, Option<String>)>;
+type Outcomes = SortedMap<PartitionId, (ErrorCode, Option<String>)>;
 /// Acquired records, with what the client acknowledges by itself.
 type Acquired = (Vec<Arc<AcquiredRecords>>, Vec<AcknowledgedRange>);
 /// The brokers that a response names: node ID, host, port and rack.
@@ -96,7 +93,7 @@ impl ShareFetcher {
             .collect();
         let mut outcomes = Outcomes::new();
         let mut acquired = Vec::new();
-        let mut seen = BTreeSet::new();
+        let mut seen = SortedSet::new();
         for topic in &response.responses {
             for partition in &topic.partitions {
                 let id = (topic.topic_id, partition.partition_index);

@@ -19,9 +19,8 @@
 //!   it. One in ShareAcknowledge does not: a member that took it for added would never get another record of the partition
 //!   (`only_a_fetch_adds_the_partition_that_it_acknowledges`).
 
-use std::collections::BTreeSet;
-
 use ottla_protocol::uuid::Uuid;
+use ottla_sorted::SortedSet;
 
 use super::shared::SessionId;
 
@@ -43,7 +42,7 @@ pub(crate) enum ShareSession {
         /// The epoch of the next request.
         epoch: i32,
         /// The partitions that the broker counts to the session.
-        known: BTreeSet<PartitionId>,
+        known: SortedSet<PartitionId>,
     },
 }
 
@@ -51,8 +50,8 @@ pub(crate) enum ShareSession {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) epoch: i32,
-    pub(crate) added: BTreeSet<PartitionId>,
-    pub(crate) forgotten: BTreeSet<PartitionId>,
+    pub(crate) added: SortedSet<PartitionId>,
+    pub(crate) forgotten: SortedSet<PartitionId>,
 }
 
 impl ShareSession {
@@ -68,20 +67,20 @@ impl ShareSession {
     /// opened under the ID `new`.
     pub(crate) fn fetch(
         &mut self,
-        wanted: &BTreeSet<PartitionId>,
-        acknowledged: &BTreeSet<PartitionId>,
+        wanted: &SortedSet<PartitionId>,
+        acknowledged: &SortedSet<PartitionId>,
         new: impl FnOnce() -> SessionId,
     ) -> Head {
         match self {
             Self::Closed => {
                 *self = Self::Open { id: new(), epoch: 1, known: wanted.clone() };
-                Head { epoch: OPENS, added: wanted.clone(), forgotten: BTreeSet::new() }
+                Head { epoch: OPENS, added: wanted.clone(), forgotten: SortedSet::new() }
             }
             Self::Open { epoch, known, .. } => {
                 let added = wanted.difference(known).copied().collect();
                 let is_forgotten = |id: &&PartitionId| !wanted.contains(id) && !acknowledged.contains(id);
                 let forgotten = known.iter().filter(is_forgotten).copied().collect();
-                *known = wanted.union(acknowledged).copied().collect();
+                *known = wanted | acknowledged;
                 Head { epoch: advance(epoch), added, forgotten }
             }
         }
@@ -117,7 +116,7 @@ mod tests {
     const A: PartitionId = (Uuid([1; 16]), 0);
     const B: PartitionId = (Uuid([1; 16]), 1);
 
-    fn set(ids: &[PartitionId]) -> BTreeSet<PartitionId> {
+    fn set(ids: &[PartitionId]) -> SortedSet<PartitionId> {
         ids.iter().copied().collect()
     }
 

@@ -19,15 +19,10 @@
 //!   instead of one. A poll wakes after that (`poll_wakes_after_it_has_taken_records`). For the same reason a leader whose queued
 //!   records a poll takes is fetched from by the next poll (`leader_is_asked_by_the_poll_after_the_one_that_took_its_records`).
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    fmt,
-    sync::Arc,
-    task::Waker,
-    time::Duration,
-};
+use std::{collections::VecDeque, fmt, sync::Arc, task::Waker, time::Duration};
 
 use ottla_protocol::{error_code::ErrorCode, vocabulary::TopicPartition};
+use ottla_sorted::SortedMap;
 
 use super::{
     acknowledgement::{AcknowledgeType, AcknowledgedRange, Verdict},
@@ -88,7 +83,7 @@ struct State {
     queued_bytes: usize,
     events: VecDeque<ShareEvent>,
     outcomes: VecDeque<AcknowledgeOutcome>,
-    sessions: BTreeMap<SessionId, Session>,
+    sessions: SortedMap<SessionId, Session>,
     last_session: u64,
     /// Broker actors to wake when the application polls.
     idle: Vec<WakeHandle>,

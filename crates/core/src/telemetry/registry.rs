@@ -3,7 +3,7 @@
 //! Rates and shares refer to the last snapshot. Sums are totals since the start of the client, or increases since the last
 //! push that a broker accepted.
 
-use std::collections::BTreeMap;
+use ottla_sorted::SortedMap;
 
 use crate::{
     machine::Instant,
@@ -61,7 +61,7 @@ pub struct MetricPoint {
 #[derive(Clone, Debug, Default)]
 pub struct Bases {
     at: Option<Instant>,
-    values: BTreeMap<usize, i64>,
+    values: SortedMap<usize, i64>,
 }
 
 /// The metrics of a client.

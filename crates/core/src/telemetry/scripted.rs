@@ -1,6 +1,6 @@
 //! Clients whose cluster actor talks to brokers that a test plays.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use ottla_protocol::{
     compress::{Compression, decompress},
@@ -11,6 +11,7 @@ use ottla_protocol::{
     },
     primitive::{EncodeError, Reader},
 };
+use ottla_sorted::SortedMap;
 
 use super::*;
 use crate::{
@@ -95,7 +96,7 @@ struct Script {
     questions: Vec<(Instant, GetTelemetrySubscriptionsRequest)>,
     pushes: Vec<(Instant, PushTelemetryRequest)>,
     /// Requests of other APIs.
-    others: BTreeMap<&'static str, usize>,
+    others: SortedMap<&'static str, usize>,
     unanswered: Vec<(BrokerKey, ClusterRequest)>,
     first: Option<BrokerKey>,
     is_done: bool,
@@ -127,7 +128,7 @@ impl Script {
             connects: 0,
             questions: Vec::new(),
             pushes: Vec::new(),
-            others: BTreeMap::new(),
+            others: SortedMap::new(),
             unanswered: Vec::new(),
             first: None,
             is_done: false,

@@ -1,8 +1,9 @@
 //! The commands of the application's calls.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use ottla_protocol::{uuid::Uuid, vocabulary::Generation};
+use ottla_sorted::SortedMap;
 
 use super::error::TransactionResult;
 use crate::{completion::Completion, fetch::committed::GroupOffset};
@@ -50,7 +51,7 @@ pub struct ConsumerGroupMetadata {
     pub instance_id: Option<String>,
     /// The IDs of the topics that the consumer knows, by name. If they include all topics of the offsets, a coordinator since
     /// Kafka 4.4 gets IDs instead of names, and refuses the offsets of a topic that was recreated (KIP-1319).
-    pub topic_ids: Arc<BTreeMap<Arc<str>, Uuid>>,
+    pub topic_ids: Arc<SortedMap<Arc<str>, Uuid>>,
 }
 
 /// The transactional functions.

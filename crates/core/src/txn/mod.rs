@@ -83,13 +83,10 @@ mod scripted;
 pub mod shared;
 pub mod state;
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use ottla_protocol::error_code::ErrorCode;
+use ottla_sorted::SortedMap;
 
 use self::{
     attempt::{Attempt, may_have_been_sent},
@@ -174,7 +171,7 @@ pub(crate) struct Transactions {
     /// True if the transaction's timeout has passed and it must be aborted before the coordinator does that.
     aborts_early: bool,
     /// The transactional features of the connected brokers.
-    features: BTreeMap<BrokerKey, TransactionFeatures>,
+    features: SortedMap<BrokerKey, TransactionFeatures>,
     next_number: u64,
     needs: VecDeque<Need>,
     rng: Rng,
@@ -222,7 +219,7 @@ impl Transactions {
             clock: None,
             markers: MarkerCheck::default(),
             aborts_early: false,
-            features: BTreeMap::new(),
+            features: SortedMap::new(),
             next_number: 0,
             needs: VecDeque::new(),
             rng: rng.fork(),

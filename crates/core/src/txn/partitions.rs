@@ -1,11 +1,12 @@
 //! The registration of partitions with the coordinator, before their first batch of a transaction (AddPartitionsToTxn).
 
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
 use ottla_protocol::{
     error_code::ErrorCode, generated::add_partitions_to_txn::AddPartitionsToTxnResponse, primitive::Reader,
     vocabulary::TopicPartition,
 };
+use ottla_sorted::SortedSet;
 
 use super::{
     Registered, Transactions,
@@ -23,8 +24,8 @@ use crate::{
 /// Partitions that are being registered. One request is in flight, with all partitions that waited.
 #[derive(Debug)]
 pub(super) struct Registering {
-    waiting: BTreeSet<TopicPartition>,
-    in_flight: BTreeSet<TopicPartition>,
+    waiting: SortedSet<TopicPartition>,
+    in_flight: SortedSet<TopicPartition>,
     attempt: Attempt,
     backoff: (Duration, Duration),
 }
@@ -32,11 +33,11 @@ pub(super) struct Registering {
 impl Registering {
     pub(super) const fn new(backoff: (Duration, Duration)) -> Self {
         let attempt = Attempt::new(backoff);
-        Self { waiting: BTreeSet::new(), in_flight: BTreeSet::new(), attempt, backoff }
+        Self { waiting: SortedSet::new(), in_flight: SortedSet::new(), attempt, backoff }
     }
 
     /// Registers these partitions, unless that is in progress.
-    pub(super) fn request(&mut self, partitions: BTreeSet<TopicPartition>) {
+    pub(super) fn request(&mut self, partitions: SortedSet<TopicPartition>) {
         let new = partitions.into_iter().filter(|partition| !self.in_flight.contains(partition));
         self.waiting.extend(new);
     }

@@ -1,6 +1,6 @@
 //! The requests of a transaction.
 
-use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc, time::Duration};
+use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 
 use ottla_protocol::{
     api::ApiKey,
@@ -18,6 +18,7 @@ use ottla_protocol::{
     uuid::Uuid,
     vocabulary::{LeaderEpoch, TopicPartition},
 };
+use ottla_sorted::SortedMap;
 
 use super::command::{ConsumerGroupMetadata, TransactionOffsets};
 use crate::{cluster::route::RoutedRequest, produce::producer_id::ProducerIdentity};
@@ -84,7 +85,7 @@ impl Terms {
         identity: ProducerIdentity,
         partitions: impl IntoIterator<Item = &'a TopicPartition>,
     ) -> RoutedRequest {
-        let mut topics: BTreeMap<Arc<str>, Vec<i32>> = BTreeMap::new();
+        let mut topics: SortedMap<Arc<str>, Vec<i32>> = SortedMap::new();
         for partition in partitions {
             topics.entry(Arc::clone(&partition.topic)).or_default().push(partition.partition);
         }
@@ -137,7 +138,7 @@ impl Terms {
         sent: &TransactionOffsets,
     ) -> RoutedRequest {
         let id = self.id.to_string();
-        let mut topics: BTreeMap<Arc<str>, Vec<request::Partition>> = BTreeMap::new();
+        let mut topics: SortedMap<Arc<str>, Vec<request::Partition>> = SortedMap::new();
         for offset in &sent.offsets {
             topics.entry(Arc::clone(&offset.topic)).or_default().push(request::Partition {
                 partition_index: offset.partition,
@@ -217,7 +218,7 @@ impl Terms {
 }
 
 /// Returns the result of each partition.
-pub(super) fn added_partitions(response: &AddPartitionsToTxnResponse) -> BTreeMap<(&str, i32), ErrorCode> {
+pub(super) fn added_partitions(response: &AddPartitionsToTxnResponse) -> SortedMap<(&str, i32), ErrorCode> {
     let topics = response.results_by_topic_v3_and_below.iter();
     let results = topics.flat_map(|topic| {
         let partitions = topic.results_by_partition.iter();
@@ -229,8 +230,8 @@ pub(super) fn added_partitions(response: &AddPartitionsToTxnResponse) -> BTreeMa
 /// Returns the result of each partition. Topics that the response names by an ID that is not among `ids` are left out.
 pub(super) fn committed_offsets<'a>(
     response: &'a TxnOffsetCommitResponse,
-    ids: &'a BTreeMap<Arc<str>, Uuid>,
-) -> BTreeMap<(&'a str, i32), ErrorCode> {
+    ids: &'a SortedMap<Arc<str>, Uuid>,
+) -> SortedMap<(&'a str, i32), ErrorCode> {
     let name_of = |id: Uuid| ids.iter().find(|(_, known)| **known == id).map(|(name, _)| &**name);
     let results = response.topics.iter().flat_map(|topic| {
         let name = if topic.topic_id.is_zero() { Some(&*topic.name) } else { name_of(topic.topic_id) };
@@ -262,7 +263,7 @@ pub(crate) fn sample_requests() -> Vec<RoutedRequest> {
         ..GroupOffset::new("t", 1, 5)
     };
     let offsets = TransactionOffsets { offsets: vec![offset], group, timeout: Duration::from_secs(1) };
-    let topic_ids = Arc::new(BTreeMap::from([("t".into(), Uuid([7; 16]))]));
+    let topic_ids = Arc::new(SortedMap::from([("t".into(), Uuid([7; 16]))]));
     let group = ConsumerGroupMetadata { topic_ids, ..offsets.group.clone() };
     let by_id = TransactionOffsets { group, ..offsets.clone() };
     let partitions = [TopicPartition::new("t", 0), TopicPartition::new("t", 1), TopicPartition::new("u", 0)];
@@ -290,7 +291,7 @@ mod tests {
     const ID: Uuid = Uuid([7; 16]);
 
     fn sent(topics: &[&str]) -> TransactionOffsets {
-        let topic_ids = Arc::new(BTreeMap::from([("t".into(), ID)]));
+        let topic_ids = Arc::new(SortedMap::from([("t".into(), ID)]));
         let group = ConsumerGroupMetadata { group_id: "g".into(), topic_ids, ..Default::default() };
         let offsets = topics.iter().map(|topic| GroupOffset::new(*topic, 1, 5)).collect();
         TransactionOffsets { offsets, group, timeout: Duration::from_secs(1) }

@@ -4,12 +4,12 @@
 //! batches may be sent, and notes what went wrong with them. Counts are per batch, never per message.
 
 use std::{
-    collections::BTreeSet,
     fmt,
     sync::{Arc, OnceLock},
 };
 
 use ottla_protocol::vocabulary::TopicPartition;
+use ottla_sorted::SortedSet;
 
 use super::{
     command::{FunctionNames, TransactionApi},
@@ -58,8 +58,8 @@ pub struct TransactionShared {
 
 #[derive(Debug, Default)]
 struct Registrations {
-    requested: BTreeSet<TopicPartition>,
-    registered: BTreeSet<TopicPartition>,
+    requested: SortedSet<TopicPartition>,
+    registered: SortedSet<TopicPartition>,
 }
 
 /// The failed attempts of the current call.
@@ -292,7 +292,7 @@ impl TransactionShared {
     }
 
     /// Takes the partitions whose registration is requested.
-    pub(super) fn take_requested(&self) -> BTreeSet<TopicPartition> {
+    pub(super) fn take_requested(&self) -> SortedSet<TopicPartition> {
         std::mem::take(&mut self.registrations.lock().requested)
     }
 

@@ -12,11 +12,7 @@
 //! the partition itself (from version 12 on, KIP-890). While the coordinator writes the markers of the last transaction, the
 //! leader tries again every 20 ms, as Kafka's (`transaction_retry_max`).
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    ops::Range,
-    time::Duration,
-};
+use std::{ops::Range, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use ottla_protocol::{
@@ -30,6 +26,7 @@ use ottla_protocol::{
     time::Instant,
     uuid::Uuid,
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use crate::{
     acls::AclOperation,
@@ -445,7 +442,7 @@ impl Cluster {
 
     /// Names the current leader and its endpoint (KIP-951).
     fn name_new_leaders(&self, connection: ConnectionId, response: &mut ProduceResponse) {
-        let mut named = BTreeMap::new();
+        let mut named = SortedMap::new();
         for topic in &mut response.responses {
             let index = self.topics.by_id(topic.topic_id).or_else(|| self.topics.by_name(&topic.name));
             for partition in &mut topic.partition_responses {
@@ -480,7 +477,7 @@ impl Cluster {
 
 /// Drops parts that a later part for the same partition overwrites.
 fn keep_the_last(topics: &mut [TopicPart]) {
-    let mut seen = BTreeSet::new();
+    let mut seen = SortedSet::new();
     for topic in topics.iter_mut().rev() {
         let mut kept: Vec<_> = std::mem::take(&mut topic.partitions);
         kept.reverse();

@@ -14,12 +14,13 @@
 //! - A Fetch response contains the first batch regardless of the limits, or a consumer would be stuck before a large
 //!   batch (`first_batch_is_fetched_regardless_of_size_limits`).
 
-use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
+use std::{ops::RangeInclusive, time::Duration};
 
 use bytes::Bytes;
 use ottla_protocol::{
     batch::LegacyFormat, error_code::ErrorCode, generated::fetch::FetchRequest, uuid::Uuid,
 };
+use ottla_sorted::SortedMap;
 
 pub(crate) use super::fetch_sessions::FetchSessions;
 use super::fetch_sessions::{FetchSession, RequestedPartition, SessionKey, SessionPartition, TopicName};
@@ -462,8 +463,8 @@ impl Cluster {
             put_i32(&mut writer.buffer, session_id);
         }
         let mut groups: Vec<(TopicName, Vec<Fetched>)> = Vec::new();
-        let mut places: BTreeMap<TopicName, usize> = BTreeMap::new();
-        let mut leaders = BTreeMap::new();
+        let mut places: SortedMap<TopicName, usize> = SortedMap::new();
+        let mut leaders = SortedMap::new();
         for part in parts {
             if part.names_leader()
                 && let Some((leader, _)) = part.leader

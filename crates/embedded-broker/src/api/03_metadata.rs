@@ -6,13 +6,12 @@
 //! - A Metadata request by topic ID may carry an empty name, as the Java client sends for regular expressions
 //!   (`metadata_finds_topics_by_name_or_id_and_may_create_them`).
 
-use std::collections::BTreeMap;
-
 use ottla_protocol::{
     error_code::ErrorCode,
     generated::metadata::{MetadataRequest, MetadataResponse, response},
     uuid::Uuid,
 };
+use ottla_sorted::SortedMap;
 
 use crate::{
     acls::{AclOperation, CLUSTER_NAME, ResourceType},
@@ -122,7 +121,7 @@ impl Cluster {
         {
             return Err(ErrorCode::TOPIC_AUTHORIZATION_FAILED);
         }
-        self.create_topic(name, -1, -1, BTreeMap::new(), false).map_err(|(error, _)| error)
+        self.create_topic(name, -1, -1, SortedMap::new(), false).map_err(|(error, _)| error)
     }
 
     /// Finds a topic by ID. Kafka does not reveal the existence of a topic that the client may not describe.

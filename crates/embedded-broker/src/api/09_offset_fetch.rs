@@ -3,13 +3,12 @@
 //! epoch. With `require_stable` (from version 7 on), a partition with an offset in an open transaction gets
 //! UNSTABLE_OFFSET_COMMIT.
 
-use std::collections::BTreeMap;
-
 use ottla_protocol::{
     error_code::ErrorCode,
     generated::offset_fetch::{OffsetFetchRequest, OffsetFetchResponse, response},
     uuid::Uuid,
 };
+use ottla_sorted::SortedMap;
 
 use crate::{cluster::Cluster, connection::Request, groups::CommittedOffset};
 
@@ -95,7 +94,7 @@ impl Cluster {
         if let Some(group) = self.groups.get(group) {
             group.check_offset_fetch(member_id, member_epoch)?;
         }
-        let nothing = BTreeMap::new();
+        let nothing = SortedMap::new();
         let found = self.groups.get(group);
         let offsets = found.map_or(&nothing, |group| &group.offsets);
         let is_unstable =

@@ -1,12 +1,11 @@
 //! CreateTopics (19), versions 2 to 7, served by every broker (KRaft brokers forward it to the controller). The
 //! response contains the topic's configuration from version 5 on and its ID from version 7 on.
 
-use std::collections::BTreeMap;
-
 use ottla_protocol::{
     error_code::ErrorCode,
     generated::create_topics::{CreateTopicsRequest, CreateTopicsResponse, request, response},
 };
+use ottla_sorted::SortedMap;
 
 use super::configs::topic_configs;
 use crate::{cluster::Cluster, connection::Request, options::BrokerId, provisioning::Refusal};
@@ -19,7 +18,7 @@ impl Cluster {
     ) -> CreateTopicsResponse {
         let mut response =
             CreateTopicsResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
-        let mut count: BTreeMap<String, u32> = BTreeMap::new();
+        let mut count: SortedMap<String, u32> = SortedMap::new();
         for topic in &body.topics {
             *count.entry(topic.name.clone()).or_default() += 1;
         }
@@ -60,7 +59,7 @@ impl Cluster {
         if let Some(error) = self.topic_refusal(request, &topic.name) {
             return Err((error, "Authorization failed.".to_owned()));
         }
-        let mut configs = BTreeMap::new();
+        let mut configs = SortedMap::new();
         for config in &topic.configs {
             let Some(value) = &config.value else {
                 let message = format!("Null value not supported for topic configs: {}", config.name);
@@ -120,7 +119,7 @@ impl Cluster {
 
 /// Returns the replicas by partition. The partitions must be numbered from 0 without a gap.
 fn assignment(assignments: &[request::Assignment]) -> Result<Vec<Vec<BrokerId>>, Refusal> {
-    let mut by_index = BTreeMap::new();
+    let mut by_index = SortedMap::new();
     for assignment in assignments {
         let replicas = assignment.broker_ids.iter().map(|id| BrokerId(*id)).collect();
         if by_index.insert(assignment.partition_index, replicas).is_some() {

@@ -1,12 +1,11 @@
 //! DescribeConfigs (32), versions 1 to 4, for topics (2), brokers (4), client metrics subscriptions (16) and groups
 //! (32).
 
-use std::collections::BTreeMap;
-
 use ottla_protocol::{
     error_code::ErrorCode,
     generated::describe_configs::{DescribeConfigsRequest, DescribeConfigsResponse, request, response},
 };
+use ottla_sorted::SortedMap;
 
 use super::{
     client_metrics::CLIENT_METRICS,
@@ -82,7 +81,7 @@ impl Cluster {
     }
 
     /// Returns a topic's explicitly set configuration, to be changed by the caller.
-    pub(crate) fn topic_config_map(&self, topic: &str) -> Option<BTreeMap<String, String>> {
+    pub(crate) fn topic_config_map(&self, topic: &str) -> Option<SortedMap<String, String>> {
         self.topics.by_name(topic).and_then(|index| self.topics.get(index)).map(|topic| topic.configs.clone())
     }
 }

@@ -1,11 +1,10 @@
 //! AlterConfigs (33), versions 0 to 2, for topics: entries that the request doesn't name are reset to their defaults.
 
-use std::collections::BTreeMap;
-
 use ottla_protocol::{
     error_code::ErrorCode,
     generated::alter_configs::{AlterConfigsRequest, AlterConfigsResponse, request, response},
 };
+use ottla_sorted::SortedMap;
 
 use super::describe_configs::TOPIC;
 use crate::{
@@ -53,7 +52,7 @@ impl Cluster {
             let message = format!("Topic {} doesn't exist.", resource.resource_name);
             return Err((ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, message));
         };
-        let mut configs = BTreeMap::new();
+        let mut configs = SortedMap::new();
         for config in &resource.configs {
             let Some(value) = &config.value else {
                 return Err((

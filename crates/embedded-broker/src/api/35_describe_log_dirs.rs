@@ -1,8 +1,6 @@
 //! AlterReplicaLogDirs (34), versions 1 and 2, and DescribeLogDirs (35), versions 1 to 5. Nothing is written to the directories,
 //! so that a replica moves at once.
 
-use std::collections::BTreeMap;
-
 use ottla_protocol::{
     error_code::ErrorCode,
     generated::{
@@ -13,6 +11,7 @@ use ottla_protocol::{
         },
     },
 };
+use ottla_sorted::SortedMap;
 
 use crate::{acls::AclOperation, cluster::Cluster, connection::Request, options::BrokerId};
 
@@ -33,10 +32,10 @@ impl Cluster {
             response.error_code = error;
             return response;
         }
-        let requested: Option<BTreeMap<String, Vec<i32>>> =
+        let requested: Option<SortedMap<String, Vec<i32>>> =
             body.topics.map(|topics| topics.into_iter().map(|one| (one.topic, one.partitions)).collect());
         let is_requested = |topic: &str, partition: &i32| {
-            let of_topic = |topics: &BTreeMap<String, Vec<i32>>| {
+            let of_topic = |topics: &SortedMap<String, Vec<i32>>| {
                 topics.get(topic).is_some_and(|partitions| partitions.contains(partition))
             };
             requested.as_ref().is_none_or(of_topic)
@@ -81,7 +80,7 @@ impl Cluster {
     ) -> AlterReplicaLogDirsResponse {
         let permitted = self.check_cluster_request(request, AclOperation::Alter);
         let broker = request.broker;
-        let mut topics = BTreeMap::<String, Vec<alter_replica_log_dirs::response::Partition>>::new();
+        let mut topics = SortedMap::<String, Vec<alter_replica_log_dirs::response::Partition>>::new();
         for dir in body.dirs {
             let number = (0..self.options.log_dirs.max(1)).find(|number| path(broker, *number) == dir.path);
             for topic in dir.topics {

@@ -1,14 +1,13 @@
 //! IncrementalAlterConfigs (44), versions 0 and 1, for topics, groups, client metrics and the limits of brokers: set (0), delete
 //! (1), append to a list (2) and subtract from a list (3).
 
-use std::collections::BTreeMap;
-
 use ottla_protocol::{
     error_code::ErrorCode,
     generated::incremental_alter_configs::{
         IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse, request, response,
     },
 };
+use ottla_sorted::SortedMap;
 
 use super::{
     client_metrics::CLIENT_METRICS,
@@ -96,7 +95,7 @@ impl Cluster {
     }
 }
 
-fn alter(configs: &mut BTreeMap<String, String>, change: &request::Config) -> Result<(), Refusal> {
+fn alter(configs: &mut SortedMap<String, String>, change: &request::Config) -> Result<(), Refusal> {
     let name = &change.name;
     if change.config_operation == 1 {
         configs.remove(name);

@@ -1,7 +1,5 @@
 //! DescribeClientQuotas (48) and AlterClientQuotas (49), versions 0 and 1. Quotas are stored, and not enforced.
 
-use std::collections::BTreeMap;
-
 use ottla_protocol::{
     error_code::ErrorCode,
     generated::{
@@ -12,6 +10,7 @@ use ottla_protocol::{
         },
     },
 };
+use ottla_sorted::SortedMap;
 
 use crate::{
     acls::AclOperation,
@@ -52,7 +51,7 @@ fn check_types<'a>(types: impl Iterator<Item = &'a str> + Clone) -> Result<(), R
 }
 
 /// A choice of names: exactly one, the default, or any.
-type Components = BTreeMap<String, (i8, Option<String>)>;
+type Components = SortedMap<String, (i8, Option<String>)>;
 
 fn components(filter: Vec<request::Component>) -> Result<Components, Refusal> {
     let mut components = Components::new();
@@ -146,7 +145,7 @@ impl Cluster {
     }
 }
 
-fn entry(entity: &QuotaEntity, values: &BTreeMap<String, f64>) -> Entry {
+fn entry(entity: &QuotaEntity, values: &SortedMap<String, f64>) -> Entry {
     let names = entity.iter();
     let names = names.map(|(kind, name)| Entity { entity_type: kind.clone(), entity_name: name.clone() });
     let values = values.iter().map(|(key, value)| Value { key: key.clone(), value: *value });

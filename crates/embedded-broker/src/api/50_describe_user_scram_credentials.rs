@@ -5,8 +5,6 @@
 //! - A user without credentials is an error of its own, RESOURCE_NOT_FOUND, and so is a user that is requested twice
 //!   (`scram_users_have_results_of_their_own`).
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use ottla_protocol::{
     error_code::ErrorCode,
     generated::{
@@ -20,6 +18,7 @@ use ottla_protocol::{
         },
     },
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use crate::{
     acls::AclOperation,
@@ -67,7 +66,7 @@ impl Cluster {
             Some(users) if !users.is_empty() => users.into_iter().map(|user| user.name).collect(),
             _ => known.keys().cloned().collect(),
         };
-        let mut seen = BTreeMap::<String, u32>::new();
+        let mut seen = SortedMap::<String, u32>::new();
         requested.iter().for_each(|user| *seen.entry(user.clone()).or_default() += 1);
         for (user, times) in seen {
             let mut result = DescribeUserScramCredentialsResult { user, ..Default::default() };
@@ -107,8 +106,8 @@ impl Cluster {
         let permitted = self.check_cluster_request(request, AclOperation::Alter);
         let named = body.deletions.iter().map(|one| &one.name);
         let named = named.chain(body.upsertions.iter().map(|one| &one.name));
-        let mut results = BTreeMap::<String, Result<(), Refusal>>::new();
-        let mut seen = BTreeSet::new();
+        let mut results = SortedMap::<String, Result<(), Refusal>>::new();
+        let mut seen = SortedSet::new();
         for user in named {
             // Two mechanisms of a user count as twice, too.
             let is_new = seen.insert(user.clone());

@@ -44,7 +44,7 @@ impl Cluster {
             ..Default::default()
         };
         let participants = transaction.participants.iter().map(|participant| participant.topic_partition());
-        for (topic, partition) in participants.collect::<std::collections::BTreeSet<_>>() {
+        for (topic, partition) in participants.collect::<ottla_sorted::SortedSet<_>>() {
             match state.topics.last_mut() {
                 Some(last) if last.topic == topic => last.partitions.push(partition),
                 _ => state

@@ -6,11 +6,7 @@
 //! version 2 on a request can make the limit strict (KIP-1206). A request that renews locks (KIP-1222) fetches nothing.
 //! An unknown group has no members, but its records can be fetched.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -20,6 +16,7 @@ use ottla_protocol::{
     },
     uuid::Uuid,
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use super::{
     share_acknowledge::{Acknowledged, Acknowledgements},
@@ -43,7 +40,7 @@ pub(crate) struct PendingShareFetch {
     requested: Requested,
     /// The response contains all partitions, not only those with changes.
     is_full: bool,
-    acknowledged: BTreeMap<SharePartitionKey, Acknowledged>,
+    acknowledged: SortedMap<SharePartitionKey, Acknowledged>,
     timer: Option<TimerKey>,
 }
 
@@ -80,7 +77,7 @@ impl Cluster {
         let max_wait = Duration::from_millis(u64::try_from(body.max_wait_ms).unwrap_or(0));
         let acknowledged = acknowledgements(body);
         let parts = self.share_session_partitions(request.broker, &key).into_iter();
-        let parts: BTreeSet<_> = parts.chain(acknowledged.iter().map(|(partition, _)| *partition)).collect();
+        let parts: SortedSet<_> = parts.chain(acknowledged.iter().map(|(partition, _)| *partition)).collect();
         self.strike_share_partitions(&mut request, parts);
         let acknowledged = self.acknowledge_all(&request, &key, renews, acknowledged);
         let is_full = epoch == OPENS;
@@ -289,7 +286,7 @@ impl Cluster {
             acquisition_lock_timeout_ms: i32::try_from(lock).unwrap_or(i32::MAX),
             ..Default::default()
         };
-        let mut leaders = BTreeMap::new();
+        let mut leaders = SortedMap::new();
         for (key, acquired, done) in partitions {
             let done = done.unwrap_or_default();
             let (error_code, error_message, acquired) = match acquired {

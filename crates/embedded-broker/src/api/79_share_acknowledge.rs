@@ -3,13 +3,12 @@
 //!
 //! The acknowledgements of a partition are applied atomically.
 
-use std::collections::BTreeMap;
-
 use ottla_protocol::{
     error_code::ErrorCode,
     generated::share_acknowledge::{ShareAcknowledgeRequest, ShareAcknowledgeResponse, request, response},
     uuid::Uuid,
 };
+use ottla_sorted::SortedMap;
 
 use super::share_sessions::{CLOSES, OPENS, SharePartitionKey, ShareSessionKey};
 use crate::{
@@ -67,7 +66,7 @@ impl Cluster {
             let lock = self.share_settings(&key.group).record_lock_duration.as_millis();
             response.acquisition_lock_timeout_ms = i32::try_from(lock).unwrap_or(i32::MAX);
         }
-        let mut leaders = BTreeMap::new();
+        let mut leaders = SortedMap::new();
         for ((topic_id, partition_index), acknowledged) in done {
             let mut partition = response::Partition {
                 partition_index,
@@ -153,8 +152,8 @@ impl Cluster {
         key: &ShareSessionKey,
         renews: bool,
         partitions: Vec<Acknowledgements>,
-    ) -> BTreeMap<SharePartitionKey, Acknowledged> {
-        let mut done: BTreeMap<SharePartitionKey, Acknowledged> = BTreeMap::new();
+    ) -> SortedMap<SharePartitionKey, Acknowledged> {
+        let mut done: SortedMap<SharePartitionKey, Acknowledged> = SortedMap::new();
         for (partition, batches) in partitions {
             let result = self.acknowledge_partition(request, key, renews, partition, batches);
             let entry = done.entry(partition).or_default();

@@ -1,8 +1,6 @@
 //! DescribeShareGroupOffsets (90), versions 0 and 1: the start offsets of share groups, and from version 1 on their
 //! lag. -1 for partitions that were never fetched.
 
-use std::collections::BTreeMap;
-
 use ottla_protocol::{
     error_code::ErrorCode,
     generated::describe_share_group_offsets::{
@@ -10,6 +8,7 @@ use ottla_protocol::{
     },
     uuid::Uuid,
 };
+use ottla_sorted::SortedMap;
 
 use crate::{cluster::Cluster, connection::Request, share_groups::ShareGroup};
 
@@ -63,7 +62,7 @@ impl Cluster {
 
     /// Returns the partitions that a share group has fetched from or subscribed to.
     fn share_topics(&self, group: &ShareGroup) -> Vec<request::Topic> {
-        let mut topics: BTreeMap<&str, Vec<i32>> = BTreeMap::new();
+        let mut topics: SortedMap<&str, Vec<i32>> = SortedMap::new();
         let subscribed = group.members.values().flat_map(|member| &member.topics);
         let subscribed = subscribed.filter_map(|name| self.topics.by_name(name));
         for topic in subscribed.chain(group.partitions.keys().map(|(topic, _)| *topic)) {

@@ -1,15 +1,14 @@
 //! The limits of the bandwidth that replication takes, which are a broker's only properties that can be changed. They are stored
 //! and not enforced: replicas of the embedded broker take no bandwidth.
 
-use std::collections::BTreeMap;
-
 use ottla_protocol::error_code::ErrorCode;
+use ottla_sorted::SortedMap;
 
 use super::configs::{ConfigEntry, ConfigSource, ConfigType};
 use crate::{cluster::Cluster, options::BrokerId, provisioning::Refusal};
 
 /// The changed properties of brokers.
-pub(crate) type BrokerLimits = BTreeMap<BrokerId, BTreeMap<String, String>>;
+pub(crate) type BrokerLimits = SortedMap<BrokerId, SortedMap<String, String>>;
 
 const NAMES: [&str; 3] = [
     "follower.replication.throttled.rate",
@@ -47,7 +46,7 @@ impl Cluster {
     pub(crate) fn set_broker_limits(
         &mut self,
         id: BrokerId,
-        limits: BTreeMap<String, String>,
+        limits: SortedMap<String, String>,
         validate_only: bool,
     ) -> Result<(), Refusal> {
         for (name, value) in &limits {

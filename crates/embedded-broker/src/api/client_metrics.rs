@@ -1,9 +1,10 @@
 //! Client metrics subscriptions, as `kafka-client-metrics.sh` creates them: configuration of a resource type of their
 //! own. Each subscription selects clients, metrics and a push interval.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use ottla_protocol::{error_code::ErrorCode, pattern::Pattern};
+use ottla_sorted::SortedMap;
 
 use super::configs::{ConfigEntry, ConfigSource, ConfigType};
 use crate::{cluster::Cluster, provisioning::Refusal, telemetry::ClientMetadata};
@@ -15,7 +16,7 @@ pub(crate) const CLIENT_METRICS: i8 = 16;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Subscription {
     /// The explicitly set entries.
-    configs: BTreeMap<String, String>,
+    configs: SortedMap<String, String>,
     /// Prefixes of metric names, or `*`.
     pub metrics: Vec<String>,
     /// `interval.ms`, if explicitly set.
@@ -42,7 +43,7 @@ const SELECTORS: [&str; 6] = [
 
 impl Subscription {
     /// Creates a subscription from these entries. Error: the invalid entry.
-    fn new(configs: BTreeMap<String, String>) -> Result<Self, Refusal> {
+    fn new(configs: SortedMap<String, String>) -> Result<Self, Refusal> {
         let mut subscription = Self::default();
         for (name, value) in &configs {
             match name.as_str() {
@@ -99,7 +100,7 @@ impl Cluster {
     }
 
     /// Returns the explicitly set entries of a subscription.
-    pub(crate) fn client_metrics_config_map(&self, name: &str) -> BTreeMap<String, String> {
+    pub(crate) fn client_metrics_config_map(&self, name: &str) -> SortedMap<String, String> {
         self.telemetry.subscription(name).map(|set| set.configs.clone()).unwrap_or_default()
     }
 
@@ -107,7 +108,7 @@ impl Cluster {
     pub(crate) fn set_client_metrics_configs(
         &mut self,
         name: &str,
-        configs: BTreeMap<String, String>,
+        configs: SortedMap<String, String>,
         validate_only: bool,
     ) -> Result<(), Refusal> {
         if name.is_empty() {

@@ -1,8 +1,7 @@
 //! Configuration of topics and brokers: the entries, their defaults and their valid values.
 
-use std::collections::BTreeMap;
-
 use ottla_protocol::error_code::ErrorCode;
+use ottla_sorted::SortedMap;
 
 use crate::{
     cluster::Cluster,
@@ -94,7 +93,7 @@ const TOPIC_CONFIGS: [Row; 33] = [
 ];
 
 /// Returns all entries of a topic.
-pub(crate) fn topic_configs(options: &ClusterOptions, set: &BTreeMap<String, String>) -> Vec<ConfigEntry> {
+pub(crate) fn topic_configs(options: &ClusterOptions, set: &SortedMap<String, String>) -> Vec<ConfigEntry> {
     let entries = TOPIC_CONFIGS.iter().map(|(name, default, config_type, synonym)| {
         let default = match *name {
             "max.message.bytes" => options.message_max_bytes.to_string(),
@@ -166,7 +165,7 @@ pub(crate) fn broker_configs(cluster: &Cluster, id: BrokerId) -> Vec<ConfigEntry
 }
 
 /// Rejects unknown entries and invalid values.
-pub(crate) fn check_topic_configs(configs: &BTreeMap<String, String>) -> Result<(), Refusal> {
+pub(crate) fn check_topic_configs(configs: &SortedMap<String, String>) -> Result<(), Refusal> {
     for (name, value) in configs {
         let Some((_, _, config_type, _)) = TOPIC_CONFIGS.iter().find(|(known, ..)| known == name) else {
             return Err((ErrorCode::INVALID_CONFIG, format!("Unknown topic config name: {name}")));
@@ -219,7 +218,7 @@ const ENFORCED: &[&str] = &[
 ];
 
 /// Returns a topic's entries that differ from the default and have no effect.
-pub(crate) fn unenforced(configs: &BTreeMap<String, String>) -> Vec<String> {
+pub(crate) fn unenforced(configs: &SortedMap<String, String>) -> Vec<String> {
     let has_effect = |name: &str, value: &str| {
         ENFORCED.contains(&name)
             || default_of(name) == Some(value)

@@ -1,16 +1,17 @@
 //! Incremental fetch sessions (KIP-227): the partitions that a client fetches from a broker, so that it doesn't repeat
 //! them in each request.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use ottla_protocol::{error_code::ErrorCode, time::Instant};
+use ottla_sorted::SortedMap;
 
 use crate::random::Random;
 
 /// The fetch sessions of one broker.
 #[derive(Debug)]
 pub(crate) struct FetchSessions {
-    sessions: BTreeMap<i32, FetchSession>,
+    sessions: SortedMap<i32, FetchSession>,
     slots: usize,
 }
 
@@ -23,8 +24,8 @@ pub(crate) struct FetchSession {
     created: Instant,
     last_used: Instant,
     /// The fetched partitions, by the order in which they are served.
-    partitions: BTreeMap<u64, SessionPartition>,
-    order: BTreeMap<SessionKey, u64>,
+    partitions: SortedMap<u64, SessionPartition>,
+    order: SortedMap<SessionKey, u64>,
     next_order: u64,
 }
 
@@ -66,7 +67,7 @@ const EVICTION: Duration = Duration::from_secs(120);
 
 impl FetchSessions {
     pub fn new(slots: usize) -> Self {
-        Self { sessions: BTreeMap::new(), slots }
+        Self { sessions: SortedMap::new(), slots }
     }
 
     pub fn clear(&mut self) {
@@ -122,8 +123,8 @@ impl FetchSessions {
             uses_topic_ids,
             created: now,
             last_used: now,
-            partitions: BTreeMap::new(),
-            order: BTreeMap::new(),
+            partitions: SortedMap::new(),
+            order: SortedMap::new(),
             next_order: 0,
         };
         for partition in partitions {

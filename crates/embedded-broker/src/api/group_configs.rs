@@ -1,9 +1,10 @@
 //! Configuration of single groups, which overrides the brokers' settings. A group needn't exist to be configured.
 //! Kafka's limits for the values do not apply here, so that tests can use short times.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use ottla_protocol::error_code::ErrorCode;
+use ottla_sorted::SortedMap;
 
 use super::configs::{ConfigEntry, ConfigSource, ConfigType};
 use crate::{
@@ -15,7 +16,7 @@ use crate::{
 use ConfigType::{Boolean, Int, String as Text};
 
 /// The configuration of all configured groups.
-pub(crate) type GroupConfigs = BTreeMap<String, BTreeMap<String, String>>;
+pub(crate) type GroupConfigs = SortedMap<String, SortedMap<String, String>>;
 
 /// The resource type of groups.
 pub(crate) const GROUP: i8 = 32;
@@ -46,7 +47,7 @@ impl Cluster {
     pub(crate) fn set_group_configs(
         &mut self,
         group: &str,
-        configs: BTreeMap<String, String>,
+        configs: SortedMap<String, String>,
         validate_only: bool,
     ) -> Result<(), Refusal> {
         if group.is_empty() {

@@ -1,16 +1,15 @@
 //! Share sessions (KIP-932): the partitions that a member of a share group fetches from a broker, so that it doesn't
 //! repeat them in each request. A session ends with its connection, and the records acquired through it are released.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use ottla_protocol::error_code::ErrorCode;
+use ottla_sorted::{SortedMap, SortedSet};
 
 use crate::connection::ConnectionId;
 
 /// The share sessions of one broker.
 #[derive(Debug, Default)]
 pub(crate) struct ShareSessions {
-    sessions: BTreeMap<ShareSessionKey, ShareSession>,
+    sessions: SortedMap<ShareSessionKey, ShareSession>,
 }
 
 /// The group and member of a session.
@@ -29,7 +28,7 @@ pub(crate) struct ShareSession {
     /// The epoch that the member's next request must have.
     next_epoch: i32,
     connection: ConnectionId,
-    pub partitions: BTreeSet<SharePartitionKey>,
+    pub partitions: SortedSet<SharePartitionKey>,
 }
 
 /// The epochs that open and close a session.
@@ -42,7 +41,7 @@ impl ShareSessions {
         &mut self,
         key: ShareSessionKey,
         connection: ConnectionId,
-        partitions: BTreeSet<SharePartitionKey>,
+        partitions: SortedSet<SharePartitionKey>,
         limit: usize,
     ) -> Result<(), ErrorCode> {
         self.sessions.remove(&key);

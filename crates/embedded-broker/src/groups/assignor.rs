@@ -3,12 +3,11 @@
 //! `range` gives each subscriber of a topic one contiguous range of its partitions. `uniform` balances the number of
 //! partitions per member as far as the subscriptions allow, and moves as few partitions as possible.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use ottla_protocol::uuid::Uuid;
+use ottla_sorted::{SortedMap, SortedSet};
 
 /// Partitions by topic. Every topic in the map has at least one partition.
-pub(crate) type Partitions = BTreeMap<Uuid, BTreeSet<i32>>;
+pub(crate) type Partitions = SortedMap<Uuid, SortedSet<i32>>;
 
 /// The assignment strategy of a group of the consumer protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,7 +23,7 @@ pub enum Assignor {
 pub(crate) struct Subscriber<'a> {
     pub member_id: &'a str,
     pub instance_id: Option<&'a str>,
-    pub topics: BTreeSet<Uuid>,
+    pub topics: SortedSet<Uuid>,
     /// The member's previous target assignment.
     pub target: &'a Partitions,
 }
@@ -45,7 +44,7 @@ impl Assignor {
 
     /// Returns the target assignment of each member, in the order of `members`. `topics` contains the number of
     /// partitions of every subscribed topic.
-    pub(crate) fn assign(self, topics: &BTreeMap<Uuid, i32>, members: &[Subscriber<'_>]) -> Vec<Partitions> {
+    pub(crate) fn assign(self, topics: &SortedMap<Uuid, i32>, members: &[Subscriber<'_>]) -> Vec<Partitions> {
         match self {
             Self::Uniform => Uniform::new(topics, members).assign(),
             Self::Range => range(topics, members),
@@ -55,7 +54,7 @@ impl Assignor {
 
 /// Orders static members first, by instance ID, so that a member that returns under another member ID gets its previous
 /// assignment.
-fn range(topics: &BTreeMap<Uuid, i32>, members: &[Subscriber<'_>]) -> Vec<Partitions> {
+fn range(topics: &SortedMap<Uuid, i32>, members: &[Subscriber<'_>]) -> Vec<Partitions> {
     let mut order: Vec<usize> = (0..members.len()).collect();
     order.sort_by_key(|at| {
         let member = &members[*at];
@@ -86,17 +85,17 @@ fn range(topics: &BTreeMap<Uuid, i32>, members: &[Subscriber<'_>]) -> Vec<Partit
 /// fewest. Finally partitions move from the member with the most to the member with the fewest, while this improves the
 /// balance.
 struct Uniform<'a> {
-    topics: &'a BTreeMap<Uuid, i32>,
-    subscribers: BTreeMap<Uuid, Vec<usize>>,
+    topics: &'a SortedMap<Uuid, i32>,
+    subscribers: SortedMap<Uuid, Vec<usize>>,
     assigned: Vec<Partitions>,
     /// The number of partitions of each member.
     loads: Vec<usize>,
 }
 
 impl<'a> Uniform<'a> {
-    fn new(topics: &'a BTreeMap<Uuid, i32>, members: &[Subscriber<'_>]) -> Self {
-        let mut subscribers: BTreeMap<Uuid, Vec<usize>> = BTreeMap::new();
-        let mut taken: BTreeSet<(Uuid, i32)> = BTreeSet::new();
+    fn new(topics: &'a SortedMap<Uuid, i32>, members: &[Subscriber<'_>]) -> Self {
+        let mut subscribers: SortedMap<Uuid, Vec<usize>> = SortedMap::new();
+        let mut taken: SortedSet<(Uuid, i32)> = SortedSet::new();
         let mut assigned = Vec::new();
         for (at, member) in members.iter().enumerate() {
             for topic in &member.topics {
@@ -115,7 +114,7 @@ impl<'a> Uniform<'a> {
             }
             assigned.push(kept);
         }
-        let loads = assigned.iter().map(|kept| kept.values().map(BTreeSet::len).sum()).collect();
+        let loads = assigned.iter().map(|kept| kept.values().map(SortedSet::len).sum()).collect();
         Self { topics, subscribers, assigned, loads }
     }
 
@@ -133,8 +132,8 @@ impl<'a> Uniform<'a> {
         for (topic, count) in topics {
             let Some(subscribers) = self.subscribers.get(&topic) else { continue };
             let has = |at: &usize| self.assigned[*at].get(&topic);
-            let taken: BTreeSet<i32> = subscribers.iter().filter_map(has).flatten().copied().collect();
-            let mut by_load: BTreeSet<(usize, usize)> =
+            let taken: SortedSet<i32> = subscribers.iter().filter_map(has).flatten().copied().collect();
+            let mut by_load: SortedSet<(usize, usize)> =
                 subscribers.iter().map(|at| (self.loads[*at], *at)).collect();
             for partition in (0..count).filter(|partition| !taken.contains(partition)) {
                 let Some((load, at)) = by_load.pop_first() else { break };
@@ -206,7 +205,7 @@ mod tests {
     }
 
     fn loads(assigned: &[Partitions]) -> Vec<usize> {
-        assigned.iter().map(|of| of.values().map(BTreeSet::len).sum()).collect()
+        assigned.iter().map(|of| of.values().map(SortedSet::len).sum()).collect()
     }
 
     #[test]
@@ -276,7 +275,7 @@ mod tests {
         let mut random = crate::random::Random::new(7);
         for _ in 0..300 {
             let mut upto = |n: u64| random.next_u64() % n;
-            let topics: BTreeMap<Uuid, i32> =
+            let topics: SortedMap<Uuid, i32> =
                 (0..=upto(4)).map(|id| (Uuid([id as u8; 16]), upto(9) as i32)).collect();
             let before: Vec<Partitions> = (0..=upto(5))
                 .map(|_| {

@@ -4,7 +4,7 @@
 //! `CompletingRebalance` until the leader has sent the assignment, and then `Stable`. JoinGroup and SyncGroup requests
 //! wait for these transitions as [`Pending::Group`](crate::connection::Pending::Group).
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -14,6 +14,7 @@ use ottla_protocol::{
     },
     time::Instant,
 };
+use ottla_sorted::SortedMap;
 
 use crate::connection::Waiter;
 
@@ -25,11 +26,11 @@ pub(crate) struct ClassicGroup {
     pub protocol_type: Option<String>,
     pub protocol: Option<String>,
     pub leader: Option<String>,
-    pub members: BTreeMap<String, Member>,
+    pub members: SortedMap<String, Member>,
     /// Member IDs that were issued but have not joined, with their expiry.
-    pending_members: BTreeMap<String, Instant>,
+    pending_members: SortedMap<String, Instant>,
     /// The member ID of each static member, by instance ID.
-    instances: BTreeMap<String, String>,
+    instances: SortedMap<String, String>,
     /// The deadline for members to join or sync.
     deadline: Instant,
     /// The rebalance is the first one of a group that was empty: it always waits for its deadline.
@@ -117,9 +118,9 @@ impl ClassicGroup {
             protocol_type: None,
             protocol: None,
             leader: None,
-            members: BTreeMap::new(),
-            pending_members: BTreeMap::new(),
-            instances: BTreeMap::new(),
+            members: SortedMap::new(),
+            pending_members: SortedMap::new(),
+            instances: SortedMap::new(),
             deadline: Instant::FAR_FUTURE,
             waits_for_more: false,
         }
@@ -561,7 +562,7 @@ impl ClassicGroup {
     fn vote(&self) -> Option<String> {
         let is_common =
             |name: &str| self.members.values().all(|m| m.protocols.iter().any(|(known, _)| known == name));
-        let mut votes: BTreeMap<&str, u32> = BTreeMap::new();
+        let mut votes: SortedMap<&str, u32> = SortedMap::new();
         for member in self.members.values() {
             if let Some((name, _)) = member.protocols.iter().find(|(name, _)| is_common(name)) {
                 *votes.entry(name).or_default() += 1;

@@ -26,10 +26,7 @@
 
 pub(super) mod member;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::time::Duration;
 
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -39,6 +36,7 @@ use ottla_protocol::{
     time::Instant,
     uuid::Uuid,
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 pub(crate) use self::member::{ConsumerMember, TopicRegex};
 use self::member::{MemberState, id_of, partition_count};
@@ -56,11 +54,11 @@ pub(crate) struct ConsumerGroup {
     pub epoch: i32,
     /// The group epoch for which the target assignment was computed.
     pub assignment_epoch: i32,
-    pub members: BTreeMap<String, ConsumerMember>,
+    pub members: SortedMap<String, ConsumerMember>,
     /// The member ID of each static member, by instance ID.
-    pub(super) instances: BTreeMap<String, String>,
+    pub(super) instances: SortedMap<String, String>,
     /// The subscribed topics and their number of partitions.
-    topics: BTreeMap<Uuid, i32>,
+    topics: SortedMap<Uuid, i32>,
     /// The version of the cluster's topics from which `topics` was computed.
     topics_version: u64,
     /// The assignor if no member names one.
@@ -68,7 +66,7 @@ pub(crate) struct ConsumerGroup {
 }
 
 /// An assignment set by a test: member ID to topic names and partitions.
-pub(crate) type ManualTarget = BTreeMap<String, BTreeSet<(String, i32)>>;
+pub(crate) type ManualTarget = SortedMap<String, SortedSet<(String, i32)>>;
 
 /// Settings that apply to all groups.
 #[derive(Clone, Copy, Debug)]
@@ -100,9 +98,9 @@ impl ConsumerGroup {
         Self {
             epoch: 1,
             assignment_epoch: 0,
-            members: BTreeMap::new(),
-            instances: BTreeMap::new(),
-            topics: BTreeMap::new(),
+            members: SortedMap::new(),
+            instances: SortedMap::new(),
+            topics: SortedMap::new(),
             topics_version: 0,
             default_assignor: Assignor::Uniform,
         }
@@ -289,7 +287,7 @@ impl ConsumerGroup {
 
     /// Returns the assignor that most members request. A member without a preference doesn't vote.
     pub fn assignor(&self) -> Assignor {
-        let mut votes: BTreeMap<Assignor, usize> = BTreeMap::new();
+        let mut votes: SortedMap<Assignor, usize> = SortedMap::new();
         for assignor in self.members.values().filter_map(|member| member.assignor) {
             *votes.entry(assignor).or_default() += 1;
         }
@@ -401,8 +399,8 @@ impl ConsumerGroup {
             return false;
         }
         self.topics_version = topics.version();
-        let by_hand = manual.into_iter().flat_map(BTreeMap::values).flatten().map(|(name, _)| name.as_str());
-        let mut ids: BTreeSet<Uuid> = by_hand.filter_map(|name| id_of(topics, name)).collect();
+        let by_hand = manual.into_iter().flat_map(SortedMap::values).flatten().map(|(name, _)| name.as_str());
+        let mut ids: SortedSet<Uuid> = by_hand.filter_map(|name| id_of(topics, name)).collect();
         for member in self.members.values() {
             ids.extend(member.subscribed(topics));
         }
@@ -500,7 +498,7 @@ fn unknown_member(group: &str, member_id: &str) -> Refusal {
 }
 
 /// Returns those of the named partitions that exist.
-fn resolve(topics: &Topics, requested: &BTreeSet<(String, i32)>) -> Partitions {
+fn resolve(topics: &Topics, requested: &SortedSet<(String, i32)>) -> Partitions {
     let mut found = Partitions::new();
     for (name, partition) in requested {
         if let Some(id) = id_of(topics, name)
@@ -534,9 +532,9 @@ pub(super) fn difference(of: &Partitions, without: &Partitions) -> Partitions {
 fn select(
     of: &Partitions,
     by: &Partitions,
-    choose: impl Fn(&BTreeSet<i32>, &BTreeSet<i32>) -> BTreeSet<i32>,
+    choose: impl Fn(&SortedSet<i32>, &SortedSet<i32>) -> SortedSet<i32>,
 ) -> Partitions {
-    let none = BTreeSet::new();
+    let none = SortedSet::new();
     let chosen =
         of.iter().map(|(topic, partitions)| (*topic, choose(partitions, by.get(topic).unwrap_or(&none))));
     chosen.filter(|(_, partitions)| !partitions.is_empty()).collect()

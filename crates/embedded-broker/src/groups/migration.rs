@@ -15,10 +15,7 @@
 //! JoinGroup reports what it owns, as the heartbeat of a consumer-protocol member does; SyncGroup returns what it got.
 //! Its generation is its member epoch. No classic member is the leader of this kind of group.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::time::Duration;
 
 use ottla_protocol::{
     consumer_protocol::{
@@ -33,6 +30,7 @@ use ottla_protocol::{
     time::Instant,
     uuid::Uuid,
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use super::{
     assignor::Partitions,
@@ -57,7 +55,7 @@ pub(crate) struct ClassicSide {
 
 impl ClassicSide {
     /// Decodes the subscription: topics, and the partitions that the member owns.
-    fn subscription(&self, topics: &Topics) -> Option<(BTreeSet<String>, Vec<request::TopicPartition>)> {
+    fn subscription(&self, topics: &Topics) -> Option<(SortedSet<String>, Vec<request::TopicPartition>)> {
         let (_, metadata) = self.protocols.first()?;
         let (_, decoded) = ConsumerProtocolSubscription::from_bytes(metadata).ok()?;
         let owned = decoded.owned_partitions.into_iter().filter_map(|owned| {
@@ -328,7 +326,7 @@ fn decode_assignment(topics: &Topics, bytes: &[u8]) -> Partitions {
 fn encode_assignment(topics: &Topics, partitions: &Partitions) -> Vec<u8> {
     let name =
         |id: Uuid| topics.by_id(id).and_then(|index| topics.get(index)).map(|topic| topic.name.clone());
-    let assigned: BTreeMap<String, Vec<i32>> = partitions
+    let assigned: SortedMap<String, Vec<i32>> = partitions
         .iter()
         .filter_map(|(id, numbers)| Some((name(*id)?, numbers.iter().copied().collect())))
         .collect();

@@ -11,8 +11,6 @@ mod consumer;
 mod migration;
 mod pending;
 
-use std::collections::BTreeMap;
-
 use ottla_protocol::{
     consumer_protocol::ConsumerProtocolSubscription,
     error_code::ErrorCode,
@@ -24,6 +22,7 @@ use ottla_protocol::{
     time::Instant,
     uuid::Uuid,
 };
+use ottla_sorted::SortedMap;
 
 pub use assignor::Assignor;
 pub(crate) use assignor::Partitions;
@@ -44,9 +43,9 @@ use crate::{
 /// All groups of the cluster. A hash of the name selects the coordinator.
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
-    groups: BTreeMap<String, Group>,
+    groups: SortedMap<String, Group>,
     /// Assignments set by tests, also for groups that don't exist.
-    manual: BTreeMap<String, ManualTarget>,
+    manual: SortedMap<String, ManualTarget>,
     next_member: u64,
 }
 
@@ -54,7 +53,7 @@ pub(crate) struct Groups {
 #[derive(Debug)]
 pub(crate) struct Group {
     pub kind: GroupKind,
-    pub offsets: BTreeMap<(String, i32), CommittedOffset>,
+    pub offsets: SortedMap<(String, i32), CommittedOffset>,
     /// Offsets of open transactions.
     pub pending: PendingOffsets,
     /// The number of offsets that were committed, for the order of commits.
@@ -101,7 +100,7 @@ impl Groups {
     pub fn entry(&mut self, name: &str) -> &mut Group {
         self.groups.entry(name.to_owned()).or_insert_with(|| Group {
             kind: GroupKind::Classic(ClassicGroup::new()),
-            offsets: BTreeMap::new(),
+            offsets: SortedMap::new(),
             pending: PendingOffsets::default(),
             writes: 0,
             timer: None,

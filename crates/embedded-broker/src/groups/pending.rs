@@ -1,17 +1,16 @@
 //! Offsets that a group gets with open transactions. They take effect when the transaction commits.
 
-use std::collections::BTreeMap;
-
 use ottla_protocol::error_code::ErrorCode;
+use ottla_sorted::SortedMap;
 
 use super::{CommittedOffset, Group};
 
 /// The offsets of open transactions, by producer ID.
 #[derive(Debug, Default)]
 pub(crate) struct PendingOffsets {
-    open: BTreeMap<i64, BTreeMap<(String, i32), CommittedOffset>>,
+    open: SortedMap<i64, SortedMap<(String, i32), CommittedOffset>>,
     /// The current epoch of each producer that the group knows.
-    epochs: BTreeMap<i64, i16>,
+    epochs: SortedMap<i64, i16>,
 }
 
 impl PendingOffsets {

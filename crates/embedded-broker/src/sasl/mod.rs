@@ -15,9 +15,10 @@ mod keys;
 mod scram;
 mod unsecured;
 
-use std::{collections::BTreeMap, fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use ottla_protocol::time::Instant;
+use ottla_sorted::SortedMap;
 
 use self::{
     jwks::Jwks,
@@ -68,9 +69,9 @@ impl SaslMechanism {
 #[derive(Clone, Default)]
 pub struct SaslListener {
     mechanisms: Vec<SaslMechanism>,
-    users: BTreeMap<String, User>,
+    users: SortedMap<String, User>,
     /// The delegation tokens by ID.
-    tokens: BTreeMap<String, User>,
+    tokens: SortedMap<String, User>,
     max_session: Option<Duration>,
     /// The keys of the identity provider, shared with the connections.
     jwks: Arc<Jwks>,
@@ -82,7 +83,7 @@ struct User {
     principal: String,
     /// The password of PLAIN; `None` for users that only have SCRAM credentials.
     password: Option<String>,
-    keys: BTreeMap<ScramHash, Keys>,
+    keys: SortedMap<ScramHash, Keys>,
 }
 
 impl User {
@@ -174,7 +175,7 @@ impl SaslListener {
 
     /// Replaces the keys of a user, or removes them.
     pub(crate) fn set_keys(&mut self, name: &str, hash: ScramHash, keys: Option<&Keys>) {
-        let new = || User { principal: name.to_owned(), password: None, keys: BTreeMap::new() };
+        let new = || User { principal: name.to_owned(), password: None, keys: SortedMap::new() };
         let user = self.users.entry(name.to_owned()).or_insert_with(new);
         match keys {
             Some(keys) => drop(user.keys.insert(hash, keys.clone())),

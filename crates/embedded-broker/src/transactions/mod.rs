@@ -24,12 +24,10 @@ mod markers;
 mod partition;
 mod rules;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::time::Duration;
 
 use ottla_protocol::time::Instant;
+use ottla_sorted::{SortedMap, SortedSet};
 
 pub use control::TransactionDescription;
 pub(crate) use markers::{Marker, MarkerStep, Round, marker_in};
@@ -47,11 +45,11 @@ const OFFSETS_PARTITIONS: i32 = 50;
 /// The transactional IDs of the cluster.
 #[derive(Debug, Default)]
 pub(crate) struct Transactions {
-    ids: BTreeMap<String, Transaction>,
+    ids: SortedMap<String, Transaction>,
     /// The delays of markers that tests have set, by topic and partition.
-    marker_delays: BTreeMap<(String, i32), Duration>,
+    marker_delays: SortedMap<(String, i32), Duration>,
     /// The transactional IDs whose coordinator still loads them, each with the time at which it finishes.
-    loading: BTreeMap<String, Instant>,
+    loading: SortedMap<String, Instant>,
 }
 
 /// A transactional ID and its transaction.
@@ -68,7 +66,7 @@ pub(crate) struct Transaction {
     pub last_epoch: i16,
     pub timeout_ms: i32,
     pub state: TransactionState,
-    pub participants: BTreeSet<Participant>,
+    pub participants: SortedSet<Participant>,
     /// The transaction version of the client that began or ended the transaction.
     pub version: i16,
     /// The epoch that InitProducerId gave last.
@@ -85,7 +83,7 @@ pub(crate) struct Transaction {
     pub coordinator: Option<BrokerId>,
     pub coordinator_epoch: i32,
     /// The participants whose markers are missing.
-    pub unmarked: BTreeMap<Participant, MarkerStep>,
+    pub unmarked: SortedMap<Participant, MarkerStep>,
     /// The round of marker writing: timers of earlier rounds are ignored.
     pub round: u64,
 }

@@ -1,12 +1,11 @@
 //! The transactions of one partition: the open ones, which hold back the last stable offset, and the aborted ones, which
 //! read_committed consumers skip.
 
-use std::collections::BTreeMap;
-
 use ottla_protocol::{
     batch::{control::ControlRecord, reader::BatchHeader},
     error_code::ErrorCode,
 };
+use ottla_sorted::SortedMap;
 
 use super::{Marker, marker_in};
 use crate::{
@@ -19,7 +18,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(crate) struct PartitionTransactions {
     /// The first offset of each open transaction, by producer ID.
-    open: BTreeMap<i64, i64>,
+    open: SortedMap<i64, i64>,
     /// (first offset, offset of the marker) of transactions whose marker the followers don't have.
     unreplicated: Vec<(i64, i64)>,
     /// In the order of their markers.

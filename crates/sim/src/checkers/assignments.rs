@@ -1,19 +1,17 @@
 //! Checks the assignments that leaders of classic groups send.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::time::Duration;
 
 use ottla_core::machine::Instant;
 use ottla_protocol::{
     consumer_protocol::ConsumerProtocolAssignment, generated::sync_group::SyncGroupRequest,
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use super::membership::Partitions;
 
 /// The members of a generation: the topics and partitions of each.
-pub(super) type LedMembers = BTreeMap<String, (BTreeSet<String>, Partitions)>;
+pub(super) type LedMembers = SortedMap<String, (SortedSet<String>, Partitions)>;
 
 /// The time after which a leader knows of new partitions.
 const LEARNS: Duration = Duration::from_secs(15);
@@ -22,7 +20,7 @@ const LEARNS: Duration = Duration::from_secs(15);
 pub(super) fn check_assignment(
     now: Instant,
     led: &LedMembers,
-    topics: &BTreeMap<String, Vec<(Instant, i32)>>,
+    topics: &SortedMap<String, Vec<(Instant, i32)>>,
     request: &SyncGroupRequest,
     has_faults: bool,
 ) -> Result<(), String> {
@@ -33,7 +31,7 @@ pub(super) fn check_assignment(
         let counts = topics.get(topic).into_iter().flatten();
         counts.filter(|(since, _)| *since <= until).map(|(_, count)| *count).max().unwrap_or(0)
     };
-    let (mut assigned, mut sizes) = (BTreeMap::new(), Vec::new());
+    let (mut assigned, mut sizes) = (SortedMap::new(), Vec::new());
     for entry in &request.assignments {
         let id = &entry.member_id;
         let Some((subscribed, _)) = led.get(id) else {
@@ -63,8 +61,8 @@ pub(super) fn check_assignment(
         return Ok(());
     }
     let is_cooperative = request.protocol_name.as_deref() == Some("cooperative-sticky");
-    let owned: BTreeSet<_> = led.values().flat_map(|(_, owned)| owned).collect();
-    let subscribed: BTreeSet<_> = led.values().flat_map(|(topics, _)| topics).collect();
+    let owned: SortedSet<_> = led.values().flat_map(|(_, owned)| owned).collect();
+    let subscribed: SortedSet<_> = led.values().flat_map(|(topics, _)| topics).collect();
     // The leader learns of new partitions with newer metadata.
     let known = Instant::from_nanos(now.as_nanos().saturating_sub(LEARNS.as_nanos() as u64));
     for topic in subscribed {

@@ -1,7 +1,9 @@
 //! Checks that no client is busy-looping: time advances, and the rates of connections, of requests for metadata,
 //! offsets and producer IDs, of empty fetches and of retries of the same batch stay within the back-off.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+
+use ottla_sorted::SortedMap;
 use std::time::Duration;
 
 use ottla_core::machine::Instant;
@@ -21,16 +23,16 @@ type Asked = (String, Uuid, i32);
 /// The recent rates of requests.
 #[derive(Debug, Default)]
 pub struct Rates {
-    connects: BTreeMap<usize, VecDeque<Instant>>,
-    questions: BTreeMap<(usize, i16), VecDeque<Instant>>,
+    connects: SortedMap<usize, VecDeque<Instant>>,
+    questions: SortedMap<(usize, i16), VecDeque<Instant>>,
     /// Attempts by client and first record of the batch.
-    batches: BTreeMap<(usize, u64), VecDeque<Instant>>,
+    batches: SortedMap<(usize, u64), VecDeque<Instant>>,
     /// Refused fetches by client, connection and partition.
-    refusals: BTreeMap<(usize, u64, Asked), VecDeque<Instant>>,
+    refusals: SortedMap<(usize, u64, Asked), VecDeque<Instant>>,
     /// Empty fetches by client and connection.
-    empty: BTreeMap<(usize, u64), VecDeque<Instant>>,
+    empty: SortedMap<(usize, u64), VecDeque<Instant>>,
     /// Fetches with records or errors by client and connection.
-    news: BTreeMap<(usize, u64), VecDeque<Instant>>,
+    news: SortedMap<(usize, u64), VecDeque<Instant>>,
     /// Brokers respond to Fetch at once.
     is_hasty: bool,
 }

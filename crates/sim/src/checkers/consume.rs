@@ -2,7 +2,7 @@
 //! nothing while the partition is paused or unassigned, and the log's record at each offset. At the end, every
 //! acknowledged record must have been read.
 
-use std::collections::BTreeMap;
+use ottla_sorted::SortedMap;
 
 use super::{Broken, log::Log};
 use crate::{reader::Reader, workload::Producer};
@@ -27,7 +27,7 @@ pub struct Progress {
     /// Records were lost and others took their offsets: the next offset is unknown until reading starts again.
     cut: bool,
     /// The record at each offset, as producer and number.
-    read: BTreeMap<i64, (u32, u64)>,
+    read: SortedMap<i64, (u32, u64)>,
 }
 
 /// The records that may come next.
@@ -58,7 +58,7 @@ impl Progress {
             cut: false,
             begins: 0,
             may_restart: false,
-            read: BTreeMap::new(),
+            read: SortedMap::new(),
         }
     }
 

@@ -2,9 +2,8 @@
 //! log, idempotent means once and in order. Reports of a partition come in the order of the responses. For a partition
 //! that lost records with its topic or with a replica, only reports of "not persisted" are checked.
 
-use std::collections::BTreeMap;
-
 use ottla_core::{error::ErrorKind, produce::report::PersistenceStatus};
+use ottla_sorted::SortedMap;
 
 use super::{
     Broken,
@@ -26,8 +25,8 @@ pub struct Guarantees {
 /// a request stay there, and may return unsent after newer records were purged.
 #[derive(Debug, Default)]
 struct ReportOrder {
-    acknowledged: BTreeMap<(u32, i32), (u64, u64)>,
-    unsent: BTreeMap<(u32, i32), (u64, u64)>,
+    acknowledged: SortedMap<(u32, i32), (u64, u64)>,
+    unsent: SortedMap<(u32, i32), (u64, u64)>,
 }
 
 impl ReportOrder {
@@ -61,8 +60,8 @@ pub fn check(
     guarantees: Guarantees,
 ) -> Result<(), Broken> {
     let broken = |what: String| Err(Broken::new("delivery", what));
-    let mut written: BTreeMap<(u32, u64), Vec<Location>> = BTreeMap::new();
-    let mut last: BTreeMap<(u32, u32, i32), &Logged> = BTreeMap::new();
+    let mut written: SortedMap<(u32, u64), Vec<Location>> = SortedMap::new();
+    let mut last: SortedMap<(u32, u32, i32), &Logged> = SortedMap::new();
     for record in log.records() {
         let Logged { topic, partition, offset, producer, number, sender } = *record;
         written.entry((producer, number)).or_default().push((topic, partition, offset));
@@ -85,7 +84,7 @@ pub fn check(
 fn check_producer(
     producer: &Producer,
     log: &Log,
-    written: &BTreeMap<(u32, u64), Vec<Location>>,
+    written: &SortedMap<(u32, u64), Vec<Location>>,
     guarantees: Guarantees,
 ) -> Result<(), Broken> {
     let broken = |what: String| Err(Broken::new("delivery", what));

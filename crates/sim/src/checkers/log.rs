@@ -1,9 +1,8 @@
 //! The contents of the brokers' logs, record by record, for the other checkers.
 
-use std::collections::BTreeMap;
-
 use ottla_embedded_broker::Cluster;
 use ottla_protocol::batch::{Batch, Batches, Records};
+use ottla_sorted::SortedMap;
 
 use super::Broken;
 use crate::workload::parse_value;
@@ -11,23 +10,23 @@ use crate::workload::parse_value;
 /// All records that were written, including deleted ones.
 #[derive(Debug, Default)]
 pub struct Log {
-    partitions: BTreeMap<(u32, i32), BTreeMap<i64, Logged>>,
+    partitions: SortedMap<(u32, i32), SortedMap<i64, Logged>>,
     /// The current log start offsets.
-    starts: BTreeMap<(u32, i32), i64>,
+    starts: SortedMap<(u32, i32), i64>,
     history: History,
     /// The number of times that each record was sent, by producer and number.
-    sends: BTreeMap<(u32, u64), u32>,
+    sends: SortedMap<(u32, u64), u32>,
 }
 
 /// Records that were removed from logs by anything but their producers.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     /// Records deleted on purpose, by the new log start offset.
-    deleted: BTreeMap<(u32, i32), BTreeMap<i64, Logged>>,
+    deleted: SortedMap<(u32, i32), SortedMap<i64, Logged>>,
     /// Records lost with a topic or with a replica; other records may have their offsets now.
-    lost: BTreeMap<(u32, i32), BTreeMap<i64, Vec<Logged>>>,
+    lost: SortedMap<(u32, i32), SortedMap<i64, Vec<Logged>>>,
     changes: Vec<Change>,
-    counts: BTreeMap<(u32, i32), u64>,
+    counts: SortedMap<(u32, i32), u64>,
 }
 
 /// Changes of a partition for its readers.
@@ -44,7 +43,10 @@ impl History {
     pub fn delete(&mut self, cluster: &mut Cluster, topic: &str, index: u32, partition: i32, start: i64) {
         // The check at the end finds logs that can't be read.
         let records = read_partition(cluster, topic, index, partition).unwrap_or_default();
-        self.deleted.entry((index, partition)).or_default().extend(records.range(..start));
+        self.deleted
+            .entry((index, partition))
+            .or_default()
+            .extend(records.range(..start).map(|(offset, logged)| (*offset, logged.clone())));
         cluster.control().delete_records(topic, partition, start);
         self.note(index, partition, Change::Start(index, partition, start));
     }
@@ -85,7 +87,7 @@ impl History {
         *self.counts.entry((index, partition)).or_default() += 1;
     }
 
-    fn lose(&mut self, index: u32, partition: i32, records: BTreeMap<i64, Logged>) {
+    fn lose(&mut self, index: u32, partition: i32, records: SortedMap<i64, Logged>) {
         let lost = self.lost.entry((index, partition)).or_default();
         for (offset, record) in records {
             lost.entry(offset).or_default().push(record);
@@ -117,7 +119,7 @@ impl Log {
         cluster: &mut Cluster,
         topics: &[(String, i32)],
         history: History,
-        sends: BTreeMap<(u32, u64), u32>,
+        sends: SortedMap<(u32, u64), u32>,
     ) -> Result<Self, Broken> {
         let mut log = Self { partitions: history.deleted.clone(), history, sends, ..Self::default() };
         for (index, (topic, partitions)) in topics.iter().enumerate() {
@@ -134,12 +136,12 @@ impl Log {
 
     /// Returns all records by topic, partition and offset.
     pub fn records(&self) -> impl Iterator<Item = &Logged> {
-        self.partitions.values().flat_map(BTreeMap::values)
+        self.partitions.values().flat_map(SortedMap::values)
     }
 
     /// Returns the records of a partition in order.
     pub fn partition(&self, topic: u32, partition: i32) -> impl Iterator<Item = &Logged> {
-        self.partitions.get(&(topic, partition)).into_iter().flat_map(BTreeMap::values)
+        self.partitions.get(&(topic, partition)).into_iter().flat_map(SortedMap::values)
     }
 
     /// Returns true if the partition lost records, including acknowledged ones.
@@ -175,8 +177,8 @@ fn read_partition(
     topic: &str,
     index: u32,
     partition: i32,
-) -> Result<BTreeMap<i64, Logged>, String> {
-    let mut records = BTreeMap::new();
+) -> Result<SortedMap<i64, Logged>, String> {
+    let mut records = SortedMap::new();
     for bytes in cluster.control().batches(topic, partition) {
         for batch in Batches::new(&bytes) {
             let Ok(Batch::V2(batch)) = batch else { return Err("the log has a damaged batch".into()) };

@@ -20,10 +20,7 @@
 mod requests;
 mod responses;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::time::Duration;
 
 use ottla_core::machine::Instant;
 use ottla_protocol::{
@@ -37,6 +34,7 @@ use ottla_protocol::{
     },
     uuid::Uuid,
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use super::{
     Broken,
@@ -62,32 +60,32 @@ pub struct Terms {
 /// The memberships of the clients that [`Membership::expect`] named.
 #[derive(Debug, Default)]
 pub struct Membership {
-    members: BTreeMap<usize, Member>,
+    members: SortedMap<usize, Member>,
     /// The numbers of partitions that each topic had, and since when.
-    topics: BTreeMap<String, Vec<(Instant, i32)>>,
+    topics: SortedMap<String, Vec<(Instant, i32)>>,
     /// The names of topics by their IDs.
-    names: BTreeMap<Uuid, String>,
+    names: SortedMap<Uuid, String>,
 }
 
 #[derive(Debug)]
 struct Member {
     terms: Terms,
     /// The requests without a response.
-    open: BTreeMap<(u64, i32), Open>,
+    open: SortedMap<(u64, i32), Open>,
     /// The connections that carry its requests.
     openings: Openings,
     /// The number of memberships that began or ended: responses of earlier ones are ignored.
     round: u64,
     /// IDs that the coordinator no longer knows, or that left.
-    dead: BTreeMap<String, Instant>,
+    dead: SortedMap<String, Instant>,
     /// IDs that only a heartbeat showed to be unknown: a member that joins meanwhile ignores that.
-    doubtful: BTreeSet<String>,
+    doubtful: SortedSet<String>,
     /// The member ID and the generation of the last JoinGroup response, and when it came.
     joined: Option<(String, i32, Instant)>,
     /// The generation before that one, under the same ID: generations start again when a group is converted.
     joined_before: Option<i32>,
     /// The highest generation that was sent on each link.
-    sent: BTreeMap<u64, i32>,
+    sent: SortedMap<u64, i32>,
     /// The member epoch.
     epoch: Option<i32>,
     /// The connection that carried the last heartbeat that joins, as long as it is open.
@@ -128,8 +126,8 @@ struct Member {
     led: LedMembers,
 }
 
-pub(super) type Partitions = BTreeSet<(String, i32)>;
-type PartitionsById = BTreeSet<(Uuid, i32)>;
+pub(super) type Partitions = SortedSet<(String, i32)>;
+type PartitionsById = SortedSet<(Uuid, i32)>;
 
 /// A request without a response.
 #[derive(Debug)]
@@ -167,14 +165,14 @@ impl Membership {
     pub fn expect(&mut self, client: usize, terms: Terms) {
         let member = Member {
             terms,
-            open: BTreeMap::new(),
+            open: SortedMap::new(),
             openings: Openings::default(),
             round: 0,
-            dead: BTreeMap::new(),
-            doubtful: BTreeSet::new(),
+            dead: SortedMap::new(),
+            doubtful: SortedSet::new(),
             joined: None,
             joined_before: None,
-            sent: BTreeMap::new(),
+            sent: SortedMap::new(),
             epoch: None,
             joined_on: None,
             outside: None,
@@ -183,9 +181,9 @@ impl Membership {
             is_member: false,
             acknowledged: None,
             undisturbed: None,
-            target: BTreeSet::new(),
-            reported: (BTreeSet::new(), Instant::ZERO),
-            offered: BTreeSet::new(),
+            target: SortedSet::new(),
+            reported: (SortedSet::new(), Instant::ZERO),
+            offered: SortedSet::new(),
             gives_up: None,
             spoke: None,
             failed: None,
@@ -194,7 +192,7 @@ impl Membership {
             is_stable: false,
             is_between: false,
             is_eager: false,
-            led: BTreeMap::new(),
+            led: SortedMap::new(),
         };
         self.members.insert(client, member);
     }

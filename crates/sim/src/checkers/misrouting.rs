@@ -3,17 +3,16 @@
 //! A client that knows its cluster states the IDs in the first request of each connection to a node. A connection to a
 //! bootstrap server states nothing; the client may write through it once its broker has sent metadata.
 
-use std::collections::BTreeSet;
-
 use ottla_protocol::{api::ApiKey, generated::api_versions::ApiVersionsRequest};
+use ottla_sorted::SortedSet;
 
 /// The connections of all clients.
 #[derive(Debug, Default)]
 pub(super) struct Misrouting {
     /// The clients that know the ID of their cluster.
-    informed: BTreeSet<usize>,
+    informed: SortedSet<usize>,
     /// The connections whose brokers do not know yet whom the client expects.
-    unchecked: BTreeSet<u64>,
+    unchecked: SortedSet<u64>,
 }
 
 /// The first version of ApiVersions with the IDs.

@@ -1,14 +1,13 @@
 //! When the requests of a connection may have been made: the first ones may have waited while it was established.
 
-use std::collections::BTreeMap;
-
 use ottla_core::machine::Instant;
+use ottla_sorted::SortedMap;
 
 /// The connections of a client that carry requests of its group.
 #[derive(Debug, Default)]
 pub(super) struct Openings {
     /// The times at which connections were opened that have not carried a request of the group yet.
-    unused: BTreeMap<u64, Instant>,
+    unused: SortedMap<u64, Instant>,
     /// The connection that carried its first requests last, when it was opened, and when it carried them.
     begun: Option<(u64, Instant, Instant)>,
 }

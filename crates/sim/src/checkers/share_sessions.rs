@@ -1,9 +1,6 @@
 //! Checks the requests of share consumers: epochs of sessions, one request at a time, ranges, and rates.
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    time::Duration,
-};
+use std::{collections::VecDeque, time::Duration};
 
 use ottla_core::machine::Instant;
 use ottla_protocol::{
@@ -14,6 +11,7 @@ use ottla_protocol::{
     },
     primitive::{DecodeError, Reader},
 };
+use ottla_sorted::SortedMap;
 
 use super::Broken;
 
@@ -81,9 +79,9 @@ impl ShareRequest {
 #[derive(Debug, Default)]
 pub struct ShareSessions {
     /// The epoch of the next request of each connection that has a session.
-    next: BTreeMap<u64, i32>,
+    next: SortedMap<u64, i32>,
     /// The times of the fetches that may wait, by connection.
-    fetches: BTreeMap<u64, VecDeque<Instant>>,
+    fetches: SortedMap<u64, VecDeque<Instant>>,
 }
 
 /// The maximum number of fetches that may wait on one connection within a second. A fetch waits for at least 100 ms unless

@@ -1,10 +1,7 @@
 //! Checks client telemetry (KIP-714) on the wire: no push before the interval, no question without a reason, one client
 //! instance ID, one last push, and nothing after an error that ends telemetry.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::time::Duration;
 
 use ottla_core::machine::Instant;
 use ottla_protocol::{
@@ -14,6 +11,7 @@ use ottla_protocol::{
     primitive::{DecodeError, Reader},
     uuid::Uuid,
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use super::Broken;
 
@@ -95,9 +93,9 @@ impl TelemetryResponse {
 /// What the clients of a world did.
 #[derive(Debug, Default)]
 pub struct TelemetryTraffic {
-    clients: BTreeMap<usize, Exchange>,
+    clients: SortedMap<usize, Exchange>,
     /// Clients that were closed while they pushed metrics, and had no reason not to push once more.
-    owed: BTreeSet<usize>,
+    owed: SortedSet<usize>,
 }
 
 /// The exchange of one client.

@@ -2,10 +2,7 @@
 //! sent if the brokers do not, sends nothing after its end, and shares its epoch with no request of another one that may
 //! still arrive.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    time::Duration,
-};
+use std::{collections::VecDeque, time::Duration};
 
 use ottla_core::machine::Instant;
 use ottla_protocol::{
@@ -15,6 +12,7 @@ use ottla_protocol::{
     generated::produce::{ProduceRequest, ProduceResponse},
     uuid::Uuid,
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use super::{
     Broken,
@@ -41,30 +39,30 @@ type Name = (String, Uuid, i32);
 /// The transactional producers of the world.
 #[derive(Debug, Default)]
 pub struct TransactionTraffic {
-    producers: BTreeMap<usize, Producer>,
+    producers: SortedMap<usize, Producer>,
     /// The indexes of the topics.
-    topics: BTreeMap<String, u32>,
+    topics: SortedMap<String, u32>,
 }
 
 #[derive(Debug, Default)]
 struct Producer {
-    open: BTreeMap<Key, Open>,
+    open: SortedMap<Key, Open>,
     /// The producer ID and epoch of each transaction that has sent a batch.
-    identities: BTreeMap<u32, Identity>,
+    identities: SortedMap<u32, Identity>,
     /// The newest transaction that has sent a batch.
     newest: Option<u32>,
     /// The partitions that the coordinator has registered for the present transaction of an identity.
-    registered: BTreeSet<(Identity, Place)>,
+    registered: SortedSet<(Identity, Place)>,
     /// The identity whose transaction is being ended: EndTxn was sent.
     ending: Option<Identity>,
     /// Batches that were sent and may still be appended: their identity, partition and first sequence number, with the
     /// transaction and the number of attempts without a response.
-    loose: BTreeMap<(Identity, Place, i32), (u32, i64)>,
+    loose: SortedMap<(Identity, Place, i32), (u32, i64)>,
     /// The requests of the present transaction of an identity that may still arrive, and of earlier transactions.
-    lost: BTreeMap<Identity, &'static str>,
-    doubtful: BTreeMap<Identity, &'static str>,
+    lost: SortedMap<Identity, &'static str>,
+    doubtful: SortedMap<Identity, &'static str>,
     /// Refusals because of markers that are not written.
-    concurrent: BTreeMap<i16, VecDeque<Instant>>,
+    concurrent: SortedMap<i16, VecDeque<Instant>>,
     /// Questions whether the markers of the last transaction are written.
     questions: usize,
 }

@@ -2,10 +2,7 @@
 //! advertises; responses come in the order of the requests; limits are kept; records go to their destinations.
 //! [`super::busy`] checks the rates.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    time::Duration,
-};
+use std::{collections::VecDeque, time::Duration};
 
 use ottla_core::{machine::Instant, produce::topic_settings::TopicSettings};
 use ottla_protocol::{
@@ -18,6 +15,7 @@ use ottla_protocol::{
     primitive::Reader,
     uuid::Uuid,
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use super::{
     Broken,
@@ -53,8 +51,8 @@ pub struct Limits {
 /// All conversations.
 #[derive(Debug, Default)]
 pub struct Wire {
-    limits: BTreeMap<usize, Limits>,
-    links: BTreeMap<u64, Conversation>,
+    limits: SortedMap<usize, Limits>,
+    links: SortedMap<u64, Conversation>,
     rates: Rates,
     misrouting: Misrouting,
     /// The members of groups.
@@ -66,9 +64,9 @@ pub struct Wire {
     /// Client telemetry.
     pub telemetry: TelemetryTraffic,
     /// Producer IDs and epochs of which a broker has confirmed a batch.
-    confirmed: BTreeSet<Numbering>,
+    confirmed: SortedSet<Numbering>,
     /// The number of times that each record was sent, by producer and number.
-    sends: BTreeMap<(u32, u64), u32>,
+    sends: SortedMap<(u32, u64), u32>,
     /// Handshakes on connections that had authenticated before.
     reauthentications: u64,
     /// Some responses are corrupted on purpose.
@@ -83,7 +81,7 @@ struct Conversation {
     to_client: Vec<u8>,
     open: VecDeque<Question>,
     last_correlation_id: Option<i32>,
-    reported: Option<BTreeMap<i16, (i16, i16)>>,
+    reported: Option<SortedMap<i16, (i16, i16)>>,
     /// The client received an invalid response.
     nonsense: bool,
     authentication: Authentication,
@@ -123,7 +121,7 @@ struct Question {
     api: ApiKey,
     version: i16,
     /// The batches and their sequence numbers by the topic's name and ID and the partition.
-    numbered: BTreeMap<(String, Uuid, i32), Numbering>,
+    numbered: SortedMap<(String, Uuid, i32), Numbering>,
 }
 
 /// The source of a partition's sequence numbers: client, topic index, partition, producer ID and epoch.
@@ -180,7 +178,7 @@ impl Wire {
     }
 
     /// Takes the number of times that each record was sent, by producer and number.
-    pub fn take_sends(&mut self) -> BTreeMap<(u32, u64), u32> {
+    pub fn take_sends(&mut self) -> SortedMap<(u32, u64), u32> {
         std::mem::take(&mut self.sends)
     }
 
@@ -249,7 +247,7 @@ impl Wire {
                     Ok(numbered) => numbered,
                     Err(what) => return broken(format!("{name}: {what}")),
                 },
-                _ => BTreeMap::new(),
+                _ => SortedMap::new(),
             };
             talk.open.push_back(Question { correlation_id, api, version, numbered });
             let in_flight = talk.open.iter().filter(|question| question.api == api).count();
@@ -391,7 +389,7 @@ impl Conversation {
         }
         let correlation_id = self.last_correlation_id.unwrap_or_default().wrapping_add(1);
         self.last_correlation_id = Some(correlation_id);
-        let numbered = BTreeMap::new();
+        let numbered = SortedMap::new();
         let question = Question { correlation_id, api: ApiKey::SaslAuthenticate, version: TOKEN, numbered };
         self.open.push_back(question);
         true
@@ -405,7 +403,7 @@ impl Conversation {
             return Err(format!("API {} is unknown", header.api_key));
         };
         let (version, correlation_id) = (header.api_version, header.correlation_id);
-        let question = Question { correlation_id, api, version, numbered: BTreeMap::new() };
+        let question = Question { correlation_id, api, version, numbered: SortedMap::new() };
         let name = question.name();
         if self.last_correlation_id.is_some_and(|last| correlation_id != last.wrapping_add(1)) {
             return Err(format!("{name} follows #{:?}", self.last_correlation_id));
@@ -435,7 +433,7 @@ impl Conversation {
     fn respond(
         &mut self,
         frame: &[u8],
-        confirmed: &mut BTreeSet<Numbering>,
+        confirmed: &mut SortedSet<Numbering>,
         mut refused: impl FnMut(&str, Uuid, i32),
         mut report: impl FnMut(&str),
     ) -> Result<(), String> {
@@ -529,7 +527,7 @@ impl Limits {
         request: &produce::ProduceRequest,
         len: usize,
         in_flight: usize,
-        sends: &mut BTreeMap<(u32, u64), u32>,
+        sends: &mut SortedMap<(u32, u64), u32>,
     ) -> Result<(), String> {
         if in_flight > self.max_in_flight {
             return Err(format!("{in_flight} in flight, {} are allowed", self.max_in_flight));
@@ -538,7 +536,7 @@ impl Limits {
         if len > self.max_request_bytes + batch + AROUND_BATCHES {
             return Err(format!("{len} bytes, {} are allowed", self.max_request_bytes));
         }
-        let mut seen = BTreeSet::new();
+        let mut seen = SortedSet::new();
         for topic in &request.topic_data {
             for partition in &topic.partition_data {
                 let index = partition.index;
@@ -562,7 +560,7 @@ impl Limits {
         topic: &str,
         index: i32,
         records: &[u8],
-        sends: &mut BTreeMap<(u32, u64), u32>,
+        sends: &mut SortedMap<(u32, u64), u32>,
     ) -> Result<(), String> {
         let mut batches = 0;
         for batch in Batches::new(records) {
@@ -607,8 +605,8 @@ impl Limits {
 /// Records the acknowledged batches of a response to Produce.
 fn confirm(
     response: &produce::ProduceResponse,
-    numbered: &BTreeMap<(String, Uuid, i32), Numbering>,
-    confirmed: &mut BTreeSet<Numbering>,
+    numbered: &SortedMap<(String, Uuid, i32), Numbering>,
+    confirmed: &mut SortedSet<Numbering>,
     mut report: impl FnMut(&str),
 ) {
     for topic in &response.responses {
@@ -630,9 +628,9 @@ fn confirm(
 fn number(
     client: usize,
     request: &produce::ProduceRequest,
-    confirmed: &BTreeSet<Numbering>,
-) -> Result<BTreeMap<(String, Uuid, i32), Numbering>, String> {
-    let mut numbered = BTreeMap::new();
+    confirmed: &SortedSet<Numbering>,
+) -> Result<SortedMap<(String, Uuid, i32), Numbering>, String> {
+    let mut numbered = SortedMap::new();
     for (key, numbering, sequence) in numberings(client, request) {
         if sequence > 0 && !confirmed.contains(&numbering) {
             let partition = key.2;

@@ -1,10 +1,8 @@
 //! The checks after each step, and in a settled group.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
+
+use ottla_sorted::{SortedMap, SortedSet};
 
 use super::{
     GROUP, Protocol, REBALANCE, Run, SESSION,
@@ -18,7 +16,7 @@ use ottla_core::{
 use ottla_protocol::vocabulary::TopicPartition;
 
 /// The partitions of all members: the member, and the identity of its assignment.
-pub(super) type Holders = BTreeMap<TopicPartition, (usize, Arc<PartitionHandle>)>;
+pub(super) type Holders = SortedMap<TopicPartition, (usize, Arc<PartitionHandle>)>;
 
 /// A member that lost its session learns it when its connection times out or its host continues.
 const LEARNS: Duration = Duration::from_secs(2);
@@ -40,7 +38,7 @@ impl Run {
                 return Err(Broken::new("errors", format!("member {index}: {what} twice: {error}")));
             }
         }
-        let (mut held, mut is_changed) = (BTreeMap::new(), false);
+        let (mut held, mut is_changed) = (SortedMap::new(), false);
         for key in member.shared.assignment() {
             let Ok(handle) = member.shared.partition(&key.topic, key.partition) else { continue };
             let place = key;
@@ -222,7 +220,7 @@ impl Run {
     /// No two members hold a partition, unless one of them may have lost its session without knowing.
     pub(super) fn check_holders(&self) -> Result<(), Broken> {
         let now = self.world.now;
-        let mut holders: BTreeMap<&TopicPartition, usize> = BTreeMap::new();
+        let mut holders: SortedMap<&TopicPartition, usize> = SortedMap::new();
         let is_well = |member: &&Member| {
             // A member that was removed learns it with the next heartbeat, and its application with the next event.
             let membership = &self.world.wire.membership;
@@ -272,7 +270,7 @@ impl Run {
             .members
             .iter()
             .all(|member| matches!(member.state, State::Gone | State::Failed | State::Subscribed));
-        let distinct: BTreeSet<_> = held.iter().collect();
+        let distinct: SortedSet<_> = held.iter().collect();
         let is_idle = members().all(|member| member.question.is_none());
         others_are_gone && is_idle && held.len() == partitions && distinct.len() == partitions
     }

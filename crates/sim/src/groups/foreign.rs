@@ -12,10 +12,7 @@
 //! | [`Client::Franz`] | 9 | 3, without user data | the owned partitions and the generation |
 //! | [`Client::Oldest`] (0.10) | 1 | 0, with empty user data | does not know it |
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use ottla_core::machine::Instant;
 use ottla_embedded_broker::{BrokerId, ConnectionId};
@@ -33,6 +30,7 @@ use ottla_protocol::{
     primitive::Reader,
     vocabulary::TopicPartition,
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use super::{GROUP, HEARTBEAT, REBALANCE, SESSION};
 use crate::{Broken, world::World};
@@ -59,7 +57,7 @@ pub(super) struct Foreign {
     state: State,
     member_id: String,
     generation: i32,
-    assigned: BTreeSet<TopicPartition>,
+    assigned: SortedSet<TopicPartition>,
     next_heartbeat: Instant,
     requests: i32,
 }
@@ -133,7 +131,7 @@ impl Foreign {
             state: State::Joining,
             member_id: String::new(),
             generation: -1,
-            assigned: BTreeSet::new(),
+            assigned: SortedSet::new(),
             next_heartbeat: world.now,
             requests: 0,
         };
@@ -142,7 +140,7 @@ impl Foreign {
     }
 
     /// Returns the partitions that the member has.
-    pub(super) const fn assigned(&self) -> &BTreeSet<TopicPartition> {
+    pub(super) const fn assigned(&self) -> &SortedSet<TopicPartition> {
         &self.assigned
     }
 
@@ -250,7 +248,7 @@ impl Foreign {
             ErrorCode::REBALANCE_IN_PROGRESS => return self.send_join(world),
             _ => return self.rejoin(world),
         }
-        let mut assigned = BTreeSet::new();
+        let mut assigned = SortedSet::new();
         if !response.assignment.is_empty() {
             let (_, decoded) = ConsumerProtocolAssignment::from_bytes(&response.assignment).ok()?;
             for topic in decoded.assigned_partitions {
@@ -317,8 +315,8 @@ impl Foreign {
         put_count(&mut out, self.topics.len());
         self.topics.iter().for_each(|(name, _)| put_string(&mut out, name));
         put_bytes(&mut out, self.user_data().as_deref());
-        let owned: &BTreeSet<TopicPartition> =
-            if self.is_cooperative { &self.assigned } else { &BTreeSet::new() };
+        let owned: &SortedSet<TopicPartition> =
+            if self.is_cooperative { &self.assigned } else { &SortedSet::new() };
         let generation = if self.is_cooperative { self.generation } else { -1 };
         if version >= 1 {
             put_partitions(&mut out, owned);
@@ -351,7 +349,7 @@ impl Foreign {
 
     /// Assigns each topic's partitions in ranges, as all clients do; only eager groups are led by a foreign member.
     fn assign(&self, response: &JoinGroupResponse) -> Vec<Assignment> {
-        let mut assigned: BTreeMap<&str, BTreeSet<TopicPartition>> = BTreeMap::new();
+        let mut assigned: SortedMap<&str, SortedSet<TopicPartition>> = SortedMap::new();
         for (name, count) in &self.topics {
             let topic: Arc<str> = Arc::from(&**name);
             let subscribes = |metadata: &[u8]| {
@@ -359,7 +357,7 @@ impl Foreign {
                 decoded.is_ok_and(|(_, subscription)| subscription.topics.contains(name))
             };
             let members = response.members.iter().filter(|member| subscribes(&member.metadata));
-            let ids: BTreeSet<&str> = members.map(|member| &*member.member_id).collect();
+            let ids: SortedSet<&str> = members.map(|member| &*member.member_id).collect();
             let (each, rest) = (*count as usize / ids.len().max(1), *count as usize % ids.len().max(1));
             let mut first = 0;
             for (index, id) in ids.into_iter().enumerate() {
@@ -369,7 +367,7 @@ impl Foreign {
                 first += size;
             }
         }
-        let encode = |(id, partitions): (&str, BTreeSet<TopicPartition>)| {
+        let encode = |(id, partitions): (&str, SortedSet<TopicPartition>)| {
             let mut out = self.client.assignment_version().to_be_bytes().to_vec();
             put_partitions(&mut out, &partitions);
             put_bytes(&mut out, self.client.no_user_data().as_deref());
@@ -428,8 +426,8 @@ fn put_bytes(out: &mut Vec<u8>, bytes: Option<&[u8]>) {
     }
 }
 
-fn put_partitions(out: &mut Vec<u8>, partitions: &BTreeSet<TopicPartition>) {
-    let mut topics: BTreeMap<&str, Vec<i32>> = BTreeMap::new();
+fn put_partitions(out: &mut Vec<u8>, partitions: &SortedSet<TopicPartition>) {
+    let mut topics: SortedMap<&str, Vec<i32>> = SortedMap::new();
     for TopicPartition { topic, partition } in partitions {
         topics.entry(topic).or_default().push(*partition);
     }

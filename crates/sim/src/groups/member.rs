@@ -1,7 +1,7 @@
 //! A member of the group, and the application behind it: how it responds to rebalances, polls and commits.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::VecDeque,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -26,6 +26,7 @@ use ottla_core::{
     rng::Rng,
 };
 use ottla_protocol::vocabulary::TopicPartition;
+use ottla_sorted::{SortedMap, SortedSet};
 
 use super::Protocol;
 use crate::checkers::Broken;
@@ -42,7 +43,7 @@ pub(super) struct Member {
     pub(super) protocol: Protocol,
     pub(super) instance: Option<String>,
     pub(super) manners: Manners,
-    pub(super) held: BTreeMap<TopicPartition, Holding>,
+    pub(super) held: SortedMap<TopicPartition, Holding>,
     /// Since when its host and its connections work.
     pub(super) well_since: Instant,
     /// Since when its host runs.
@@ -58,11 +59,11 @@ pub(super) struct Member {
     pub(super) overdue: Option<Instant>,
     pub(super) commits: Vec<Commit>,
     /// The partitions that were reported to it as assigned, and not as revoked or lost since.
-    assigned_by_events: BTreeSet<TopicPartition>,
+    assigned_by_events: SortedSet<TopicPartition>,
     /// The number of rebalances that it was asked about.
     pub(super) rebalances: i64,
     /// The last report of each error.
-    pub(super) errors: BTreeMap<String, Instant>,
+    pub(super) errors: SortedMap<String, Instant>,
 }
 
 /// The life of a member.
@@ -246,7 +247,7 @@ impl Member {
             protocol,
             instance,
             manners,
-            held: BTreeMap::new(),
+            held: SortedMap::new(),
             well_since: now,
             awake_since: now,
             polled: now,
@@ -255,9 +256,9 @@ impl Member {
             answered: Instant::ZERO,
             overdue: None,
             commits: Vec::new(),
-            assigned_by_events: BTreeSet::new(),
+            assigned_by_events: SortedSet::new(),
             rebalances: 0,
-            errors: BTreeMap::new(),
+            errors: SortedMap::new(),
         }
     }
 

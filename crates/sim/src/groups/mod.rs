@@ -38,11 +38,7 @@ mod member;
 pub mod schedules;
 pub mod steady;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use ottla_core::{
     broker::{BrokerParts, buffer::BufferPool, connection::ConnectionSettings},
@@ -58,6 +54,7 @@ use ottla_core::{
 };
 use ottla_embedded_broker::{ApiKey, BrokerId, Cluster, ClusterOptions};
 use ottla_protocol::vocabulary::TopicPartition;
+use ottla_sorted::{SortedMap, SortedSet};
 
 use self::member::{Inbox, Manners, Member, Parts, State};
 use crate::{
@@ -136,11 +133,11 @@ struct Run {
     setup: Setup,
     producer: Arc<ProducerShared>,
     members: Vec<Member>,
-    delivered: BTreeSet<(TopicPartition, i64)>,
+    delivered: SortedSet<(TopicPartition, i64)>,
     /// The offset after the last delivered record of each partition.
-    received: BTreeMap<TopicPartition, i64>,
+    received: SortedMap<TopicPartition, i64>,
     /// The committed offset of each partition.
-    committed: BTreeMap<TopicPartition, i64>,
+    committed: SortedMap<TopicPartition, i64>,
     /// Connections that are cut, and until when.
     cut: Vec<(Instant, usize, BrokerId)>,
     summary: Summary,
@@ -230,9 +227,9 @@ impl Run {
             setup,
             producer,
             members: Vec::new(),
-            delivered: BTreeSet::new(),
-            received: BTreeMap::new(),
-            committed: BTreeMap::new(),
+            delivered: SortedSet::new(),
+            received: SortedMap::new(),
+            committed: SortedMap::new(),
             cut: Vec::new(),
             summary: Summary::default(),
         }

@@ -21,7 +21,7 @@
 //! | misrouted | brokers swap their addresses, and another cluster takes the addresses over (KIP-1242) |
 //! | static-return | partitions are added while a static leader is away, which does not assign when it returns (KIP-814) |
 
-use std::{collections::BTreeSet, time::Duration};
+use std::time::Duration;
 
 use ottla_core::{
     group::{assignor::Assignor, shared::Answers},
@@ -29,6 +29,7 @@ use ottla_core::{
 };
 use ottla_embedded_broker::{ApiKey, BrokerId, CoordinatorKey, ErrorCode, Fault, FaultAction};
 use ottla_protocol::vocabulary::TopicPartition;
+use ottla_sorted::SortedSet;
 
 use super::{
     GROUP, HEARTBEAT, Manners, Protocol, REBALANCE, Run, SESSION, SETTLE, Setup, Summary,
@@ -530,7 +531,7 @@ impl Run {
             }
             let own = self.members.iter().flat_map(|member| member.held.keys());
             let held: Vec<&TopicPartition> = own.chain(others.iter().flat_map(Foreign::assigned)).collect();
-            let distinct: BTreeSet<&TopicPartition> = held.iter().copied().collect();
+            let distinct: SortedSet<&TopicPartition> = held.iter().copied().collect();
             if distinct.len() < held.len() {
                 return Err(Broken::new("two holders", format!("{held:?} are held in a mixed group")));
             }

@@ -4,12 +4,13 @@
 //! between two deliveries of its records: first in a settled group, then while another member joins, among the partitions
 //! that stay with their member.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use ottla_core::{
     cluster::command::Command, group::assignor::Assignor, machine::Instant, produce::record::Record,
 };
 use ottla_protocol::vocabulary::TopicPartition;
+use ottla_sorted::SortedMap;
 
 use super::checks::Holders;
 use super::{Manners, Protocol, Run, SETTLE, Setup};
@@ -55,10 +56,10 @@ pub fn run(assignor: Option<Assignor>) -> Result<Pauses, Broken> {
     let holder = |holders: &Holders, place: &TopicPartition| holders.get(place).map(|(member, _)| *member);
     let stays = |place: &TopicPartition| holder(&before, place) == holder(&after, place);
     let longest =
-        |pauses: &BTreeMap<TopicPartition, Duration>| pauses.values().copied().max().unwrap_or_default();
+        |pauses: &SortedMap<TopicPartition, Duration>| pauses.values().copied().max().unwrap_or_default();
     let of_staying =
         changing.iter().filter(|(place, _)| stays(place)).map(|(place, time)| (place.clone(), *time));
-    let of_staying: BTreeMap<_, _> = of_staying.collect();
+    let of_staying: SortedMap<_, _> = of_staying.collect();
     Ok(Pauses { calm: longest(&calm), changing: longest(&of_staying), stayed: of_staying.len() })
 }
 
@@ -78,10 +79,10 @@ fn setup(protocol: Protocol) -> Setup {
 
 impl Run {
     /// Sends and reads records for this time. Returns the longest time without a record of each partition.
-    fn watch(&mut self, time: Duration) -> Result<BTreeMap<TopicPartition, Duration>, Broken> {
+    fn watch(&mut self, time: Duration) -> Result<SortedMap<TopicPartition, Duration>, Broken> {
         let end = self.world.now + time;
-        let mut last: BTreeMap<TopicPartition, (i64, Instant)> = BTreeMap::new();
-        let mut pauses = BTreeMap::new();
+        let mut last: SortedMap<TopicPartition, (i64, Instant)> = SortedMap::new();
+        let mut pauses = SortedMap::new();
         while self.world.now < end {
             self.send_everywhere();
             self.step_by(STEP)?;

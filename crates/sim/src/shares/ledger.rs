@@ -1,8 +1,9 @@
 //! The deliveries, verdicts and outcomes of each record.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use ottla_core::{error::ErrorKind, machine::Instant, share::shared::AcknowledgeOutcome};
+use ottla_sorted::SortedMap;
 
 use crate::checkers::Broken;
 
@@ -51,10 +52,10 @@ struct Asked {
 /// All records.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
-    pub(super) records: BTreeMap<Place, Record>,
+    pub(super) records: SortedMap<Place, Record>,
     /// Acknowledgements without an outcome, by member. A member may have several deliveries of a record, of which only
     /// the last is acquired.
-    pending: BTreeMap<(usize, Place), Vec<Asked>>,
+    pending: SortedMap<(usize, Place), Vec<Asked>>,
     /// Records that are finished according to an outcome.
     pub(super) claims: Vec<Place>,
     pub(super) deliveries: u64,

@@ -1,6 +1,6 @@
 //! A member of the share group, with its application.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use ottla_core::{
     cluster::command::{Command, CommandQueue},
@@ -15,6 +15,7 @@ use ottla_core::{
         shared::{ShareEvent, ShareShared},
     },
 };
+use ottla_sorted::SortedMap;
 
 use super::ledger::{Delivery, Ledger, Place, Verdict};
 use crate::checkers::Broken;
@@ -72,7 +73,7 @@ pub(super) struct Member {
     pub(super) shared: Arc<ShareShared>,
     held: HeldRecords,
     /// The deliveries that the application has, by number. An earlier one of a record stays until it is decided.
-    hands: BTreeMap<(Place, u64), InHand>,
+    hands: SortedMap<(Place, u64), InHand>,
     last_delivery: u64,
     pub(super) manners: Manners,
     /// Its polls must keep the limit: brokers older than version 2 of ShareFetch have no strict one.
@@ -98,7 +99,7 @@ impl Member {
             keeps_limits: shared.settings.is_strict && version >= 2,
             shared,
             held: HeldRecords::default(),
-            hands: BTreeMap::new(),
+            hands: SortedMap::new(),
             last_delivery: 0,
             manners,
             state: State::Running,
@@ -170,7 +171,7 @@ impl Member {
     }
 
     fn decide(&mut self, now: Instant, ledger: &mut Ledger, rng: &mut Rng) {
-        let due: Vec<_> = self.hands.extract_if(.., |_, hand| hand.due <= now).collect();
+        let due = self.hands.extract(|_, hand| hand.due <= now);
         for ((place, number), hand) in due {
             let roll = rng.below(100);
             let Manners { releases, rejects, delays, .. } = self.manners;

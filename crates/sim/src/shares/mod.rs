@@ -28,7 +28,7 @@ mod member;
 pub mod schedules;
 mod setup;
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use ottla_core::{
     broker::{BrokerParts, buffer::BufferPool, connection::ConnectionSettings},
@@ -39,6 +39,7 @@ use ottla_core::{
     share::{ShareCommand, settings::ShareSettings, shared::ShareShared},
 };
 use ottla_embedded_broker::{ApiKey, BrokerId, Cluster, ClusterOptions, ShareGroupOptions, ShareOffsetReset};
+use ottla_sorted::SortedSet;
 
 use self::{
     ledger::Ledger,
@@ -302,7 +303,7 @@ impl Run {
             ..ShareSettings::with_defaults(GROUP)
         }));
         let client = self.add_client(None, Some(Arc::clone(&shared)));
-        let topics = BTreeSet::from([Arc::from(TOPIC)]);
+        let topics = SortedSet::from([Arc::from(TOPIC)]);
         self.world.clients[client].commands.push(Command::Share(ShareCommand::Subscribe(topics)));
         let index = self.members.len();
         self.world.trace.note(self.world.now, format_args!("client {client} is member {index}"));

@@ -16,7 +16,7 @@
 //! | mixed-versions | one broker has the versions before Kafka 4.2 |
 //! | no-assignment | the members have no partitions for some time, and then all |
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use ottla_embedded_broker::{ApiKey, BrokerId, ErrorCode, FaultAction, ScriptScope, ScriptStep};
 
@@ -173,7 +173,7 @@ fn schedule(name: &str) -> Option<Schedule> {
         "no-assignment" => Schedule {
             setup: Setup { event_interval: Duration::from_secs(2), ..quiet },
             event: |run, number| {
-                let none = BTreeMap::new();
+                let none = std::collections::BTreeMap::new();
                 let assignments = (number % 2 == 0).then_some(&none);
                 run.world.cluster.control().assign_share_group(GROUP, assignments);
                 run.world.settle_cluster();

@@ -1,13 +1,12 @@
 //! The checks of a run: what the logs, the readers, the reports and the committed offsets must agree on.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use ottla_core::{
     error::{Error, ErrorKind},
     produce::report::PersistenceStatus,
     txn::command::TransactionApi,
 };
 use ottla_protocol::{api::ApiKey, error_code::ErrorCode};
+use ottla_sorted::{SortedMap, SortedSet};
 
 use super::{
     GROUP, Run,
@@ -18,7 +17,7 @@ use super::{
 use crate::checkers::Broken;
 
 /// The logs of all partitions.
-type Logs = BTreeMap<Place, Vec<Logged>>;
+type Logs = SortedMap<Place, Vec<Logged>>;
 
 impl Run {
     /// A producer fails for good only if another instance asked for the producer ID, or if its transaction was open for too
@@ -78,9 +77,9 @@ impl Run {
     }
 
     /// Returns the end of each log.
-    pub(super) fn log_ends(&mut self) -> BTreeMap<Place, i64> {
+    pub(super) fn log_ends(&mut self) -> SortedMap<Place, i64> {
         let control = self.world.cluster.control();
-        let mut ends = BTreeMap::new();
+        let mut ends = SortedMap::new();
         for (index, (topic, count)) in self.setup.topics.iter().enumerate() {
             for partition in 0..*count {
                 let end = control.partition(topic, partition).map_or(0, |state| state.log_end_offset);
@@ -111,7 +110,7 @@ impl Run {
             Ok(logs) => logs,
             Err(broken) => return Some(broken.to_string()),
         };
-        let copied: BTreeSet<(i32, i64)> =
+        let copied: SortedSet<(i32, i64)> =
             visible(&logs).filter_map(|(_, record)| record.label.source).collect();
         let mut input = visible(&logs).filter(|(place, _)| place.0 == 0);
         let missing =
@@ -134,7 +133,7 @@ impl Run {
     /// Each transaction has ended, and no marker ends two of them.
     fn check_fates(&self, logs: &Logs) -> Result<(), Broken> {
         for (place, log) in logs {
-            let mut ended: BTreeMap<(i64, i64), Label> = BTreeMap::new();
+            let mut ended: SortedMap<(i64, i64), Label> = SortedMap::new();
             for record in log {
                 let (Fate::Committed(marker) | Fate::Aborted(marker)) = record.fate else {
                     let what = format!("{record:?} of {place:?} belongs to a transaction without end");
@@ -155,7 +154,7 @@ impl Run {
 
     /// Each transaction is visible as a whole or not at all, as its application's results say.
     fn check_transactions(&self, logs: &Logs) -> Result<(), Broken> {
-        let mut seen: BTreeMap<u32, BTreeMap<u64, (Place, i64)>> = BTreeMap::new();
+        let mut seen: SortedMap<u32, SortedMap<u64, (Place, i64)>> = SortedMap::new();
         for (place, record) in visible(logs) {
             let label = record.label;
             let numbers = seen.entry(label.transaction).or_default();
@@ -166,7 +165,7 @@ impl Run {
         }
         for (number, transaction) in self.ledger.transactions.iter().enumerate() {
             let numbers = seen.get(&(number as u32));
-            let count = numbers.map_or(0, BTreeMap::len);
+            let count = numbers.map_or(0, SortedMap::len);
             let of = format!("transaction {number} of producer {}", transaction.producer);
             if count > 0 && !transaction.may_be_visible() {
                 let what = format!("{of}: {count} records are visible: {}", transaction.anomaly());
@@ -217,7 +216,7 @@ impl Run {
     /// In a partition, a producer's visible records are in the order in which they were sent.
     fn check_order(&self, logs: &Logs) -> Result<(), Broken> {
         for (place, log) in logs {
-            let mut last: BTreeMap<u32, Label> = BTreeMap::new();
+            let mut last: SortedMap<u32, Label> = SortedMap::new();
             for record in log.iter().filter(|record| record.is_visible()) {
                 let label = record.label;
                 if label.place != *place {
@@ -238,12 +237,12 @@ impl Run {
     fn check_readers(&mut self, logs: &Logs) -> Result<(), Broken> {
         for reader in &self.readers {
             for (place, log) in logs {
-                let expected: BTreeMap<i64, Label> = log
+                let expected: SortedMap<i64, Label> = log
                     .iter()
                     .filter(|record| record.is_visible())
                     .map(|record| (record.offset, record.label))
                     .collect();
-                let empty = BTreeMap::new();
+                let empty = SortedMap::new();
                 let seen = reader.seen.get(place).unwrap_or(&empty);
                 self.summary.read += seen.len() as u64;
                 if let Some((offset, label)) = seen.iter().find(|(offset, _)| !expected.contains_key(offset))
@@ -263,7 +262,7 @@ impl Run {
 
     /// Each accepted record has one report, which agrees with the log.
     fn check_reports(&self, logs: &Logs) -> Result<(), Broken> {
-        let mut logged: BTreeMap<(u32, u64), i64> = BTreeMap::new();
+        let mut logged: SortedMap<(u32, u64), i64> = SortedMap::new();
         for record in logs.values().flatten() {
             logged.insert((record.label.producer, record.label.number), record.offset);
         }
@@ -302,7 +301,7 @@ impl Run {
         if self.setup.copiers == 0 {
             return Ok(());
         }
-        let mut copies: BTreeMap<(i32, i64), (Place, i64)> = BTreeMap::new();
+        let mut copies: SortedMap<(i32, i64), (Place, i64)> = SortedMap::new();
         for (place, record) in visible(logs) {
             let Some(source) = record.label.source else { continue };
             self.summary.copies += 1;

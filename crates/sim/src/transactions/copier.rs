@@ -1,7 +1,7 @@
 //! The consuming half of an application that copies: a member of a group whose offsets are part of its transactions.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::VecDeque,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -24,6 +24,7 @@ use ottla_core::{
     machine::Instant,
     txn::command::{ConsumerGroupMetadata, TransactionOffsets},
 };
+use ottla_sorted::SortedMap;
 
 /// A member of the group.
 #[derive(Debug)]
@@ -37,7 +38,7 @@ pub(super) struct Copier {
     /// The records of the open transaction.
     taken: Vec<Records>,
     /// The first record of each partition in the open transaction.
-    first: BTreeMap<i32, (Arc<PartitionHandle>, i64)>,
+    first: SortedMap<i32, (Arc<PartitionHandle>, i64)>,
 }
 
 /// Notifications of the group for the application.
@@ -67,7 +68,7 @@ impl Copier {
         inbox: Arc<Inbox>,
         instance: Option<String>,
     ) -> Self {
-        Self { shared, group, inbox, instance, question: None, taken: Vec::new(), first: BTreeMap::new() }
+        Self { shared, group, inbox, instance, question: None, taken: Vec::new(), first: SortedMap::new() }
     }
 
     /// Polls: takes the next change of the assignment, unless one is unanswered.
@@ -111,7 +112,7 @@ impl Copier {
 
     /// Returns the offsets after the records of the transaction; `None` if a partition was revoked meanwhile.
     pub(super) fn offsets(&self) -> Option<TransactionOffsets> {
-        let mut offsets = BTreeMap::new();
+        let mut offsets = SortedMap::new();
         for records in &self.taken {
             for (key, offset) in self.shared.offsets_after(records) {
                 offsets.insert(key, offset.ok()?);

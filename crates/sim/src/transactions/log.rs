@@ -1,10 +1,9 @@
 //! The brokers' logs, from which follows what readers must see: each record with the fate that its marker decided. The
 //! brokers' own list of aborted transactions is not used.
 
-use std::collections::BTreeMap;
-
 use ottla_embedded_broker::Cluster;
 use ottla_protocol::batch::{Batch, Batches, Records, control::ControlRecord};
+use ottla_sorted::SortedMap;
 
 use super::ledger::Label;
 
@@ -40,7 +39,7 @@ impl Logged {
 pub(super) fn read(cluster: &mut Cluster, topic: &str, partition: i32) -> Result<Vec<Logged>, String> {
     let mut records: Vec<Logged> = Vec::new();
     // The records of open transactions by producer ID.
-    let mut open: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
+    let mut open: SortedMap<i64, Vec<usize>> = SortedMap::new();
     for bytes in cluster.control().batches(topic, partition) {
         for batch in Batches::new(&bytes) {
             let Ok(Batch::V2(batch)) = batch else { return Err("the log has a damaged batch".into()) };

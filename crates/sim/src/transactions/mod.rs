@@ -42,11 +42,7 @@ mod reader;
 pub mod schedules;
 mod steps;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use ottla_core::{
     broker::{BrokerParts, buffer::BufferPool, connection::ConnectionSettings},
@@ -61,6 +57,7 @@ use ottla_core::{
 };
 use ottla_embedded_broker::{BrokerId, Cluster, ClusterOptions};
 use ottla_protocol::compress::Compression;
+use ottla_sorted::{SortedMap, SortedSet};
 
 use self::{
     application::{Application, Manners, State},
@@ -157,7 +154,7 @@ struct Run {
     applications: Vec<Application>,
     readers: Vec<Reader>,
     /// Per instance that obtained its producer ID: the ends of all logs at that time.
-    fences: Vec<(usize, BTreeMap<Place, i64>)>,
+    fences: Vec<(usize, SortedMap<Place, i64>)>,
     /// Connections that are cut, and until when.
     cut: Vec<(Instant, usize, BrokerId)>,
     /// True if requests of the older protocol that register partitions or groups may have been delivered late.
@@ -165,7 +162,7 @@ struct Run {
     /// True if an EndTxn may have been delivered late.
     ends_late: bool,
     /// The slots whose producer ID has used its epochs up.
-    exhausted: BTreeSet<usize>,
+    exhausted: SortedSet<usize>,
     /// Set when the faults end.
     healed: Option<Instant>,
     /// 1 when plain producers stop, 2 when copiers do.
@@ -280,7 +277,7 @@ impl Run {
             cut: Vec::new(),
             registers_late: false,
             ends_late: false,
-            exhausted: BTreeSet::new(),
+            exhausted: SortedSet::new(),
             healed: None,
             stage: 0,
             summary: Summary::default(),

@@ -1,6 +1,6 @@
 //! A reader of all partitions, with `isolation.level=read_committed`: everything that it sees was committed.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use ottla_core::{
     cluster::command::{Command, CommandQueue},
@@ -14,6 +14,7 @@ use ottla_core::{
 };
 use ottla_embedded_broker::Cluster;
 use ottla_protocol::vocabulary::TopicPartition;
+use ottla_sorted::SortedMap;
 
 use super::ledger::{Label, Ledger, Place};
 use crate::checkers::Broken;
@@ -25,17 +26,17 @@ pub(super) struct Reader {
     shared: Arc<ConsumerShared>,
     topics: Vec<(String, i32)>,
     /// The record at each offset.
-    pub(super) seen: BTreeMap<Place, BTreeMap<i64, Label>>,
+    pub(super) seen: SortedMap<Place, SortedMap<i64, Label>>,
     /// The last offset since the last seek.
-    last: BTreeMap<Place, i64>,
+    last: SortedMap<Place, i64>,
     /// The offset of each record.
-    places: BTreeMap<(u32, u64), (Place, i64)>,
+    places: SortedMap<(u32, u64), (Place, i64)>,
     /// Once in this number of polls it reads a partition again from some offset; 0 is never.
     pub(super) rereads: u64,
     /// The offset at which each partition's end was last reported.
-    ends: BTreeMap<Place, i64>,
+    ends: SortedMap<Place, i64>,
     /// The last stable offset at which a position stands, and since when.
-    waits: BTreeMap<Place, (i64, Instant)>,
+    waits: SortedMap<Place, (i64, Instant)>,
     /// True if nothing keeps the reader from its brokers.
     is_calm: bool,
 }

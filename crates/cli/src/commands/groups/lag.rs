@@ -1,8 +1,7 @@
 //! `ottla groups lag`: committed offsets, ends of the partitions, and who consumes them.
 
-use std::collections::BTreeMap;
-
 use ottla::{Admin, GroupDescription, GroupOffset, MemberDescription, OffsetSpec, TopicPartition};
+use ottla_sorted::SortedMap;
 
 use super::{TableOptions, describe::described, finish};
 use crate::client_options::call_timeout;
@@ -63,7 +62,7 @@ impl Row<'_> {
 }
 
 fn rows<'a>(admin: &Admin, group: &'a GroupDescription, failures: &mut Vec<String>) -> Outcome<Vec<Row<'a>>> {
-    let mut found: BTreeMap<TopicPartition, (Option<i64>, Option<&MemberDescription>)> = BTreeMap::new();
+    let mut found: SortedMap<TopicPartition, (Option<i64>, Option<&MemberDescription>)> = SortedMap::new();
     for member in &group.members {
         for key in &member.assignment {
             found.insert(key.clone(), (None, Some(member)));
@@ -85,8 +84,8 @@ fn committed(
     admin: &Admin,
     group_id: &str,
     failures: &mut Vec<String>,
-) -> Outcome<BTreeMap<TopicPartition, Option<i64>>> {
-    let mut found = BTreeMap::new();
+) -> Outcome<SortedMap<TopicPartition, Option<i64>>> {
+    let mut found = SortedMap::new();
     for (key, result) in admin.list_group_offsets(group_id, None, call_timeout())? {
         match result {
             Ok(committed) => {
@@ -106,7 +105,7 @@ pub fn committed_and_ends(
     admin: &Admin,
     group_id: &str,
     failures: &mut Vec<String>,
-) -> Outcome<BTreeMap<TopicPartition, CommittedAndEnd>> {
+) -> Outcome<SortedMap<TopicPartition, CommittedAndEnd>> {
     let committed = committed(admin, group_id, failures)?;
     let ends = ends(admin, committed.keys(), failures)?;
     let both = |(key, offset): (TopicPartition, Option<i64>)| {
@@ -121,14 +120,14 @@ fn ends<'a>(
     admin: &Admin,
     partitions: impl Iterator<Item = &'a TopicPartition>,
     failures: &mut Vec<String>,
-) -> Outcome<BTreeMap<TopicPartition, i64>> {
+) -> Outcome<SortedMap<TopicPartition, i64>> {
     let partitions: Vec<&TopicPartition> = partitions.collect();
     if partitions.is_empty() {
-        return Ok(BTreeMap::new());
+        return Ok(SortedMap::new());
     }
     let questions: Vec<_> =
         partitions.iter().map(|key| (&*key.topic, key.partition, OffsetSpec::Latest)).collect();
-    let mut ends = BTreeMap::new();
+    let mut ends = SortedMap::new();
     for (key, result) in partitions.into_iter().zip(admin.list_offsets(&questions, call_timeout())?) {
         match result {
             Ok(listed) => ends.extend(listed.offset.map(|end| (key.clone(), end))),

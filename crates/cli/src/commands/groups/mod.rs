@@ -17,10 +17,11 @@ mod remove;
 mod reset;
 mod target;
 
-use std::{collections::BTreeSet, io};
+use std::io;
 
 use clap::{Args, Subcommand};
 use ottla::{Admin, GroupFilter, GroupListing, GroupListings};
+use ottla_sorted::SortedSet;
 
 use self::{
     delete::{DeleteOffsetsOptions, DeleteOptions},
@@ -112,7 +113,7 @@ pub(super) fn resolve(
     is_meant: impl Fn(&GroupListing) -> bool,
 ) -> Outcome<Vec<String>> {
     if let Some(named) = named {
-        return Ok(named.iter().cloned().collect::<BTreeSet<_>>().into_iter().collect());
+        return Ok(named.iter().cloned().collect::<SortedSet<_>>().into_iter().collect());
     }
     let listings = list()?;
     if let Some(failure) = listing_failures(&listings).into_iter().next() {

@@ -1,9 +1,8 @@
 //! `ottla groups remove-members`.
 
-use std::collections::BTreeSet;
-
 use clap::{ArgGroup, Args};
 use ottla::{Admin, MemberToRemove};
+use ottla_sorted::SortedSet;
 
 use super::finish;
 use crate::client_options::{ClientOptions, call_timeout};
@@ -53,7 +52,7 @@ pub struct RemoveMembersOptions {
 impl RemoveMembersOptions {
     /// Returns the members that are named, each once.
     fn named(&self) -> Vec<MemberToRemove> {
-        let distinct = |ids: &[String]| ids.iter().cloned().collect::<BTreeSet<_>>();
+        let distinct = |ids: &[String]| ids.iter().cloned().collect::<SortedSet<_>>();
         let instances = distinct(&self.instance).into_iter().map(MemberToRemove::Instance);
         instances.chain(distinct(&self.member).into_iter().map(MemberToRemove::Member)).collect()
     }

@@ -1,6 +1,6 @@
 //! `ottla groups reset-offsets`: moves the committed offsets of a group without members.
 
-use std::collections::{BTreeMap, BTreeSet};
+use ottla_sorted::{SortedMap, SortedSet};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -96,7 +96,7 @@ pub enum Plan {
     /// The rule for all partitions.
     Target(Target),
     /// The offset of each partition.
-    File(BTreeMap<TopicPartition, i64>),
+    File(SortedMap<TopicPartition, i64>),
 }
 
 impl ResetOptions {
@@ -134,8 +134,8 @@ impl ResetOptions {
     fn partitions(
         &self,
         admin: &Admin,
-        committed: &BTreeMap<TopicPartition, i64>,
-    ) -> Outcome<BTreeSet<TopicPartition>> {
+        committed: &SortedMap<TopicPartition, i64>,
+    ) -> Outcome<SortedSet<TopicPartition>> {
         if self.all_topics {
             return Ok(committed.keys().cloned().collect());
         }
@@ -144,8 +144,8 @@ impl ResetOptions {
 }
 
 /// Returns the partitions of topics that are named with or without partitions. Error: a topic or partition does not exist.
-pub fn scoped_partitions(admin: &Admin, scopes: &[String]) -> Outcome<BTreeSet<TopicPartition>> {
-    let mut partitions = BTreeSet::new();
+pub fn scoped_partitions(admin: &Admin, scopes: &[String]) -> Outcome<SortedSet<TopicPartition>> {
+    let mut partitions = SortedSet::new();
     for scope in scopes {
         let (topic, numbers) = parse_scope(scope)?;
         let count = partition_count(admin, topic)?;
@@ -169,8 +169,8 @@ pub fn parse_scope(scope: &str) -> Outcome<(&str, Option<Vec<i32>>)> {
 }
 
 /// Parses lines `topic,partition,offset`. Error: the number of the wrong line.
-fn parse_file(text: &str) -> Result<BTreeMap<TopicPartition, i64>, usize> {
-    let mut offsets = BTreeMap::new();
+fn parse_file(text: &str) -> Result<SortedMap<TopicPartition, i64>, usize> {
+    let mut offsets = SortedMap::new();
     for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let fields: Vec<&str> = line.split(',').map(|field| field.trim().trim_matches('"')).collect();
         let parsed = match &fields[..] {
@@ -192,7 +192,7 @@ fn parse_file(text: &str) -> Result<BTreeMap<TopicPartition, i64>, usize> {
 /// Runs `reset-offsets`.
 pub fn run(options: &ResetOptions, plan: &Plan, admin: &Admin) -> Outcome {
     let group = &options.group;
-    let mut committed = BTreeMap::new();
+    let mut committed = SortedMap::new();
     for (key, result) in admin.list_group_offsets(group, None, call_timeout())? {
         committed.extend(result?.map(|offset| (key, offset.offset)));
     }
@@ -204,7 +204,7 @@ pub fn run(options: &ResetOptions, plan: &Plan, admin: &Admin) -> Outcome {
             target_offsets(admin, target, &partitions, &committed)?
         }
     };
-    let partitions: BTreeSet<TopicPartition> = requested.keys().cloned().collect();
+    let partitions: SortedSet<TopicPartition> = requested.keys().cloned().collect();
     let (first, last) =
         (listed(admin, &partitions, OffsetSpec::Earliest)?, listed(admin, &partitions, OffsetSpec::Latest)?);
     let mut offsets = Vec::new();
@@ -251,11 +251,11 @@ fn known(offset: Option<i64>) -> i64 {
 
 fn listed(
     admin: &Admin,
-    partitions: &BTreeSet<TopicPartition>,
+    partitions: &SortedSet<TopicPartition>,
     spec: OffsetSpec,
-) -> Outcome<BTreeMap<TopicPartition, Option<i64>>> {
+) -> Outcome<SortedMap<TopicPartition, Option<i64>>> {
     if partitions.is_empty() {
-        return Ok(BTreeMap::new());
+        return Ok(SortedMap::new());
     }
     let questions: Vec<_> = partitions.iter().map(|key| (&*key.topic, key.partition, spec)).collect();
     let results = partitions.iter().zip(admin.list_offsets(&questions, call_timeout())?);
@@ -266,9 +266,9 @@ fn listed(
 fn target_offsets(
     admin: &Admin,
     target: &Target,
-    partitions: &BTreeSet<TopicPartition>,
-    committed: &BTreeMap<TopicPartition, i64>,
-) -> Outcome<BTreeMap<TopicPartition, i64>> {
+    partitions: &SortedSet<TopicPartition>,
+    committed: &SortedMap<TopicPartition, i64>,
+) -> Outcome<SortedMap<TopicPartition, i64>> {
     let spec = match target {
         Target::Earliest => OffsetSpec::Earliest,
         Target::Time(millis) => OffsetSpec::Timestamp(*millis),
@@ -277,9 +277,9 @@ fn target_offsets(
     let found = listed(admin, partitions, spec)?;
     let ends = match target {
         Target::Time(_) => listed(admin, partitions, OffsetSpec::Latest)?,
-        _ => BTreeMap::new(),
+        _ => SortedMap::new(),
     };
-    let mut offsets = BTreeMap::new();
+    let mut offsets = SortedMap::new();
     for key in partitions {
         let offset = match target {
             Target::Earliest | Target::Latest => known(found[key]),

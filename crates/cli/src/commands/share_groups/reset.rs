@@ -1,9 +1,8 @@
 //! `ottla share-groups reset-offsets` and `delete-offsets`: where a share group without members starts.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use clap::{ArgGroup, Args};
 use ottla::{Admin, OffsetSpec, TopicPartition};
+use ottla_sorted::{SortedMap, SortedSet};
 
 use crate::client_options::{ClientOptions, call_timeout};
 use crate::commands::groups::{finish, parse_datetime, scoped_partitions};
@@ -112,7 +111,7 @@ impl ResetOptions {
         })
     }
 
-    fn partitions(&self, admin: &Admin) -> Outcome<BTreeSet<TopicPartition>> {
+    fn partitions(&self, admin: &Admin) -> Outcome<SortedSet<TopicPartition>> {
         if self.all_topics {
             let listed = admin.list_share_group_offsets(&self.group, None, call_timeout())?;
             return Ok(listed.into_iter().map(|(key, _)| key).collect());
@@ -133,7 +132,7 @@ pub fn run(options: &ResetOptions, target: Target, admin: &Admin) -> Outcome {
         ("PARTITION", "partition", 10),
         ("NEW-OFFSET", "new_offset", 0),
     ]);
-    let mut refused = BTreeSet::new();
+    let mut refused = SortedSet::new();
     if options.execute && !offsets.is_empty() {
         for (key, result) in admin.alter_share_group_offsets(&options.group, &offsets, call_timeout())? {
             if let Err(error) = result {
@@ -161,13 +160,13 @@ pub fn run(options: &ResetOptions, target: Target, admin: &Admin) -> Outcome {
 fn target_offsets(
     admin: &Admin,
     target: Target,
-    partitions: &BTreeSet<TopicPartition>,
-) -> Outcome<BTreeMap<TopicPartition, i64>> {
+    partitions: &SortedSet<TopicPartition>,
+) -> Outcome<SortedMap<TopicPartition, i64>> {
     let first = listed(admin, partitions, OffsetSpec::Earliest)?;
     let last = listed(admin, partitions, OffsetSpec::Latest)?;
     let at_time = match target {
         Target::Time(millis) => listed(admin, partitions, OffsetSpec::Timestamp(millis))?,
-        _ => BTreeMap::new(),
+        _ => SortedMap::new(),
     };
     let offset_of = |key: &TopicPartition| {
         let (first, last) = (first[key].unwrap_or(0), last[key].unwrap_or(0));
@@ -185,11 +184,11 @@ fn target_offsets(
 
 fn listed(
     admin: &Admin,
-    partitions: &BTreeSet<TopicPartition>,
+    partitions: &SortedSet<TopicPartition>,
     spec: OffsetSpec,
-) -> Outcome<BTreeMap<TopicPartition, Option<i64>>> {
+) -> Outcome<SortedMap<TopicPartition, Option<i64>>> {
     if partitions.is_empty() {
-        return Ok(BTreeMap::new());
+        return Ok(SortedMap::new());
     }
     let questions: Vec<_> = partitions.iter().map(|key| (&*key.topic, key.partition, spec)).collect();
     let results = partitions.iter().zip(admin.list_offsets(&questions, call_timeout())?);
@@ -200,7 +199,7 @@ fn listed(
 pub fn run_delete(options: &DeleteOffsetsOptions, admin: &Admin) -> Outcome {
     let mut table = Table::new(&[("TOPIC", "topic", 15), ("STATUS", "status", 0)]);
     let mut failures = Vec::new();
-    let topics: BTreeSet<&str> = options.topic.iter().map(String::as_str).collect();
+    let topics: SortedSet<&str> = options.topic.iter().map(String::as_str).collect();
     if options.dry_run {
         let listed = admin.list_share_group_offsets(&options.group, None, call_timeout())?;
         for topic in topics {

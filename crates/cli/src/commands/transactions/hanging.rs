@@ -7,10 +7,9 @@
 //!                                                      its transaction ── without this partition: hangs
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use clap::Args;
 use ottla::{ActiveProducer, Admin, TopicPartition, TransactionFilter};
+use ottla_sorted::{SortedMap, SortedSet};
 use serde_json::Value;
 
 use super::describe::unix_ms;
@@ -152,7 +151,7 @@ fn hanging(open: Vec<Open>, admin: &Admin) -> Outcome<Vec<Open>> {
     if open.is_empty() {
         return Ok(open);
     }
-    let producer_ids: BTreeSet<i64> = open.iter().map(|one| one.producer.producer_id).collect();
+    let producer_ids: SortedSet<i64> = open.iter().map(|one| one.producer.producer_id).collect();
     let filter = TransactionFilter {
         producer_ids: producer_ids.into_iter().collect(),
         ..TransactionFilter::default()
@@ -162,12 +161,12 @@ fn hanging(open: Vec<Open>, admin: &Admin) -> Outcome<Vec<Open>> {
         // Without its list, a transaction that it coordinates would look as if it hung.
         return Err(Failure::Failed(format!("broker {broker} did not list its transactions: {error}")));
     }
-    let ids: BTreeMap<i64, &str> =
+    let ids: SortedMap<i64, &str> =
         listings.transactions.iter().map(|one| (one.producer_id, &*one.transactional_id)).collect();
     let names: Vec<&str> = ids.values().copied().collect();
     let described =
         if names.is_empty() { Vec::new() } else { admin.describe_transactions(&names, call_timeout())? };
-    let mut known: BTreeMap<&str, Vec<TopicPartition>> = BTreeMap::new();
+    let mut known: SortedMap<&str, Vec<TopicPartition>> = SortedMap::new();
     for (id, result) in &described {
         known.insert(
             id,

@@ -7,11 +7,7 @@
 //!                                               └───┘ the group needs the next API
 //! ```
 
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    fmt,
-    sync::Arc,
-};
+use std::{collections::VecDeque, fmt, sync::Arc};
 
 use ottla_protocol::{
     api::ApiKey,
@@ -20,6 +16,7 @@ use ottla_protocol::{
     primitive::Reader,
     vocabulary::NodeId,
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use crate::{
     admin::{
@@ -55,7 +52,7 @@ pub(crate) trait GroupsOperation: Send {
         version: i16,
     ) -> Result<Vec<(Arc<str>, Step)>, Error>;
     /// Completes the call. The groups without a result fail with these errors.
-    fn finish(self: Box<Self>, failed: BTreeMap<Arc<str>, Error>);
+    fn finish(self: Box<Self>, failed: SortedMap<Arc<str>, Error>);
 }
 
 /// The next step of a group after a response.
@@ -72,8 +69,8 @@ pub(crate) enum Step {
 /// coordinator.
 pub(super) fn in_order<T>(
     names: &[Arc<str>],
-    found: BTreeMap<Arc<str>, T>,
-    failed: BTreeMap<Arc<str>, Error>,
+    found: SortedMap<Arc<str>, T>,
+    failed: SortedMap<Arc<str>, Error>,
 ) -> ItemResults<String, T> {
     names.iter().map(ToString::to_string).zip(results_in_order(names, found, failed)).collect()
 }
@@ -81,7 +78,7 @@ pub(super) fn in_order<T>(
 /// The calls in flight.
 #[derive(Debug, Default)]
 pub(crate) struct GroupBatches {
-    calls: BTreeMap<u64, Call>,
+    calls: SortedMap<u64, Call>,
     next_number: u64,
     needs: VecDeque<Need>,
 }
@@ -92,10 +89,10 @@ struct Call {
     /// The broker that gets all requests, instead of the groups' coordinators.
     broker: Option<NodeId>,
     /// The groups without a result.
-    groups: BTreeMap<Arc<str>, Group>,
-    failed: BTreeMap<Arc<str>, Error>,
-    coordinators: BTreeMap<NodeId, BrokerDescription>,
-    requests: BTreeMap<u64, Request>,
+    groups: SortedMap<Arc<str>, Group>,
+    failed: SortedMap<Arc<str>, Error>,
+    coordinators: SortedMap<NodeId, BrokerDescription>,
+    requests: SortedMap<u64, Request>,
     lookup: Lookup,
 }
 
@@ -148,9 +145,9 @@ impl GroupBatches {
             timing,
             broker,
             groups: groups.into_iter().map(|name| (name, group())).collect(),
-            failed: BTreeMap::new(),
-            coordinators: BTreeMap::new(),
-            requests: BTreeMap::new(),
+            failed: SortedMap::new(),
+            coordinators: SortedMap::new(),
+            requests: SortedMap::new(),
             lookup: Lookup::Batched,
         };
         self.calls.insert(self.next_number, call);
@@ -173,7 +170,7 @@ impl GroupBatches {
             None => call.handle_lookup(&groups, result),
             Some((node, api)) => call.handle_results(&groups, node, api, result),
         };
-        let asked: BTreeSet<Arc<str>> = groups.iter().cloned().collect();
+        let asked: SortedSet<Arc<str>> = groups.iter().cloned().collect();
         for (name, step) in steps {
             // A response may contain groups that were not requested.
             if asked.contains(&name) && call.groups.contains_key(&name) {
@@ -264,7 +261,7 @@ impl Call {
     /// Returns the requests that are due: lookups, and one per coordinator and API.
     fn due(&mut self) -> Vec<Request> {
         let mut lookups = Vec::new();
-        let mut by_node = BTreeMap::<(NodeId, usize), Vec<Arc<str>>>::new();
+        let mut by_node = SortedMap::<(NodeId, usize), Vec<Arc<str>>>::new();
         for (name, group) in self.groups.iter_mut().filter(|(_, group)| group.state == State::Due) {
             group.state = State::Asked;
             match group.coordinator {

@@ -1,6 +1,6 @@
 //! Describes many groups with one request per coordinator.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use ottla_protocol::{
     api::ApiKey,
@@ -11,6 +11,7 @@ use ottla_protocol::{
     },
     primitive::Reader,
 };
+use ottla_sorted::SortedMap;
 
 use super::{
     GroupState,
@@ -34,7 +35,7 @@ pub fn describe_groups(
     done: Completion<ItemResults<String, GroupDescription>>,
 ) -> AdminCall {
     let names = groups.clone();
-    let operation = DescribeMany { names, with_operations, missing_is_dead, found: BTreeMap::new(), done };
+    let operation = DescribeMany { names, with_operations, missing_is_dead, found: SortedMap::new(), done };
     AdminCall::of_groups(operation, groups, timeout)
 }
 
@@ -42,7 +43,7 @@ struct DescribeMany {
     names: Vec<Arc<str>>,
     with_operations: bool,
     missing_is_dead: bool,
-    found: BTreeMap<Arc<str>, GroupDescription>,
+    found: SortedMap<Arc<str>, GroupDescription>,
     done: Completion<ItemResults<String, GroupDescription>>,
 }
 
@@ -129,7 +130,7 @@ impl GroupsOperation for DescribeMany {
         Ok(groups.collect())
     }
 
-    fn finish(self: Box<Self>, failed: BTreeMap<Arc<str>, Error>) {
+    fn finish(self: Box<Self>, failed: SortedMap<Arc<str>, Error>) {
         let results = in_order(&self.names, self.found, failed);
         self.done.complete(results);
     }

@@ -1,12 +1,13 @@
 //! Describes groups of one type with one request per coordinator: share groups, streams groups.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use ottla_protocol::{
     api::ApiKey,
     error_code::ErrorCode,
     primitive::{DecodeError, Reader},
 };
+use ottla_sorted::SortedMap;
 
 use super::batches::{GroupsOperation, Step, in_order};
 use crate::{
@@ -44,14 +45,14 @@ pub(super) fn describe_typed<D: TypedGroup>(
     done: Completion<ItemResults<String, D>>,
 ) -> AdminCall {
     let names = groups.clone();
-    let operation = DescribeTyped { names, with_operations, found: BTreeMap::new(), done };
+    let operation = DescribeTyped { names, with_operations, found: SortedMap::new(), done };
     AdminCall::of_groups(operation, groups, timeout)
 }
 
 struct DescribeTyped<D> {
     names: Vec<Arc<str>>,
     with_operations: bool,
-    found: BTreeMap<Arc<str>, D>,
+    found: SortedMap<Arc<str>, D>,
     done: Completion<ItemResults<String, D>>,
 }
 
@@ -88,7 +89,7 @@ impl<D: TypedGroup> GroupsOperation for DescribeTyped<D> {
         Ok(steps)
     }
 
-    fn finish(self: Box<Self>, failed: BTreeMap<Arc<str>, Error>) {
+    fn finish(self: Box<Self>, failed: SortedMap<Arc<str>, Error>) {
         let results = in_order(&self.names, self.found, failed);
         self.done.complete(results);
     }

@@ -1,6 +1,6 @@
 //! Lists the groups of the cluster.
 
-use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
+use std::{ops::RangeInclusive, time::Duration};
 
 use ottla_protocol::{
     api::ApiKey,
@@ -9,6 +9,7 @@ use ottla_protocol::{
     primitive::Reader,
     vocabulary::NodeId,
 };
+use ottla_sorted::SortedMap;
 
 use super::{GroupState, GroupType};
 use crate::{
@@ -64,7 +65,7 @@ pub fn list_groups(
     timeout: Duration,
     done: Completion<Result<GroupListings, Error>>,
 ) -> AdminCall {
-    AdminCall::every_broker(ListGroups { filter, groups: BTreeMap::new(), done }, timeout)
+    AdminCall::every_broker(ListGroups { filter, groups: SortedMap::new(), done }, timeout)
 }
 
 /// The first version that filters by state.
@@ -74,7 +75,7 @@ const FIRST_WITH_TYPES: i16 = 5;
 
 struct ListGroups {
     filter: GroupFilter,
-    groups: BTreeMap<String, GroupListing>,
+    groups: SortedMap<String, GroupListing>,
     done: Completion<Result<GroupListings, Error>>,
 }
 

@@ -6,7 +6,7 @@
 //!   that a member subscribes to with GROUP_SUBSCRIBED_TO_TOPIC. Both are results of partitions, not of the call
 //!   (`results_of_partitions_do_not_fail_each_other`).
 
-use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc, time::Duration};
+use std::{ops::RangeInclusive, sync::Arc, time::Duration};
 
 use ottla_protocol::{
     api::ApiKey,
@@ -22,6 +22,7 @@ use ottla_protocol::{
     primitive::Reader,
     vocabulary::{LeaderEpoch, TopicPartition},
 };
+use ottla_sorted::SortedMap;
 
 use super::is_temporary;
 use crate::{
@@ -165,7 +166,7 @@ impl Operation for ListOffsets {
             code => return Err(Error::broker(code, None)),
         }
         let mut temporary = None;
-        let mut found = BTreeMap::new();
+        let mut found = SortedMap::new();
         for (key, code, offset) in reported(response) {
             let result = match code {
                 ErrorCode::NONE => Ok((offset.offset >= 0).then_some(offset)),
@@ -225,14 +226,14 @@ fn reported(response: OffsetFetchResponse) -> Vec<(TopicPartition, ErrorCode, Gr
 /// The results of partitions that are requested again until each has one.
 struct Results {
     partitions: Vec<TopicPartition>,
-    results: BTreeMap<TopicPartition, Result<(), Error>>,
+    results: SortedMap<TopicPartition, Result<(), Error>>,
     /// True if the first response is the result of each partition, whatever it says.
     is_final: bool,
 }
 
 impl Results {
     fn new(partitions: Vec<TopicPartition>) -> Self {
-        Self { partitions, results: BTreeMap::new(), is_final: false }
+        Self { partitions, results: SortedMap::new(), is_final: false }
     }
 
     /// Returns true if the partition has no result.
@@ -414,8 +415,10 @@ impl Operation for DeleteOffsets {
 }
 
 /// Groups values by topic, each with its partition.
-fn by_topic<'a, T>(values: impl Iterator<Item = (&'a TopicPartition, T)>) -> BTreeMap<String, Vec<(i32, T)>> {
-    let mut topics: BTreeMap<String, Vec<(i32, T)>> = BTreeMap::new();
+fn by_topic<'a, T>(
+    values: impl Iterator<Item = (&'a TopicPartition, T)>,
+) -> SortedMap<String, Vec<(i32, T)>> {
+    let mut topics: SortedMap<String, Vec<(i32, T)>> = SortedMap::new();
     for (key, value) in values {
         topics.entry(key.topic.to_string()).or_default().push((key.partition, value));
     }

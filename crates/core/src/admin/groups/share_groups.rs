@@ -3,7 +3,7 @@
 //! A share group has no committed offsets: the start offset of a partition is that of its first record that is not finished.
 //! The lag counts the records from there on that no member has finished (KIP-1226).
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use ottla_protocol::{
     api::ApiKey,
@@ -23,6 +23,7 @@ use ottla_protocol::{
     primitive::{DecodeError, Reader},
     vocabulary::{LeaderEpoch, TopicPartition},
 };
+use ottla_sorted::SortedMap;
 
 use super::{
     GroupState,
@@ -275,7 +276,7 @@ impl Operation for ListOffsets {
         if group.error_code.is_error() {
             return refused(group.error_code, group.error_message.as_deref());
         }
-        let mut found = BTreeMap::new();
+        let mut found = SortedMap::new();
         let mut temporary = None;
         for topic in group.topics {
             let name: Arc<str> = topic.topic_name.into();
@@ -313,8 +314,8 @@ impl Operation for ListOffsets {
 
 fn by_topic<'a, T>(
     partitions: impl Iterator<Item = (&'a TopicPartition, T)>,
-) -> BTreeMap<String, Vec<(i32, T)>> {
-    let mut topics = BTreeMap::<String, Vec<(i32, T)>>::new();
+) -> SortedMap<String, Vec<(i32, T)>> {
+    let mut topics = SortedMap::<String, Vec<(i32, T)>>::new();
     for (key, value) in partitions {
         topics.entry(key.topic.to_string()).or_default().push((key.partition, value));
     }
@@ -361,7 +362,7 @@ impl Operation for AlterOffsets {
         if response.error_code.is_error() {
             return refused(response.error_code, response.error_message.as_deref());
         }
-        let mut found = BTreeMap::new();
+        let mut found = SortedMap::new();
         for topic in response.responses {
             for one in topic.partitions {
                 let (number, message) = (one.partition_index, one.error_message.as_deref());

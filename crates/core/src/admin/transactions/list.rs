@@ -1,6 +1,6 @@
 //! Lists the transactional IDs of the cluster.
 
-use std::{collections::BTreeMap, ops::RangeInclusive, time::Duration};
+use std::{ops::RangeInclusive, time::Duration};
 
 use ottla_protocol::{
     api::ApiKey,
@@ -9,6 +9,7 @@ use ottla_protocol::{
     primitive::Reader,
     vocabulary::NodeId,
 };
+use ottla_sorted::SortedMap;
 
 use super::TransactionState;
 use crate::{
@@ -62,7 +63,7 @@ pub fn list_transactions(
     timeout: Duration,
     done: Completion<Result<TransactionListings, Error>>,
 ) -> AdminCall {
-    AdminCall::every_broker(ListTransactions { filter, found: BTreeMap::new(), done }, timeout)
+    AdminCall::every_broker(ListTransactions { filter, found: SortedMap::new(), done }, timeout)
 }
 
 /// The first version that filters by duration.
@@ -72,7 +73,7 @@ const FIRST_WITH_PATTERN: i16 = 2;
 
 struct ListTransactions {
     filter: TransactionFilter,
-    found: BTreeMap<String, TransactionListing>,
+    found: SortedMap<String, TransactionListing>,
     done: Completion<Result<TransactionListings, Error>>,
 }
 

@@ -1,6 +1,6 @@
 //! Describes the producers that write to partitions, with one request to each leader.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use ottla_protocol::{
     api::ApiKey,
@@ -8,6 +8,7 @@ use ottla_protocol::{
     primitive::Reader,
     vocabulary::TopicPartition,
 };
+use ottla_sorted::SortedMap;
 
 use crate::{
     admin::{
@@ -94,7 +95,7 @@ impl PartitionsOperation for DescribeProducers {
         Ok(results)
     }
 
-    fn finish(self: Box<Self>, failed: BTreeMap<TopicPartition, Error>) {
+    fn finish(self: Box<Self>, failed: SortedMap<TopicPartition, Error>) {
         self.0.finish(failed);
     }
 }

@@ -1,8 +1,7 @@
 //! The statistics of a [`Connection`].
 
-use std::collections::BTreeMap;
-
 use ottla_protocol::{api::ApiKey, vocabulary::NodeId};
+use ottla_sorted::SortedMap;
 
 use super::{Connection, State};
 use crate::{
@@ -17,7 +16,7 @@ pub(super) struct ConnectionCounters {
     /// The state when it was last checked, and since when.
     pub(super) state: &'static str,
     pub(super) state_since: Instant,
-    pub(super) requests: BTreeMap<&'static str, i64>,
+    pub(super) requests: SortedMap<&'static str, i64>,
     pub(super) sent: i64,
     pub(super) sent_bytes: i64,
     pub(super) sent_at: Option<Instant>,
@@ -42,7 +41,7 @@ impl Default for ConnectionCounters {
         Self {
             state: "INIT",
             state_since: Instant::ZERO,
-            requests: BTreeMap::new(),
+            requests: SortedMap::new(),
             sent: 0,
             sent_bytes: 0,
             sent_at: None,
@@ -135,7 +134,7 @@ impl Connection {
             rx_errors: counters.bad_responses,
             rx_correlation_id_errors: counters.unexpected_responses,
             rx_idle: counters.received_at.map_or(-1, age),
-            requests: counters.requests.clone(),
+            requests: counters.requests.clone().into_iter().collect(),
             connects: counters.connects,
             disconnects: counters.disconnects,
             outbuf_latency: counters.to_write.snapshot(purpose),

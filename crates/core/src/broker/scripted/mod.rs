@@ -15,7 +15,6 @@ mod topics;
 mod transactions;
 
 use std::{
-    collections::BTreeMap,
     io::IoSlice,
     sync::{
         Arc,
@@ -41,6 +40,7 @@ use ottla_protocol::{
     uuid::Uuid,
     vocabulary::{NodeId, TopicPartition},
 };
+use ottla_sorted::SortedMap;
 
 use super::{BrokerCore, BrokerOutput, BrokerParts, buffer::BufferPool, connection::ConnectionSettings};
 use crate::{
@@ -152,7 +152,7 @@ struct Script {
     /// The written bytes that the test has not read yet.
     requests: Vec<Request>,
     /// The partitions that no broker actor has.
-    parked: BTreeMap<i32, PartitionProducer>,
+    parked: SortedMap<i32, PartitionProducer>,
     messages: Vec<ToCluster>,
     next_offset: i64,
     connects: usize,
@@ -177,7 +177,7 @@ impl Script {
         let sink = Arc::clone(&reports) as Arc<dyn DeliverySink>;
         let shared = Arc::new(ProducerShared::new(settings, sink, Rng::from_seed(1)));
         shared.identity.set(ProducerIdentity { id: 7, epoch: 0 });
-        let mut parked = BTreeMap::new();
+        let mut parked = SortedMap::new();
         shared.topic(TOPIC).0.set_partitions(
             partitions,
             |accumulator| {

@@ -17,7 +17,7 @@ mod responses;
 mod slots;
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::VecDeque,
     fmt,
     sync::{Arc, atomic::Ordering},
 };
@@ -27,6 +27,7 @@ use ottla_protocol::{
     uuid::Uuid,
     vocabulary::{LeaderEpoch, NodeId, TopicPartition},
 };
+use ottla_sorted::SortedMap;
 
 use self::{
     pacing::RESPONSE_BYTES,
@@ -56,8 +57,8 @@ pub struct Fetcher {
     broker_id: Option<NodeId>,
     buffers: BufferPool,
     wake: WakeHandle,
-    topics: BTreeMap<Arc<str>, TopicSlots>,
-    ids: BTreeMap<Uuid, Arc<str>>,
+    topics: SortedMap<Arc<str>, TopicSlots>,
+    ids: SortedMap<Uuid, Arc<str>>,
     partitions: usize,
     session: FetchSession,
     /// True if the last response asked the client to throttle.
@@ -96,8 +97,8 @@ impl Fetcher {
             broker_id,
             buffers,
             wake,
-            topics: BTreeMap::new(),
-            ids: BTreeMap::new(),
+            topics: SortedMap::new(),
+            ids: SortedMap::new(),
             partitions: 0,
             session: FetchSession::default(),
             was_throttled: false,

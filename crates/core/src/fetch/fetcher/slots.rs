@@ -1,11 +1,9 @@
 //! The partitions that a broker actor fetches.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, atomic::Ordering},
-};
+use std::sync::{Arc, atomic::Ordering};
 
 use ottla_protocol::{uuid::Uuid, vocabulary::TopicPartition};
+use ottla_sorted::SortedMap;
 
 use super::{
     super::{
@@ -20,7 +18,7 @@ use crate::{error::ErrorKind, machine::Instant};
 #[derive(Debug, Default)]
 pub(super) struct TopicSlots {
     pub(super) id: Uuid,
-    pub(super) partitions: BTreeMap<i32, Slot>,
+    pub(super) partitions: SortedMap<i32, Slot>,
 }
 
 #[derive(Debug)]

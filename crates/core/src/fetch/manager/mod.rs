@@ -29,12 +29,10 @@ mod starting;
 #[cfg(test)]
 mod scripted;
 
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    sync::Arc,
-};
+use std::{collections::VecDeque, sync::Arc};
 
 use ottla_protocol::vocabulary::{NodeId, TopicPartition};
+use ottla_sorted::{SortedMap, SortedSet};
 
 use self::entry::Entry;
 use super::{
@@ -62,29 +60,29 @@ use crate::{
 #[derive(Debug)]
 pub struct FetchManager {
     shared: Arc<ConsumerShared>,
-    entries: BTreeMap<TopicPartition, Entry>,
+    entries: SortedMap<TopicPartition, Entry>,
     lookups: OffsetLookups,
     /// The partition of each lookup.
-    lookup_keys: BTreeMap<LookupId, TopicPartition>,
+    lookup_keys: SortedMap<LookupId, TopicPartition>,
     /// The group's committed offsets, if there is a group.
     committed: Option<CommittedOffsets>,
     /// The partition of each question for a committed offset.
-    question_keys: BTreeMap<QuestionId, TopicPartition>,
+    question_keys: SortedMap<QuestionId, TopicPartition>,
     checks: EpochChecks,
     /// The partition of each check.
-    check_keys: BTreeMap<CheckId, TopicPartition>,
+    check_keys: SortedMap<CheckId, TopicPartition>,
     /// Partitions that may be ready to be given to their leaders.
-    unplaced: BTreeSet<TopicPartition>,
+    unplaced: SortedSet<TopicPartition>,
     /// Partitions whose broker reported that it does not lead them: a newer leader may be known already.
-    refused: BTreeSet<TopicPartition>,
+    refused: SortedSet<TopicPartition>,
     /// The ends of the partitions' back-offs.
-    delayed: BTreeSet<(Instant, TopicPartition)>,
+    delayed: SortedSet<(Instant, TopicPartition)>,
     /// Topics that the application named, until metadata or an error about them arrives.
-    named_topics: BTreeSet<Arc<str>>,
+    named_topics: SortedSet<Arc<str>>,
     /// The need for metadata that was not reported yet.
     metadata_need: Option<Urgency>,
     /// The nodes that partitions were given to.
-    fetched_from: BTreeSet<NodeId>,
+    fetched_from: SortedSet<NodeId>,
     needs: VecDeque<Need>,
 }
 
@@ -100,18 +98,18 @@ impl FetchManager {
                 let backoff = (settings.retry_backoff, settings.retry_backoff_max);
                 CommittedOffsets::new(group, stable, settings.response_timeout, backoff)
             }),
-            question_keys: BTreeMap::new(),
+            question_keys: SortedMap::new(),
             checks: EpochChecks::new(settings.response_timeout),
-            check_keys: BTreeMap::new(),
-            refused: BTreeSet::new(),
-            delayed: BTreeSet::new(),
-            named_topics: BTreeSet::new(),
+            check_keys: SortedMap::new(),
+            refused: SortedSet::new(),
+            delayed: SortedSet::new(),
+            named_topics: SortedSet::new(),
             metadata_need: None,
-            fetched_from: BTreeSet::new(),
+            fetched_from: SortedSet::new(),
             shared,
-            entries: BTreeMap::new(),
-            lookup_keys: BTreeMap::new(),
-            unplaced: BTreeSet::new(),
+            entries: SortedMap::new(),
+            lookup_keys: SortedMap::new(),
+            unplaced: SortedSet::new(),
             needs: VecDeque::new(),
         }
     }
@@ -148,7 +146,7 @@ impl FetchManager {
     }
 
     /// The nodes that partitions are fetched from.
-    pub fn nodes(&self) -> BTreeSet<NodeId> {
+    pub fn nodes(&self) -> SortedSet<NodeId> {
         self.entries.values().filter_map(Entry::fetched_at).collect()
     }
 

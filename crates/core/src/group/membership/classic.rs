@@ -54,17 +54,14 @@ mod inherited;
 mod joining;
 mod syncing;
 
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use ottla_protocol::{
     error_code::ErrorCode,
     generated::{heartbeat::HeartbeatRequest, leave_group::request::Member as LeavingMember},
     vocabulary::{Generation, TopicPartition},
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use self::inherited::Inherited;
 use super::{
@@ -103,7 +100,7 @@ pub(in crate::group) struct ClassicMember {
     /// The generation that the member belongs to.
     generation: Option<Generation>,
     /// The topics that the application subscribed to.
-    topics: BTreeSet<Arc<str>>,
+    topics: SortedSet<Arc<str>>,
     /// The reason for the next join, for the broker's log.
     reason: String,
     /// True if the subscription changed, or partitions were given up, while a rebalance was in progress.
@@ -111,12 +108,12 @@ pub(in crate::group) struct ClassicMember {
     /// True if an assignment was reported, and no revocation since.
     is_assigned: bool,
     /// The last assignment and its generation, for the `sticky` assignor.
-    last_assigned: (BTreeSet<TopicPartition>, Option<Generation>),
+    last_assigned: (SortedSet<TopicPartition>, Option<Generation>),
     heartbeat: Heartbeat,
     /// True if the coordinator named no leader of the generation.
     has_no_leader: bool,
     /// The topics of all members as of the last assignment, if this member leads the group; its own ones without a known leader.
-    leads: Option<BTreeMap<Arc<str>, TopicTable>>,
+    leads: Option<SortedMap<Arc<str>, TopicTable>>,
     /// The check of the assignment that a returning leader did not compute.
     inherited: Inherited,
     /// The JoinGroup in flight.
@@ -207,7 +204,7 @@ pub(in crate::group) enum Step {
     /// Wait for the outcomes of earlier commits, and call [`ClassicMember::handle_settled`].
     Settle,
     /// The member's partitions from now on.
-    Assign(BTreeSet<TopicPartition>),
+    Assign(SortedSet<TopicPartition>),
     /// Report this error to the application. The member retries.
     Error(Error),
     /// Report this error to the application. The member does not retry.
@@ -226,7 +223,7 @@ impl ClassicMember {
             term: 0,
             member_id: String::new(),
             generation: None,
-            topics: BTreeSet::new(),
+            topics: SortedSet::new(),
             reason: String::new(),
             must_rejoin: false,
             is_assigned: false,
@@ -298,13 +295,13 @@ impl ClassicMember {
             _ => &[],
         };
         let of_others = assigning.iter().flat_map(|member| &member.topics);
-        let observed = self.leads.iter().flat_map(BTreeMap::keys);
+        let observed = self.leads.iter().flat_map(SortedMap::keys);
         self.topics.iter().chain(of_others).chain(observed)
     }
 
     /// Returns the topics that the leader must know before it can assign partitions, or that a member of a group without a known
     /// leader must know to observe them.
-    pub(in crate::group) fn topics_to_assign(&self) -> Option<BTreeSet<Arc<str>>> {
+    pub(in crate::group) fn topics_to_assign(&self) -> Option<SortedSet<Arc<str>>> {
         match &self.state {
             State::Stable if self.has_no_leader && self.leads.is_none() => Some(self.topics.clone()),
             State::Assigning(leadership) => {
@@ -315,7 +312,7 @@ impl ClassicMember {
     }
 
     /// Returns the topics as of the last assignment, if this member observes them and no rebalance is in progress.
-    pub(in crate::group) const fn observed_topics(&self) -> Option<&BTreeMap<Arc<str>, TopicTable>> {
+    pub(in crate::group) const fn observed_topics(&self) -> Option<&SortedMap<Arc<str>, TopicTable>> {
         match self.state {
             State::Stable => self.leads.as_ref(),
             _ => None,
@@ -329,7 +326,7 @@ impl ClassicMember {
     // ---- what the application wants
 
     /// Changes the subscription, which is not empty, and joins the group. It must not be called while the member leaves.
-    pub(in crate::group) fn subscribe(&mut self, now: Instant, topics: BTreeSet<Arc<str>>) {
+    pub(in crate::group) fn subscribe(&mut self, now: Instant, topics: SortedSet<Arc<str>>) {
         let is_changed = topics != self.topics;
         self.topics = topics;
         match self.state {
@@ -435,7 +432,7 @@ impl ClassicMember {
     pub(in crate::group) fn advance(
         &mut self,
         now: Instant,
-        owned: &BTreeSet<TopicPartition>,
+        owned: &SortedSet<TopicPartition>,
         may_join: bool,
     ) {
         if self.next_join().is_some_and(|at| at <= now) && may_join {

@@ -47,17 +47,14 @@
 
 pub(in crate::group) mod responses;
 
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use ottla_protocol::{
     generated::consumer_group_heartbeat::ConsumerGroupHeartbeatRequest,
     uuid::Uuid,
     vocabulary::{Generation, TopicPartition},
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use super::{
     classic::{Step, Term},
@@ -104,9 +101,9 @@ pub(in crate::group) struct ConsumerMember {
     had_pattern: bool,
     target: Target,
     /// The partitions of the last [`Step::Assign`].
-    goal: Option<BTreeSet<TopicPartition>>,
+    goal: Option<SortedSet<TopicPartition>>,
     /// The partitions that belong to the member as far as the coordinator knows, each with the epoch since when.
-    held: Arc<BTreeMap<TopicPartition, Generation>>,
+    held: Arc<SortedMap<TopicPartition, Generation>>,
     /// When the coordinator stops waiting for the partitions that it withdrew, while the member holds some of them.
     withdrawal_ends: Option<Instant>,
     /// True if target, names or subscription changed since the last reconciliation.
@@ -223,7 +220,7 @@ impl ConsumerMember {
 
     /// Returns the partitions that belong to the member as far as the coordinator knows, each with the member epoch in
     /// which it got the partition.
-    pub(in crate::group) const fn held(&self) -> &Arc<BTreeMap<TopicPartition, Generation>> {
+    pub(in crate::group) const fn held(&self) -> &Arc<SortedMap<TopicPartition, Generation>> {
         &self.held
     }
 
@@ -238,7 +235,7 @@ impl ConsumerMember {
     pub(in crate::group) fn subscribe(
         &mut self,
         now: Instant,
-        names: BTreeSet<Arc<str>>,
+        names: SortedSet<Arc<str>>,
         pattern: Option<String>,
     ) {
         self.had_pattern |= pattern.is_some();
@@ -311,7 +308,7 @@ impl ConsumerMember {
 
     /// The rebalance gave up partitions that are not in `owned` any more. The coordinator gets to know it at once, although
     /// the application may take long to take the others over.
-    pub(in crate::group) fn handle_given_up(&mut self, owned: &BTreeSet<TopicPartition>) {
+    pub(in crate::group) fn handle_given_up(&mut self, owned: &SortedSet<TopicPartition>) {
         if self.epoch.is_some() && !self.held.keys().all(|key| owned.contains(key)) {
             Arc::make_mut(&mut self.held).retain(|key, _| owned.contains(key));
             self.heartbeat.must_report = true;
@@ -386,7 +383,7 @@ impl ConsumerMember {
     pub(in crate::group) fn advance(
         &mut self,
         now: Instant,
-        owned: &BTreeSet<TopicPartition>,
+        owned: &SortedSet<TopicPartition>,
         may_join: bool,
     ) {
         match self.state {
@@ -452,7 +449,7 @@ impl ConsumerMember {
     // ---- reconciliation
 
     /// Compares the target with the owned partitions while no rebalance is in progress.
-    fn reconcile(&mut self, owned: &BTreeSet<TopicPartition>) {
+    fn reconcile(&mut self, owned: &SortedSet<TopicPartition>) {
         let is_done = self.state == State::Reconciling;
         if !is_done && !self.is_changed && owned.len() == self.held.len() {
             return;
@@ -468,7 +465,7 @@ impl ConsumerMember {
         }
         if self.goal.is_none() && next.is_empty() {
             // Others have to give partitions up first. Like librdkafka, the member does not report that it has none.
-            self.goal = Some(BTreeSet::new());
+            self.goal = Some(SortedSet::new());
         }
         if self.goal.as_ref() == Some(&next) {
             let contents = self.contents();
@@ -487,7 +484,7 @@ impl ConsumerMember {
     }
 
     /// Records the partitions that the member has after a rebalance.
-    fn hold(&mut self, owned: &BTreeSet<TopicPartition>) {
+    fn hold(&mut self, owned: &SortedSet<TopicPartition>) {
         let Some(epoch) = self.epoch else { return };
         if owned.len() == self.held.len() && owned.iter().eq(self.held.keys()) {
             return;

@@ -1,8 +1,9 @@
 //! The contents of a consumer protocol heartbeat, and its schedule.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use ottla_protocol::generated::consumer_group_heartbeat::ConsumerGroupHeartbeatRequest;
+use ottla_sorted::SortedSet;
 
 use super::target::{PartitionsById, encode};
 use crate::{group::settings::GroupSettings, machine::Instant};
@@ -18,7 +19,7 @@ pub(super) const JOINS: i32 = 0;
 /// The topics that the member subscribes to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Subscription {
-    pub(super) names: BTreeSet<Arc<str>>,
+    pub(super) names: SortedSet<Arc<str>>,
     pub(super) pattern: Option<String>,
 }
 

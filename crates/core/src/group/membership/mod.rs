@@ -11,10 +11,7 @@ mod scripted;
 #[cfg(test)]
 mod scripted_consumer;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -28,6 +25,7 @@ use ottla_protocol::{
     uuid::Uuid,
     vocabulary::{Generation, TopicPartition},
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use self::{
     classic::{ClassicMember, Step},
@@ -116,7 +114,7 @@ impl Member {
 
     /// Returns the partitions that belong to a member of the consumer protocol, each with the member epoch since when;
     /// `None` for a classic member, whose partitions belong to its generation.
-    pub(super) fn held(&self) -> Option<Arc<BTreeMap<TopicPartition, Generation>>> {
+    pub(super) fn held(&self) -> Option<Arc<SortedMap<TopicPartition, Generation>>> {
         match self {
             Self::Classic(_) => None,
             Self::Consumer(member) => Some(Arc::clone(member.held())),
@@ -132,7 +130,7 @@ impl Member {
     }
 
     /// Adds the topics whose metadata the member needs.
-    pub(super) fn add_topics(&self, topics: &mut BTreeSet<Arc<str>>) {
+    pub(super) fn add_topics(&self, topics: &mut SortedSet<Arc<str>>) {
         match self {
             Self::Classic(member) => topics.extend(member.topics().cloned()),
             Self::Consumer(member) => topics.extend(member.topics().cloned()),
@@ -140,7 +138,7 @@ impl Member {
     }
 
     /// Returns the topics that a leader must know before it can assign partitions.
-    pub(super) fn topics_to_assign(&self) -> Option<BTreeSet<Arc<str>>> {
+    pub(super) fn topics_to_assign(&self) -> Option<SortedSet<Arc<str>>> {
         match self {
             Self::Classic(member) => member.topics_to_assign(),
             Self::Consumer(_) => None,
@@ -156,14 +154,14 @@ impl Member {
     }
 
     /// Returns the topics as of the last assignment, if this member leads the group and no rebalance is in progress.
-    pub(super) fn observed_topics(&self) -> Option<&BTreeMap<Arc<str>, TopicTable>> {
+    pub(super) fn observed_topics(&self) -> Option<&SortedMap<Arc<str>, TopicTable>> {
         match self {
             Self::Classic(member) => member.observed_topics(),
             Self::Consumer(_) => None,
         }
     }
 
-    pub(super) fn assign(&mut self, now: Instant, topics: BTreeMap<Arc<str>, TopicTable>) {
+    pub(super) fn assign(&mut self, now: Instant, topics: SortedMap<Arc<str>, TopicTable>) {
         match self {
             Self::Classic(member) => member.assign(now, topics),
             Self::Consumer(_) => debug_assert!(false, "the coordinator assigns"),
@@ -171,7 +169,7 @@ impl Member {
     }
 
     /// Changes the subscription. A classic member has no patterns.
-    pub(super) fn subscribe(&mut self, now: Instant, names: BTreeSet<Arc<str>>, pattern: Option<String>) {
+    pub(super) fn subscribe(&mut self, now: Instant, names: SortedSet<Arc<str>>, pattern: Option<String>) {
         match self {
             Self::Classic(member) => member.subscribe(now, names),
             Self::Consumer(member) => member.subscribe(now, names, pattern),
@@ -186,7 +184,7 @@ impl Member {
     }
 
     /// Partitions were given up before others are taken over. A classic member reports it when it joins again.
-    pub(super) fn handle_given_up(&mut self, owned: &BTreeSet<TopicPartition>) {
+    pub(super) fn handle_given_up(&mut self, owned: &SortedSet<TopicPartition>) {
         match self {
             Self::Classic(_) => {}
             Self::Consumer(member) => member.handle_given_up(owned),
@@ -231,7 +229,7 @@ impl Member {
         }
     }
 
-    pub(super) fn advance(&mut self, now: Instant, owned: &BTreeSet<TopicPartition>, may_join: bool) {
+    pub(super) fn advance(&mut self, now: Instant, owned: &SortedSet<TopicPartition>, may_join: bool) {
         match self {
             Self::Classic(member) => member.advance(now, owned, may_join),
             Self::Consumer(member) => member.advance(now, owned, may_join),

@@ -4,11 +4,7 @@ mod custom;
 mod inherited;
 mod joins;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -19,6 +15,7 @@ use ottla_protocol::{
     },
     vocabulary::TopicPartition,
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use super::{
     super::{
@@ -42,7 +39,7 @@ const START: Instant = Instant::from_nanos(1_000_000_000);
 struct Script {
     now: Instant,
     member: ClassicMember,
-    owned: BTreeSet<TopicPartition>,
+    owned: SortedSet<TopicPartition>,
     requests: Vec<(Term, MemberRequest)>,
     /// The other steps, as short texts.
     steps: Vec<String>,
@@ -57,7 +54,7 @@ impl Script {
 
     fn with(settings: GroupSettings) -> Self {
         let member = ClassicMember::new(Arc::new(settings), Rng::from_seed(1));
-        let owned = BTreeSet::new();
+        let owned = SortedSet::new();
         let mut script =
             Self { now: START, member, owned, requests: Vec::new(), steps: Vec::new(), beat_at: START };
         script.member.subscribe(script.now, names(&["t"]));
@@ -187,7 +184,7 @@ impl Script {
     }
 }
 
-fn names(names: &[&str]) -> BTreeSet<Arc<str>> {
+fn names(names: &[&str]) -> SortedSet<Arc<str>> {
     names.iter().map(|name| Arc::from(*name)).collect()
 }
 
@@ -290,7 +287,7 @@ fn leader_assigns_all_members_once_it_knows_their_topics() {
     script.member.assign(script.now, tables.into());
     script.settle();
     let (_, request) = script.take_sync();
-    let sent: BTreeMap<&str, usize> = request
+    let sent: SortedMap<&str, usize> = request
         .assignments
         .iter()
         .map(|sent| (&*sent.member_id, decode_assignment(&sent.assignment).expect("it can be decoded").len()))
@@ -334,7 +331,7 @@ fn returning_static_leader_sends_no_assignment() {
     let (term, request) = script.take_sync();
     assert!(request.assignments.is_empty());
     script.member.handle_sync(script.now, term, Ok(assignment(&[0])));
-    assert_eq!(script.member.observed_topics().map(BTreeMap::len), Some(1), "it observes the topics");
+    assert_eq!(script.member.observed_topics().map(SortedMap::len), Some(1), "it observes the topics");
 }
 
 #[test]

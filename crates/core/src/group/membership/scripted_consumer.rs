@@ -1,10 +1,6 @@
 //! The member of the consumer protocol against a scripted coordinator.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -15,6 +11,7 @@ use ottla_protocol::{
     uuid::Uuid,
     vocabulary::TopicPartition,
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use super::{
     super::settings::{GroupProtocol, GroupSettings},
@@ -41,7 +38,7 @@ const INTERVAL: Duration = Duration::from_secs(5);
 struct Script {
     now: Instant,
     member: ConsumerMember,
-    owned: BTreeSet<TopicPartition>,
+    owned: SortedSet<TopicPartition>,
     metadata: Metadata,
     /// True while the rebalance waits for a commit or for the application.
     is_busy: bool,
@@ -63,11 +60,11 @@ fn metadata(topics: &[(&str, u8)]) -> Metadata {
     Metadata { topics: topics.collect(), ..Metadata::default() }
 }
 
-fn names(names: &[&str]) -> BTreeSet<Arc<str>> {
+fn names(names: &[&str]) -> SortedSet<Arc<str>> {
     names.iter().map(|name| Arc::from(*name)).collect()
 }
 
-fn keys(keys: &[(&str, i32)]) -> BTreeSet<TopicPartition> {
+fn keys(keys: &[(&str, i32)]) -> SortedSet<TopicPartition> {
     keys.iter().map(|key| TopicPartition::from(*key)).collect()
 }
 
@@ -103,7 +100,7 @@ impl Script {
         let mut script = Self {
             now: START,
             member: ConsumerMember::new(Arc::new(settings), Rng::from_seed(1)),
-            owned: BTreeSet::new(),
+            owned: SortedSet::new(),
             metadata: metadata(&[("t", 1)]),
             is_busy: false,
             is_slow: false,
@@ -206,7 +203,7 @@ impl Script {
 }
 
 /// Returns the partitions that a heartbeat reports, by topic.
-fn reported(request: &ConsumerGroupHeartbeatRequest) -> Option<BTreeMap<Uuid, Vec<i32>>> {
+fn reported(request: &ConsumerGroupHeartbeatRequest) -> Option<SortedMap<Uuid, Vec<i32>>> {
     let topics = request.topic_partitions.as_ref()?;
     Some(topics.iter().map(|topic| (topic.topic_id, topic.partitions.clone())).collect())
 }
@@ -489,7 +486,7 @@ fn changed_subscription_is_reported_at_once_and_alone() {
     assert_eq!(script.take_steps(), ["assign []"], "the partitions of t are given up");
     let request = script.answer(accepted(1, None));
     assert_eq!(request.subscribed_topic_names, Some(vec!["u".into()]));
-    assert_eq!(reported(&request), Some(BTreeMap::new()));
+    assert_eq!(reported(&request), Some(SortedMap::new()));
     assert_eq!(request.rebalance_timeout_ms, -1);
 }
 

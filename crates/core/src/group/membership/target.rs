@@ -8,30 +8,28 @@
 //! - A recreated topic has the same name under another ID. The member must give its partitions up before it takes over
 //!   those of the new topic (`recreated_topic_is_revoked_before_it_is_assigned`).
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use ottla_protocol::{
     generated::consumer_group_heartbeat::{request, response},
     uuid::Uuid,
     vocabulary::TopicPartition,
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use crate::cluster::metadata::Metadata;
 
 /// Partitions by topic ID.
-pub(super) type PartitionsById = BTreeMap<Uuid, BTreeSet<i32>>;
+pub(super) type PartitionsById = SortedMap<Uuid, SortedSet<i32>>;
 
 /// The partitions that the coordinator assigned to the member.
 #[derive(Debug, Default)]
 pub(super) struct Target {
     partitions: PartitionsById,
     /// The known names of assigned topics.
-    names: BTreeMap<Uuid, Arc<str>>,
+    names: SortedMap<Uuid, Arc<str>>,
     /// The ID under which the member got its partitions of a topic.
-    ids: BTreeMap<Arc<str>, Uuid>,
+    ids: SortedMap<Arc<str>, Uuid>,
 }
 
 impl Target {
@@ -68,7 +66,7 @@ impl Target {
 
     /// Adopts the names of assigned topics from metadata.
     pub(super) fn resolve(&mut self, metadata: &Metadata) {
-        let unresolved: BTreeSet<Uuid> = self.unresolved().collect();
+        let unresolved: SortedSet<Uuid> = self.unresolved().collect();
         if unresolved.is_empty() {
             return;
         }
@@ -98,8 +96,8 @@ impl Target {
 
     /// Returns the partitions that the member should own next, given those that it owns. Partitions of a recreated topic
     /// are left out while the member owns those of its predecessor.
-    pub(super) fn next(&self, owned: &BTreeSet<TopicPartition>) -> BTreeSet<TopicPartition> {
-        let mut next = BTreeSet::new();
+    pub(super) fn next(&self, owned: &SortedSet<TopicPartition>) -> SortedSet<TopicPartition> {
+        let mut next = SortedSet::new();
         for (id, numbers) in &self.partitions {
             if let Some(name) = self.names.get(id)
                 && self.id_to_own(name, owned) == Some(*id)
@@ -111,15 +109,15 @@ impl Target {
     }
 
     /// Records that the member takes over what [`Target::next`] returned for the same owned partitions.
-    pub(super) fn take_over(&mut self, owned: &BTreeSet<TopicPartition>) {
-        let names: BTreeSet<&Arc<str>> = self.names.values().collect();
+    pub(super) fn take_over(&mut self, owned: &SortedSet<TopicPartition>) {
+        let names: SortedSet<&Arc<str>> = self.names.values().collect();
         let ids = names.into_iter().filter_map(|name| Some((Arc::clone(name), self.id_to_own(name, owned)?)));
         let ids: Vec<_> = ids.collect();
         self.ids.extend(ids);
     }
 
     /// Returns the ID of the topic of this name whose partitions the member may own.
-    fn id_to_own(&self, name: &Arc<str>, owned: &BTreeSet<TopicPartition>) -> Option<Uuid> {
+    fn id_to_own(&self, name: &Arc<str>, owned: &SortedSet<TopicPartition>) -> Option<Uuid> {
         let first = TopicPartition::new(Arc::clone(name), 0);
         let owns_topic = owned.range(first..).next().is_some_and(|key| key.topic == *name);
         match self.ids.get(name) {

@@ -1,12 +1,12 @@
 //! The partitions in turn, whatever the key, as Java's RoundRobinPartitioner takes them.
 
-use std::collections::BTreeMap;
+use ottla_sorted::SortedMap;
 
 use crate::lock::Mutex;
 
 /// The next number of each topic.
 #[derive(Debug, Default)]
-pub struct Turns(Mutex<BTreeMap<String, u32>>);
+pub struct Turns(Mutex<SortedMap<String, u32>>);
 
 impl Turns {
     /// Returns the next partition of a topic that has a leader, or the next one if none has.

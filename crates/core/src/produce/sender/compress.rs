@@ -7,9 +7,8 @@
 //! Many small batches take as long as a large one: once the batches of a request that were compressed here are together worth a
 //! job, the workers get the others too, unless they are tiny.
 
-use std::collections::BTreeSet;
-
 use ottla_protocol::compress::Compression;
+use ottla_sorted::SortedSet;
 
 use super::Sender;
 use crate::produce::{compression::CompressionJob, partition::Compress};
@@ -25,7 +24,7 @@ const TINY: usize = 4096;
 #[derive(Debug, Default)]
 pub(super) struct Round {
     /// The partitions whose batch is not compressed yet, by slot.
-    at_work: BTreeSet<usize>,
+    at_work: SortedSet<usize>,
     /// The partitions that wait for the end of the round: compressed ones, and those of the next round.
     waiting: Vec<usize>,
     bytes: usize,

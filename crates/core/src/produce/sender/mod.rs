@@ -36,13 +36,10 @@ mod slots;
 mod statistics;
 mod transaction;
 
-use std::{
-    collections::{BTreeSet, VecDeque},
-    sync::Arc,
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use ottla_protocol::vocabulary::{NodeId, TopicPartition};
+use ottla_sorted::SortedSet;
 
 use self::{
     compress::Round,
@@ -78,14 +75,14 @@ pub struct Sender {
     slots: Slots,
     collector: Collector,
     notifications: Vec<Ready>,
-    retries: BTreeSet<(Instant, usize)>,
+    retries: SortedSet<(Instant, usize)>,
     /// The last rejection. The batches of one response are retried together, or a thousand backoffs would cause a
     /// thousand requests.
     last_refusal: Option<Refusal>,
     /// Slots that wait for the producer's identity.
     without_identity: Vec<usize>,
     /// Slots that the open transaction does not admit yet, and the version of its permissions at the last check.
-    not_admitted: BTreeSet<usize>,
+    not_admitted: SortedSet<usize>,
     permissions_seen: u64,
     /// The identity at the last check.
     identity_seen: Option<ProducerIdentity>,
@@ -121,10 +118,10 @@ impl Sender {
             broker_id,
             slots: Slots::default(),
             notifications: Vec::new(),
-            retries: BTreeSet::new(),
+            retries: SortedSet::new(),
             last_refusal: None,
             without_identity: Vec::new(),
-            not_admitted: BTreeSet::new(),
+            not_admitted: SortedSet::new(),
             permissions_seen: 0,
             identity_seen: None,
             requests_in_flight: 0,

@@ -4,9 +4,10 @@
 //!  insert ──► found by topic and partition ──start_leaving──► leaving ──remove, nothing in flight──► index is free
 //! ```
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use ottla_protocol::vocabulary::TopicPartition;
+use ottla_sorted::SortedMap;
 
 use crate::{
     backoff::Backoff,
@@ -20,7 +21,7 @@ pub(super) struct Slots {
     slots: Vec<Option<Slot>>,
     free: Vec<usize>,
     /// The partitions that are not leaving.
-    by_partition: BTreeMap<TopicPartition, usize>,
+    by_partition: SortedMap<TopicPartition, usize>,
 }
 
 /// A partition and what the sender knows of it.

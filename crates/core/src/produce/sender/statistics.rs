@@ -1,8 +1,9 @@
 //! The statistics of a [`Sender`]: retries, batches per topic, and the counters of its collector.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use ottla_protocol::vocabulary::{NodeId, TopicPartition};
+use ottla_sorted::SortedMap;
 
 use super::Sender;
 use crate::{
@@ -19,7 +20,7 @@ pub(super) struct SenderCounters {
     pub(super) collector: CollectorStatistics,
     pub(super) retries: i64,
     /// Bytes and messages of the batches of each topic.
-    pub(super) topics: BTreeMap<Arc<str>, (Window, Window)>,
+    pub(super) topics: SortedMap<Arc<str>, (Window, Window)>,
 }
 
 impl Sender {

@@ -1,11 +1,10 @@
 //! The membership, without a cluster actor: steps and responses.
 
-use std::collections::BTreeSet;
-
 use ottla_protocol::generated::share_group_heartbeat::{
     ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponse,
     response::{Assignment, TopicPartition as AssignedTopic},
 };
+use ottla_sorted::SortedSet;
 
 use super::{
     super::membership::{ShareMember, Step},
@@ -27,7 +26,7 @@ impl Member {
     }
 
     fn subscribe(&mut self, topics: &[&str]) {
-        let topics: BTreeSet<Arc<str>> = topics.iter().map(|topic| Arc::from(*topic)).collect();
+        let topics: SortedSet<Arc<str>> = topics.iter().map(|topic| Arc::from(*topic)).collect();
         self.member.subscribe(self.now, topics);
     }
 
@@ -86,13 +85,13 @@ fn member_joins_and_sends_only_changes() {
     assert_eq!(request.subscribed_topic_names, Some(vec!["t".to_owned()]));
     let id = request.member_id;
     member.confirm(3, assigned(&[0, 1]));
-    assert_eq!(member.member.assignment()[&T], BTreeSet::from([0, 1]));
+    assert_eq!(member.member.assignment()[&T], SortedSet::from([0, 1]));
     assert!(member.next().is_none());
     member.now += Duration::from_secs(5);
     let request = member.heartbeat();
     assert_eq!((request.member_epoch, request.member_id, request.subscribed_topic_names), (3, id, None));
     member.confirm(3, None);
-    assert_eq!(member.member.assignment()[&T], BTreeSet::from([0, 1]), "nothing changed");
+    assert_eq!(member.member.assignment()[&T], SortedSet::from([0, 1]), "nothing changed");
     member.subscribe(&["t", "u"]);
     let names = member.heartbeat().subscribed_topic_names.expect("they changed");
     assert_eq!(names, ["t", "u"]);

@@ -1,7 +1,5 @@
 //! The part of the cluster actor: the partitions that the coordinator assigns, and the metadata that they need.
 
-use std::collections::BTreeSet;
-
 use ottla_protocol::generated::{
     metadata::{
         MetadataResponse,
@@ -12,6 +10,7 @@ use ottla_protocol::generated::{
         response::{Assignment, TopicPartition as AssignedTopic},
     },
 };
+use ottla_sorted::SortedSet;
 
 use super::{
     super::{ShareCommand, ShareGroup},
@@ -76,7 +75,7 @@ impl Member {
 fn assigned_topic_that_metadata_lack_is_asked_about_at_once() {
     let group = ShareGroup::new(Arc::new(ShareShared::new(settings())), Rng::from_seed(1));
     let mut member = Member { now: Instant::from_nanos(1_000_000_000), group };
-    member.group.handle_command(member.now, ShareCommand::Subscribe(BTreeSet::from([Arc::from("t")])));
+    member.group.handle_command(member.now, ShareCommand::Subscribe(SortedSet::from([Arc::from("t")])));
     let (old, recreated) = (metadata_of(T), metadata_of(Uuid([9; 16])));
     let none = Metadata::default();
     let (_, joins, _) = member.advance(&none);

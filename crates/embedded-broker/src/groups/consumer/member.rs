@@ -1,9 +1,6 @@
 //! A member of a group of the consumer protocol: its subscription, epoch and assignment.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::time::Duration;
 
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -12,6 +9,7 @@ use ottla_protocol::{
     time::Instant,
     uuid::Uuid,
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use super::super::{
     assignor::{Assignor, Partitions},
@@ -26,7 +24,7 @@ pub(crate) struct ConsumerMember {
     pub instance_id: Option<String>,
     pub rack_id: Option<String>,
     pub client_id: String,
-    pub topic_names: BTreeSet<String>,
+    pub topic_names: SortedSet<String>,
     pub topic_regex: Option<TopicRegex>,
     /// The classic side of a member that uses the classic protocol.
     pub classic: Option<ClassicSide>,
@@ -41,7 +39,7 @@ pub(crate) struct ConsumerMember {
     /// Partitions that the member was asked to revoke and may still own.
     pub(in crate::groups) revoking: Partitions,
     /// The epoch in which the member got each of its partitions.
-    pub(in crate::groups) has_since: BTreeMap<(Uuid, i32), i32>,
+    pub(in crate::groups) has_since: SortedMap<(Uuid, i32), i32>,
     /// The time at which the member's session expires without a request of the member.
     pub(in crate::groups) expires: Instant,
     /// The deadline for revoking `revoking`; the member is removed afterwards.
@@ -74,7 +72,7 @@ impl ConsumerMember {
             instance_id: None,
             rack_id: None,
             client_id: String::new(),
-            topic_names: BTreeSet::new(),
+            topic_names: SortedSet::new(),
             topic_regex: None,
             classic: None,
             assigned: Partitions::new(),
@@ -84,7 +82,7 @@ impl ConsumerMember {
             rebalance_timeout: Duration::ZERO,
             state: MemberState::Stable,
             revoking: Partitions::new(),
-            has_since: BTreeMap::new(),
+            has_since: SortedMap::new(),
             expires: Instant::FAR_FUTURE,
             revokes_until: Instant::FAR_FUTURE,
         }
@@ -169,9 +167,9 @@ impl ConsumerMember {
     }
 
     /// Returns the topics that the member subscribes to.
-    pub(crate) fn subscribed(&self, topics: &Topics) -> BTreeSet<Uuid> {
+    pub(crate) fn subscribed(&self, topics: &Topics) -> SortedSet<Uuid> {
         let by_name = self.topic_names.iter().filter_map(|name| id_of(topics, name));
-        let mut subscribed: BTreeSet<Uuid> = by_name.collect();
+        let mut subscribed: SortedSet<Uuid> = by_name.collect();
         if let Some(TopicRegex { pattern, .. }) = &self.topic_regex {
             let matching = topics.in_order().filter(|(_, topic)| pattern.is_match(&topic.name));
             subscribed.extend(matching.map(|(_, topic)| topic.id));

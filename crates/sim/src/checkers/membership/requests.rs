@@ -9,7 +9,7 @@ impl Member {
         made: Instant,
         key: (u64, i32),
         request: &GroupRequest,
-        names: &BTreeMap<Uuid, String>,
+        names: &SortedMap<Uuid, String>,
     ) -> Result<(), String> {
         let link = key.0;
         let asked = match request {
@@ -176,7 +176,7 @@ impl Member {
     fn check_committed(
         &self,
         request: &OffsetCommitRequest,
-        names: &BTreeMap<Uuid, String>,
+        names: &SortedMap<Uuid, String>,
     ) -> Result<(), String> {
         for topic in &request.topics {
             // From version 10 on, topics have IDs instead of names.
@@ -196,7 +196,7 @@ impl Member {
     fn check_reported(
         &self,
         request: &OffsetCommitRequest,
-        names: &BTreeMap<Uuid, String>,
+        names: &SortedMap<Uuid, String>,
     ) -> Result<(), String> {
         let is_of = |topic: &Topic, id: Uuid| topic.topic_id == id || names.get(&id) == Some(&topic.name);
         let own = || self.reported.0.iter().chain(&self.offered);
@@ -239,7 +239,7 @@ impl Member {
         if self.epoch.take().is_some() {
             self.ended = Some(now);
         }
-        (self.target, self.gives_up) = (BTreeSet::new(), None);
+        (self.target, self.gives_up) = (SortedSet::new(), None);
         self.offered.clear();
         self.is_member = false;
     }

@@ -4,11 +4,10 @@
 //! it is. But partitions may have been added while it was away, when no member observed the topics. So the leader asks
 //! the coordinator once what is assigned, and begins a rebalance if a partition is unassigned.
 
-use std::collections::BTreeSet;
-
 use ottla_protocol::{
     error_code::ErrorCode, generated::describe_groups::DescribeGroupsResponse, vocabulary::TopicPartition,
 };
+use ottla_sorted::SortedSet;
 
 use super::{
     super::super::exchange::decode_assignment, ClassicMember, MemberRequest, State, Term, has_moved,
@@ -83,7 +82,7 @@ impl ClassicMember {
         }
     }
 
-    fn compare_inherited(&mut self, now: Instant, assigned: &BTreeSet<TopicPartition>) {
+    fn compare_inherited(&mut self, now: Instant, assigned: &SortedSet<TopicPartition>) {
         let topics = self.leads.iter().flatten();
         let mut partitions = topics.flat_map(|(name, table)| {
             (0..table.partitions()).map(|number| TopicPartition::new(name.clone(), number as i32))

@@ -1,13 +1,12 @@
 //! JoinGroup: the request with the member's subscription, and the generation in the response.
 
-use std::collections::BTreeSet;
-
 use ottla_protocol::{
     error_code::ErrorCode,
     generated::join_group::{JoinGroupRequest, JoinGroupResponse, request::Protocol},
     primitive::EncodeError,
     vocabulary::{Generation, TopicPartition},
 };
+use ottla_sorted::SortedSet;
 
 use super::{
     super::super::{
@@ -24,7 +23,7 @@ use crate::{
 
 impl ClassicMember {
     /// Sends the subscription, which names the partitions that the member owns.
-    pub(super) fn join(&mut self, now: Instant, owned: &BTreeSet<TopicPartition>) {
+    pub(super) fn join(&mut self, now: Instant, owned: &SortedSet<TopicPartition>) {
         let before = self.term;
         self.term += 1;
         self.state = State::Joining;
@@ -70,7 +69,7 @@ impl ClassicMember {
     fn subscription(
         &self,
         assignor: &Strategy,
-        owned: &BTreeSet<TopicPartition>,
+        owned: &SortedSet<TopicPartition>,
     ) -> Result<Subscription, Error> {
         let generation = self.generation.filter(|_| !owned.is_empty());
         let user_data = match assignor {
@@ -79,7 +78,7 @@ impl ClassicMember {
                 last_assignment_data(&self.last_assigned.0, self.last_assigned.1)
             }
             Strategy::BuiltIn(Assignor::CooperativeSticky) => Some(sticky_user_data(generation)),
-            Strategy::Custom(assignor) => assignor.user_data(&self.topics)?,
+            Strategy::Custom(assignor) => assignor.user_data(&self.topics.iter().cloned().collect())?,
         };
         Ok(Subscription {
             topics: self.topics.clone(),

@@ -1,15 +1,13 @@
 //! SyncGroup: the leader computes and sends the assignment, and every member gets its part of it.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use ottla_protocol::{
     error_code::ErrorCode,
     generated::sync_group::{SyncGroupRequest, SyncGroupResponse, request::Assignment},
     vocabulary::{Generation, TopicPartition},
 };
+use ottla_sorted::{SortedMap, SortedSet};
 
 use super::{
     super::super::{
@@ -29,7 +27,7 @@ use crate::{
 impl ClassicMember {
     /// Computes the assignment with the leader's topics, and sends it. A member without a known leader only observes its topics
     /// from then on. Does nothing unless the member waits for that.
-    pub(in crate::group) fn assign(&mut self, now: Instant, topics: BTreeMap<Arc<str>, TopicTable>) {
+    pub(in crate::group) fn assign(&mut self, now: Instant, topics: SortedMap<Arc<str>, TopicTable>) {
         if self.has_no_leader && matches!(self.state, State::Stable) {
             self.leads = Some(topics);
             return;
@@ -46,7 +44,7 @@ impl ClassicMember {
             self.inherited = Inherited::CheckAt(now);
             return self.sync(assignor, Vec::new());
         }
-        let table = GroupTable::new(members, topics);
+        let table = GroupTable::new(members, topics.into_iter().collect());
         let assignments = match assignor.assign(&table) {
             Ok(assignments) => assignments,
             Err(error) => return self.step_down(now, error),
@@ -104,7 +102,7 @@ impl ClassicMember {
             Ok(assigned) => assigned,
             Err(error) => return self.retry_join(now, error),
         };
-        let (known, unknown): (BTreeSet<_>, BTreeSet<_>) =
+        let (known, unknown): (SortedSet<_>, SortedSet<_>) =
             assigned.into_iter().partition(|key| self.topics.contains(&key.topic));
         self.begin_session(now);
         self.backoff.reset();
@@ -136,7 +134,7 @@ impl ClassicMember {
     fn pass_assignment_on(
         &mut self,
         assignor: &CustomAssignor,
-        known: &BTreeSet<TopicPartition>,
+        known: &SortedSet<TopicPartition>,
         response: &SyncGroupResponse,
     ) {
         let assignment = MemberAssignment {

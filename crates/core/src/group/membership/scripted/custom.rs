@@ -31,7 +31,7 @@ impl PartitionAssignor for ToTheLast {
         &[RebalanceProtocol::Eager, RebalanceProtocol::Cooperative]
     }
 
-    fn user_data(&self, topics: &BTreeSet<Arc<str>>) -> Option<Vec<u8>> {
+    fn user_data(&self, topics: &std::collections::BTreeSet<Arc<str>>) -> Option<Vec<u8>> {
         assert!(!self.panics_at_join.load(Ordering::Relaxed), "no data");
         Some(vec![topics.len() as u8])
     }
