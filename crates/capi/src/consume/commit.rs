@@ -270,6 +270,7 @@ fn group_offset(element: &rd_kafka_topic_partition_t) -> Option<GroupOffset> {
         offset: element.offset,
         leader_epoch: LeaderEpoch::from_wire(element.leader_epoch()),
         metadata: element.metadata_text(),
+        topic_id: None,
     })
 }
 

@@ -97,6 +97,7 @@ impl Element {
             offset: self.offset,
             leader_epoch: LeaderEpoch::from_wire(self.leader_epoch()),
             metadata: self.metadata_text(),
+            topic_id: None,
         }
     }
 

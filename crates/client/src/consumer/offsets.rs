@@ -136,9 +136,11 @@ impl Consumer {
         timeout: Duration,
     ) -> impl Future<Output = CommitResult> + Send + use<> {
         let (done, waiting) = completion();
-        let kind = GroupCallKind::Commit(offsets.to_vec(), done);
-        let started = check_offsets(offsets)
-            .and_then(|()| self.command(FetchCommand::Group(GroupCall { timeout, kind })));
+        let is_valid = check_offsets(offsets);
+        let mut offsets = offsets.to_vec();
+        self.inner.shared.add_topic_ids(&mut offsets);
+        let kind = GroupCallKind::Commit(offsets, done);
+        let started = is_valid.and_then(|()| self.command(FetchCommand::Group(GroupCall { timeout, kind })));
         async move {
             started?;
             waiting.await.unwrap_or_else(|| Err(closed()))

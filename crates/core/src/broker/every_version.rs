@@ -574,11 +574,9 @@ fn response(api: ApiKey, version: i16, bytes: Vec<u8>) -> Response {
 fn group_cases(api: ApiKey) -> Vec<Case> {
     let machine = || CommittedOffsets::new("g".into(), true, TIMEOUT, (TIMEOUT, TIMEOUT));
     let offset = GroupOffset {
-        topic: "t".into(),
-        partition: 0,
-        offset: 7,
         leader_epoch: LeaderEpoch::from_wire(3),
         metadata: "what the application says".into(),
+        ..GroupOffset::new("t", 0, 7)
     };
     let commit = GroupCallKind::Commit(vec![offset], done());
     let committed = GroupCallKind::Committed(vec![TopicPartition::new("t", 0)], done());

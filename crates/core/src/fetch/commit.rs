@@ -7,9 +7,12 @@
 //!
 //! - A partition that was given up in between must not fail the commits of the others
 //!   (`commit_of_a_revoked_partition_does_not_fail_the_others`).
-//! - An offset belongs to the topic that existed when the commit was made. If the topic was recreated meanwhile, the offset
-//!   must not be committed for the new one, whatever the versions of the broker
-//!   (`commit_is_refused_for_a_topic_that_was_recreated`).
+//! - An offset belongs to the topic whose records were read, or else to the one that existed when the commit was made. If
+//!   the topic was recreated meanwhile, the offset must not be committed for the new one, whatever the versions of the
+//!   broker (`commit_is_refused_for_a_topic_that_was_recreated`), nor if newer metadata arrived between the call and the
+//!   commit (`offset_of_a_record_is_refused_for_a_topic_that_was_recreated_since`).
+//! - While a topic is deleted, its name may already be that of another one: the offset is sent with the topic's ID, and left
+//!   out of requests with names (`offset_of_a_deleted_topic_is_not_sent_by_name`).
 
 use std::{sync::Arc, time::Duration};
 
@@ -59,8 +62,10 @@ pub(super) struct CommitCall {
 #[derive(Debug)]
 struct OffsetInCall {
     offset: GroupOffset,
-    /// The topic's ID when the commit was made, if it was known.
+    /// The ID of the topic that the offset is about, if it is known.
     id: Option<Uuid>,
+    /// True if that topic was deleted, as far as is known: the name may belong to another one.
+    is_deleted: bool,
     outcome: Option<Result<(), Error>>,
 }
 
@@ -84,11 +89,11 @@ pub(super) enum Progress {
 }
 
 impl CommitCall {
-    /// Creates a commit for the topics that exist now.
+    /// Creates a commit. Offsets without a topic ID are about the topics that exist now.
     pub(super) fn new(offsets: Vec<GroupOffset>, ids: &TopicIds, done: Completion<CommitResult>) -> Self {
         let in_call = |offset: GroupOffset| {
-            let id = ids.get(&offset.topic);
-            OffsetInCall { offset, id, outcome: None }
+            let id = offset.topic_id.or_else(|| ids.get(&offset.topic));
+            OffsetInCall { offset, id, is_deleted: false, outcome: None }
         };
         Self { offsets: offsets.into_iter().map(in_call).collect(), done, unknown_ids: 0 }
     }
@@ -119,7 +124,8 @@ impl CommitCall {
     }
 
     /// Refuses the open offsets that must not be sent: of partitions that the committer gave up since it made the commit,
-    /// and of topics that were recreated. Returns true if no offset is open any more, although there are some.
+    /// and of topics that were recreated. Notes the topics that were deleted. Returns true if no offset is open any more,
+    /// although there are some.
     pub(super) fn refuse_outdated(&mut self, made: &Committer, current: &Committer, ids: &TopicIds) -> bool {
         let has_offsets = !self.offsets.is_empty();
         for of_partition in &mut self.offsets {
@@ -127,6 +133,7 @@ impl CommitCall {
                 continue;
             }
             let key = of_partition.key();
+            of_partition.is_deleted = of_partition.id.is_some_and(|id| ids.is_deleted(&key.topic, id));
             let error = match (of_partition.id, ids.get(&key.topic)) {
                 (Some(id), Some(current)) if id != current => recreated(),
                 _ if !made.may_commit_as(current, &key) => given_up(),
@@ -187,9 +194,11 @@ impl CommitCall {
         committer: &Committer,
         timeout: Duration,
     ) -> RoutedRequest {
-        let mut topics: SortedMap<Arc<str>, Vec<request::Partition>> = SortedMap::new();
-        for OffsetInCall { offset, .. } in self.open() {
-            topics.entry(Arc::clone(&offset.topic)).or_default().push(request::Partition {
+        let mut topics: SortedMap<Arc<str>, (bool, Vec<request::Partition>)> = SortedMap::new();
+        for OffsetInCall { offset, is_deleted, .. } in self.open() {
+            let topic = topics.entry(Arc::clone(&offset.topic)).or_default();
+            topic.0 |= is_deleted;
+            topic.1.push(request::Partition {
                 partition_index: offset.partition,
                 committed_offset: offset.offset,
                 committed_leader_epoch: LeaderEpoch::to_wire(offset.leader_epoch),
@@ -211,9 +220,11 @@ impl CommitCall {
         let last = if ids.is_some() { FIRST_WITH_IDS } else { LAST_WITH_NAMES };
         let ids = ids.unwrap_or_default();
         let encode = Box::new(move |version, out: &mut Vec<u8>| {
-            let topics = topics.iter().map(|(name, partitions)| request::Topic {
-                name: if version < FIRST_WITH_IDS { name.to_string() } else { String::new() },
-                topic_id: if version < FIRST_WITH_IDS { Uuid::ZERO } else { ids.get(name) },
+            let by_name = version < FIRST_WITH_IDS;
+            let meant = topics.iter().filter(|(_, (is_deleted, _))| !(by_name && *is_deleted));
+            let topics = meant.map(|(name, (_, partitions))| request::Topic {
+                name: if by_name { name.to_string() } else { String::new() },
+                topic_id: if by_name { Uuid::ZERO } else { ids.get(name) },
                 partitions: partitions.clone(),
             });
             let mut request = OffsetCommitRequest {
@@ -275,6 +286,7 @@ impl CommitCall {
                     continue;
                 }
                 Some(code) => Err(Error::broker(code, None)),
+                None if of_partition.is_deleted => Err(deleted()),
                 None => Err(Error::new(ErrorKind::BadResponse, "the response omits the partition")),
             };
             let located = |error: Error| {
@@ -297,6 +309,12 @@ fn recreated() -> Error {
     let detail = "not sent: the topic was recreated after the commit was made, and the offset belongs to the old one; \
                   commit offsets of records that were consumed since";
     Error::new(ErrorKind::TopicRecreated, detail)
+}
+
+fn deleted() -> Error {
+    let detail = "not sent: the topic was deleted, and the coordinator knows topics by name only; the name may belong to \
+                  another topic";
+    Error::broker(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, Some(detail))
 }
 
 /// True if the error code asks the client to retry, at another coordinator or at the same one later.

@@ -82,12 +82,17 @@ pub struct GroupOffset {
     pub leader_epoch: Option<LeaderEpoch>,
     /// The application's metadata string of the commit.
     pub metadata: String,
+    /// The ID of the topic whose records the offset is about. If the topic was recreated since, the offset is not
+    /// committed for the new one. `None`: the topic that the partition is consumed from when the commit is called, or
+    /// else the one that exists when the commit begins. Queries return `None`.
+    pub topic_id: Option<Uuid>,
 }
 
 impl GroupOffset {
-    /// Creates an offset without leader epoch and metadata. `offset` is the offset of the next record to read.
+    /// Creates an offset without leader epoch, metadata and topic ID. `offset` is the offset of the next record to read.
     pub fn new(topic: impl Into<Arc<str>>, partition: i32, offset: i64) -> Self {
-        Self { topic: topic.into(), partition, offset, leader_epoch: None, metadata: String::new() }
+        let (leader_epoch, metadata, topic_id) = (None, String::new(), None);
+        Self { topic: topic.into(), partition, offset, leader_epoch, metadata, topic_id }
     }
 }
 
@@ -637,6 +642,7 @@ impl CommittedOffsets {
                 offset: *offset,
                 leader_epoch: *leader_epoch,
                 metadata: metadata.get(&(&*key.topic, key.partition)).copied().unwrap_or_default().to_owned(),
+                topic_id: None,
             })),
             Some((code, ..)) => Err(Error::broker(*code, None)
                 .with_api("OffsetFetch")

@@ -124,6 +124,8 @@ pub struct PartitionHandle {
     route: AtomicU64,
     /// The version of the assignment since which the topic exists: earlier ones are about a topic that was deleted.
     topic_since: AtomicU64,
+    /// The ID of the topic that is consumed, if it is known. Changed under the lock of the consumer's partitions.
+    topic_id: Mutex<Option<Uuid>>,
 }
 
 /// The application paused the partition.
@@ -179,6 +181,7 @@ impl PartitionHandle {
             fetcher: Mutex::new(None),
             route: AtomicU64::new(0),
             topic_since: AtomicU64::new(0),
+            topic_id: Mutex::new(None),
         }
     }
 
@@ -273,6 +276,17 @@ impl PartitionHandle {
     /// The topic was recreated: versions before this one are about the old topic.
     pub(crate) fn begin_topic(&self, version: AssignmentVersion) {
         self.topic_since.fetch_max(version.bits(), Ordering::AcqRel);
+    }
+
+    /// Returns the ID of the topic that is consumed, if it is known.
+    pub(crate) fn topic_id(&self) -> Option<Uuid> {
+        *self.topic_id.lock()
+    }
+
+    /// Sets the ID of the topic that is consumed, if it is known. Returns the former one. Called under the lock of the
+    /// consumer's partitions.
+    pub(super) fn set_topic_id(&self, id: Option<Uuid>) -> Option<Uuid> {
+        std::mem::replace(&mut *self.topic_id.lock(), id)
     }
 
     /// Returns false if the topic was recreated since this version.

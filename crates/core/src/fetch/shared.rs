@@ -169,7 +169,18 @@ impl ConsumerShared {
             offset: stored.offset,
             leader_epoch: stored.leader_epoch,
             metadata: stored.metadata,
+            topic_id: handle.topic_id(),
         })
+    }
+
+    /// Adds the IDs of the topics that are consumed to offsets without one, so that newer metadata can't change what they are
+    /// about.
+    pub fn add_topic_ids(&self, offsets: &mut [GroupOffset]) {
+        let partitions = self.partitions.lock();
+        for offset in offsets.iter_mut().filter(|offset| offset.topic_id.is_none()) {
+            let key = TopicPartition::new(Arc::clone(&offset.topic), offset.partition);
+            offset.topic_id = partitions.get(&key).and_then(|handle| handle.topic_id());
+        }
     }
 
     /// Returns what the application stored of a partition or, with `enable.auto.offset.store`, the offset after the last
@@ -182,10 +193,32 @@ impl ConsumerShared {
         handle.stored().or_else(|| consumed().filter(|_| self.settings.auto_offset_store))
     }
 
-    /// Stores an offset of an assigned partition, to be committed later. Error: the partition is not assigned.
-    pub fn store_offset(&self, topic: &str, partition: i32, stored: StoredOffset) -> Result<(), Error> {
-        self.partition(topic, partition)?.set_stored(Some(stored));
-        Ok(())
+    /// Stores an offset of an assigned partition, to be committed later. Returns the ID of the topic that is consumed, if it
+    /// is known. Error: the partition is not assigned.
+    pub fn store_offset(
+        &self,
+        topic: &str,
+        partition: i32,
+        stored: StoredOffset,
+    ) -> Result<Option<Uuid>, Error> {
+        let partitions = self.partitions.lock();
+        let handle = partitions.get(&TopicPartition::new(topic, partition));
+        let handle = handle.ok_or_else(|| not_assigned(topic, partition))?;
+        handle.set_stored(Some(stored));
+        Ok(handle.topic_id())
+    }
+
+    /// Returns the ID of the topic that an assigned partition is consumed from, if it is known.
+    pub fn topic_id(&self, topic: &str, partition: i32) -> Option<Uuid> {
+        self.partition(topic, partition).ok()?.topic_id()
+    }
+
+    /// Returns the position of an assigned partition, the leader epoch of the record before it, and the ID of the topic
+    /// that both are about, as far as they are known.
+    pub fn position_of_topic(&self, topic: &str, partition: i32) -> Option<(i64, Option<i32>, Option<Uuid>)> {
+        let partitions = self.partitions.lock();
+        let handle = partitions.get(&TopicPartition::new(topic, partition))?;
+        Some((handle.position()?, handle.position_epoch(), handle.topic_id()))
     }
 
     /// Stores an offset of an assignment, unless the assignment has ended.
@@ -203,30 +236,55 @@ impl ConsumerShared {
         }
     }
 
-    /// Forgets what was stored for a partition: its topic was recreated.
-    pub(crate) fn forget_stored(&self, handle: &PartitionHandle) {
+    /// Ends what was consumed of a topic that was recreated, as far as this version of the assignment is concerned. Returns
+    /// the next version; `None` if the application began another one meanwhile. Neither what the application stored nor what
+    /// the coordinator reported is about the new topic.
+    pub(crate) fn begin_topic(
+        &self,
+        handle: &PartitionHandle,
+        version: AssignmentVersion,
+        id: Uuid,
+    ) -> Option<AssignmentVersion> {
+        // Under the lock: an offset and its topic's ID are read under it.
         let _partitions = self.partitions.lock();
-        handle.set_stored(None);
+        let next = self.queue.outdate_version(handle, version).map(|(version, _)| version);
+        handle.set_topic_id(Some(id).filter(|id| !id.is_zero()));
+        forget_topic(handle);
+        next
+    }
+
+    /// Sets the ID of the topic that is consumed from now on.
+    pub(crate) fn set_topic_id(&self, handle: &PartitionHandle, id: Uuid) {
+        if id.is_zero() || handle.topic_id() == Some(id) {
+            return;
+        }
+        let _partitions = self.partitions.lock();
+        if handle.set_topic_id(Some(id)).is_some() {
+            forget_topic(handle);
+        }
     }
 
     /// Returns the offset to commit after a message was processed. Error: the partition was given up since, or the topic
     /// was recreated.
     pub fn offset_after(&self, message: &Message) -> Result<GroupOffset, Error> {
         let (handle, version) = message.assignment();
-        self.check_assignment(handle, version)?;
+        let partitions = self.partitions.lock();
+        check_assignment(&partitions, handle, version)?;
         let leader_epoch = LeaderEpoch::from_wire(message.leader_epoch());
         let offset = GroupOffset::new(Arc::clone(handle.topic()), handle.partition(), message.offset() + 1);
-        Ok(GroupOffset { leader_epoch, ..offset })
+        Ok(GroupOffset { leader_epoch, topic_id: handle.topic_id(), ..offset })
     }
 
     /// Returns the offset to commit for each partition after all of these records were processed. Errors: the partition was
     /// given up since, or the topic was recreated.
     pub fn offsets_after(&self, records: &Records) -> Vec<(TopicPartition, Result<GroupOffset, Error>)> {
+        let partitions = self.partitions.lock();
         let mut offsets = SortedMap::new();
         for (piece, _) in records.pieces() {
             let (handle, version) = (&piece.handle, piece.version);
-            let offset = self.check_assignment(handle, version).map(|()| GroupOffset {
+            let offset = check_assignment(&partitions, handle, version).map(|()| GroupOffset {
                 leader_epoch: LeaderEpoch::from_wire(piece.last_epoch()),
+                topic_id: handle.topic_id(),
                 ..GroupOffset::new(Arc::clone(handle.topic()), handle.partition(), piece.next_offset())
             });
             offsets.insert(handle.key().clone(), offset);
@@ -236,34 +294,14 @@ impl ConsumerShared {
 
     /// Stores that a message was processed, to be committed later. Errors: as [`ConsumerShared::offset_after`].
     pub fn store_message(&self, message: &Message) -> Result<(), Error> {
-        let GroupOffset { offset, leader_epoch, metadata, .. } = self.offset_after(message)?;
-        let (handle, _) = message.assignment();
+        let (handle, version) = message.assignment();
+        let leader_epoch = LeaderEpoch::from_wire(message.leader_epoch());
+        // Under the lock: what is stored of a topic that is recreated meanwhile is forgotten.
+        let partitions = self.partitions.lock();
+        check_assignment(&partitions, handle, version)?;
+        let (offset, metadata) = (message.offset() + 1, String::new());
         handle.set_stored(Some(StoredOffset { offset, leader_epoch, metadata }));
         Ok(())
-    }
-
-    /// Checks that records of this assignment may be committed. A seek does not prevent that.
-    fn check_assignment(
-        &self,
-        handle: &Arc<PartitionHandle>,
-        version: AssignmentVersion,
-    ) -> Result<(), Error> {
-        let is_assigned =
-            self.partitions.lock().get(handle.key()).is_some_and(|known| Arc::ptr_eq(known, handle));
-        let error = match (is_assigned, handle.is_of_current_topic(version)) {
-            (true, true) => return Ok(()),
-            (false, _) => {
-                let detail = "the consumer gave the partition up after the record was handed out; the partition's next \
-                              consumer gets the record again";
-                Error::new(ErrorKind::State, detail)
-            }
-            (true, false) => {
-                let detail =
-                    "the topic was recreated after the record was handed out; its offset is not committed";
-                Error::new(ErrorKind::TopicRecreated, detail)
-            }
-        };
-        Err(error.with_partition(&**handle.topic(), handle.partition()))
     }
 
     /// Holds all assigned partitions during a rebalance: none of their records is handed out.
@@ -392,6 +430,36 @@ impl Offset {
             _ => None,
         }
     }
+}
+
+/// Checks that records of this assignment may be committed. A seek does not prevent that.
+fn check_assignment(
+    partitions: &Handles,
+    handle: &Arc<PartitionHandle>,
+    version: AssignmentVersion,
+) -> Result<(), Error> {
+    let is_assigned = partitions.get(handle.key()).is_some_and(|known| Arc::ptr_eq(known, handle));
+    let error = match (is_assigned, handle.is_of_current_topic(version)) {
+        (true, true) => return Ok(()),
+        (false, _) => {
+            let detail = "the consumer gave the partition up after the record was handed out; the partition's next \
+                          consumer gets the record again";
+            Error::new(ErrorKind::State, detail)
+        }
+        (true, false) => {
+            let detail =
+                "the topic was recreated after the record was handed out; its offset is not committed";
+            Error::new(ErrorKind::TopicRecreated, detail)
+        }
+    };
+    Err(error.with_partition(&**handle.topic(), handle.partition()))
+}
+
+/// Forgets what is known of the topic that a partition was consumed from. Called under the lock of the partitions.
+fn forget_topic(handle: &PartitionHandle) {
+    handle.begin_topic(handle.version());
+    handle.set_stored(None);
+    handle.set_committed(-1, None);
 }
 
 fn not_assigned(topic: &str, partition: i32) -> Error {

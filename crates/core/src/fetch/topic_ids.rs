@@ -15,11 +15,15 @@ use crate::cluster::metadata::Metadata;
 #[derive(Clone, Debug, Default)]
 pub(super) struct TopicIds {
     ids: Arc<SortedMap<Arc<str>, Uuid>>,
+    /// The IDs of topics that were deleted and not recreated yet, as far as is known.
+    deleted: SortedMap<Arc<str>, Uuid>,
 }
 
 impl TopicIds {
     /// Adopts the IDs of newer metadata.
     pub(super) fn update(&mut self, metadata: &Metadata) {
+        let deleted = metadata.topics.iter().filter(|(_, topic)| topic.gone && !topic.id.is_zero());
+        self.deleted = deleted.map(|(name, topic)| (Arc::clone(name), topic.id)).collect();
         let known = metadata.topics.iter().filter(|(_, topic)| !topic.gone && !topic.id.is_zero());
         self.ids = Arc::new(known.map(|(name, topic)| (Arc::clone(name), topic.id)).collect());
     }
@@ -32,6 +36,11 @@ impl TopicIds {
     /// Returns the ID of a topic, if it is known.
     pub(super) fn get(&self, topic: &str) -> Option<Uuid> {
         self.ids.get(topic).copied()
+    }
+
+    /// Returns true if the topic with this ID was deleted, as far as is known, and there is no other one yet.
+    pub(super) fn is_deleted(&self, topic: &str, id: Uuid) -> bool {
+        self.deleted.get(topic) == Some(&id)
     }
 
     /// Returns the IDs of these topics, if all are known.

@@ -565,14 +565,15 @@ fn commit(offsets: &mut CommittedOffsets) -> Waiting<CommitResult> {
 }
 
 fn commit_within(offsets: &mut CommittedOffsets, timeout: Duration) -> Waiting<CommitResult> {
+    commit_offset(offsets, GroupOffset::new("t", 0, 1), timeout)
+}
+
+fn commit_offset(
+    offsets: &mut CommittedOffsets,
+    offset: GroupOffset,
+    timeout: Duration,
+) -> Waiting<CommitResult> {
     let (done, waiting) = completion();
-    let offset = GroupOffset {
-        topic: "t".into(),
-        partition: 0,
-        offset: 1,
-        leader_epoch: None,
-        metadata: String::new(),
-    };
     let kind = GroupCallKind::Commit(vec![offset], done);
     offsets.call(START, GroupCall { timeout, kind });
     waiting

@@ -38,6 +38,18 @@ pub struct TransactionOffsets {
     pub timeout: Duration,
 }
 
+impl TransactionOffsets {
+    /// Returns the IDs of the topics, by name, as far as they are known: those of the offsets, or else those that the
+    /// consumer knew when its metadata were taken.
+    pub(super) fn topic_ids(&self) -> SortedMap<Arc<str>, Uuid> {
+        let id_of = |offset: &GroupOffset| {
+            let id = offset.topic_id.or_else(|| self.group.topic_ids.get(&offset.topic).copied())?;
+            Some((Arc::clone(&offset.topic), id))
+        };
+        self.offsets.iter().filter_map(id_of).collect()
+    }
+}
+
 /// The identity of a group's member. The coordinator refuses the offsets of a member that was replaced since (KIP-447).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ConsumerGroupMetadata {

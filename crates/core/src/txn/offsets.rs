@@ -217,7 +217,8 @@ fn read_committed(response: &Response, sent: &TransactionOffsets) -> Judged {
     let response =
         TxnOffsetCommitResponse::decode(&mut Reader::new(response.body()), response.request.version)
             .map_err(|error| Error::new(ErrorKind::BadResponse, error.to_string()))?;
-    let results = committed_offsets(&response, &sent.group.topic_ids);
+    let ids = sent.topic_ids();
+    let results = committed_offsets(&response, &ids);
     let mut first = None;
     for offset in &sent.offsets {
         let code = results.get(&(&*offset.topic, offset.partition)).copied();

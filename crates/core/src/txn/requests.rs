@@ -147,8 +147,9 @@ impl Terms {
                 committed_metadata: Some(offset.metadata.clone()),
             });
         }
-        let ConsumerGroupMetadata { group_id, generation, member_id, instance_id, topic_ids } =
+        let ConsumerGroupMetadata { group_id, generation, member_id, instance_id, topic_ids: _ } =
             sent.group.clone();
+        let topic_ids = sent.topic_ids();
         let versions = match is_implicit {
             true if topics.keys().all(|topic| topic_ids.contains_key(topic)) => COMMIT_OFFSETS_BY_ID,
             true => COMMIT_OFFSETS_IMPLICITLY,
@@ -315,6 +316,21 @@ mod tests {
             let request = TxnOffsetCommitRequest::decode(&mut Reader::new(&bytes), version).expect("valid");
             assert_eq!((&*request.topics[0].name, request.topics[0].topic_id), (name, id));
         }
+    }
+
+    #[test]
+    fn offsets_of_records_are_named_by_the_id_of_their_topic() {
+        const OF_RECORDS: Uuid = Uuid([6; 16]);
+        let terms = Terms { id: "x".into(), timeout: Duration::from_secs(1) };
+        // The topic was recreated between the poll and the moment when the consumer's metadata were taken.
+        let mut sent = sent(&["t", "u"]);
+        sent.offsets.iter_mut().for_each(|offset| offset.topic_id = Some(OF_RECORDS));
+        let request = terms.commit_offsets(ProducerIdentity { id: 7, epoch: 3 }, true, &sent);
+        assert_eq!(request.versions, 5..=6);
+        let mut bytes = Vec::new();
+        (request.encode)(6, &mut bytes).expect("it can be encoded");
+        let request = TxnOffsetCommitRequest::decode(&mut Reader::new(&bytes), 6).expect("valid");
+        assert!(request.topics.iter().all(|topic| topic.topic_id == OF_RECORDS), "{request:?}");
     }
 
     #[test]

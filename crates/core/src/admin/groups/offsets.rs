@@ -200,7 +200,8 @@ impl Operation for ListOffsets {
 fn reported(response: OffsetFetchResponse) -> Vec<(TopicPartition, ErrorCode, GroupOffset)> {
     let offset = |topic: &Arc<str>, partition, code, offset, leader_epoch, metadata: Option<String>| {
         let metadata = metadata.unwrap_or_default();
-        let offset = GroupOffset { topic: Arc::clone(topic), partition, offset, leader_epoch, metadata };
+        let new = GroupOffset::new(Arc::clone(topic), partition, offset);
+        let offset = GroupOffset { leader_epoch, metadata, ..new };
         (TopicPartition::new(Arc::clone(topic), partition), code, offset)
     };
     let mut all = Vec::new();

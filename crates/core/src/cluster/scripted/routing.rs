@@ -142,13 +142,7 @@ fn fresh_client_needs_no_metadata_for_a_call_that_any_broker_takes() {
 
 #[test]
 fn fresh_client_sends_group_calls_to_the_coordinator() {
-    let offset = GroupOffset {
-        topic: "t".into(),
-        partition: 0,
-        offset: 1,
-        leader_epoch: None,
-        metadata: String::new(),
-    };
+    let offset = GroupOffset::new("t", 0, 1);
     let calls = [
         (ApiKey::OffsetCommit, GroupCallKind::Commit(vec![offset], done())),
         (ApiKey::OffsetFetch, GroupCallKind::Committed(vec![TopicPartition::new("t", 0)], done())),

@@ -148,6 +148,7 @@ impl FetchManager {
         let Some(partition) = entry.ready() else { return true };
         partition.leader_epoch = epoch;
         partition.topic_id = metadata.topics.get(&key.topic).map(|topic| topic.id).unwrap_or_default();
+        self.shared.set_topic_id(&partition.handle, partition.topic_id);
         if let Some(position_epoch) = partition.position_epoch
             && Some(position_epoch) < epoch
             && partition.checked_epoch < epoch

@@ -26,13 +26,9 @@ impl FetchManager {
                 continue;
             };
             // If the application meanwhile chose another position, its command is in flight and counts.
-            let Some((version, _)) = self.shared.queue.outdate_version(&entry.handle, entry.version) else {
+            let Some(version) = self.shared.begin_topic(&entry.handle, entry.version, topic.new_id) else {
                 continue;
             };
-            // Neither what the application stored nor what the coordinator reported is about the new topic.
-            entry.handle.begin_topic(version);
-            self.shared.forget_stored(&entry.handle);
-            entry.handle.set_committed(-1, None);
             entry.version = version;
             entry.replica = None;
             entry.reported = None;
@@ -120,8 +116,8 @@ mod tests {
     use super::{
         super::{
             super::{
-                message::FetchReport, partition::StoredOffset, position::Offset, settings::ConsumerSettings,
-                shared::ConsumerShared,
+                committed::GroupOffset, message::FetchReport, partition::StoredOffset, position::Offset,
+                settings::ConsumerSettings, shared::ConsumerShared,
             },
             scripted::{NOW, Script},
         },
@@ -224,6 +220,55 @@ mod tests {
         script.manager.handle_recreated(NOW, &recreated);
         assert_eq!(script.shared.all_offsets_to_commit(), []);
         assert_eq!(handle.committed(), None);
+    }
+
+    #[test]
+    fn offset_to_commit_has_the_id_of_the_topic_that_is_consumed() {
+        let (old_id, new_id) = (Uuid([1; 16]), Uuid([2; 16]));
+        let mut script = Script::new(OffsetReset::Beginning);
+        let set_id = |script: &mut Script, id| {
+            script.metadata.topics.values_mut().for_each(|topic| topic.id = id);
+        };
+        set_id(&mut script, old_id);
+        script.assign(0, Offset::At(5));
+        script.wants();
+        let stored = |offset| StoredOffset { offset, leader_epoch: None, metadata: String::new() };
+        assert_eq!(script.shared.store_offset("t", 0, stored(90)), Ok(Some(old_id)));
+        let ids = |script: &Script| -> Vec<_> {
+            script
+                .shared
+                .all_offsets_to_commit()
+                .iter()
+                .map(|offset| (offset.offset, offset.topic_id))
+                .collect()
+        };
+        assert_eq!(ids(&script), [(90, Some(old_id))]);
+        let mut by_application = [GroupOffset::new("t", 0, 7), GroupOffset::new("u", 0, 7)];
+        script.shared.add_topic_ids(&mut by_application);
+        assert_eq!(by_application.map(|offset| offset.topic_id), [Some(old_id), None]);
+        script.manager.handle_recreated(NOW, &RecreatedTopic { name: Arc::from("t"), old_id, new_id });
+        set_id(&mut script, new_id);
+        script.wants();
+        assert_eq!(ids(&script), []);
+        script.shared.store_offset("t", 0, stored(3)).unwrap();
+        assert_eq!(ids(&script), [(3, Some(new_id))]);
+    }
+
+    #[test]
+    fn seek_during_recreation_of_the_topic_keeps_no_offset_of_the_old_one() {
+        let (old_id, new_id) = (Uuid([1; 16]), Uuid([2; 16]));
+        let mut script = Script::new(OffsetReset::Beginning);
+        script.assign(0, Offset::At(5));
+        script.wants();
+        let handle = script.shared.partition("t", 0).unwrap();
+        let of_records = handle.version();
+        let stored = StoredOffset { offset: 90, leader_epoch: None, metadata: String::new() };
+        script.shared.store_offset("t", 0, stored).unwrap();
+        let seek = script.shared.seek("t", 0, Offset::At(0), None).unwrap();
+        script.manager.handle_recreated(NOW, &RecreatedTopic { name: Arc::from("t"), old_id, new_id });
+        script.manager.handle_command(NOW, seek);
+        assert!(!handle.is_of_current_topic(of_records), "records of the old topic are not committed");
+        assert_eq!(script.shared.all_offsets_to_commit(), []);
     }
 
     #[test]

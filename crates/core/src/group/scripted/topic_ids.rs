@@ -109,6 +109,44 @@ fn commit_is_refused_for_a_topic_that_was_recreated() {
 }
 
 #[test]
+fn offset_of_a_record_is_refused_for_a_topic_that_was_recreated_since() {
+    let mut offsets = offsets();
+    let of_record = GroupOffset { topic_id: Some(OLD), ..GroupOffset::new("t", 0, 1) };
+    // The consumer learns of the new topic between the application's call and the commit.
+    offsets.handle_metadata(&with_id(NEW));
+    let waiting = commit_offset(&mut offsets, of_record, SECOND);
+    assert!(offsets.poll_request(START).is_none(), "it would be committed for the new topic");
+    let results = waiting.try_take().expect("it ended").expect("the outcome is the partition's");
+    let error = results[0].as_ref().expect_err("the offset belongs to the old topic");
+    assert_eq!(error.kind(), ErrorKind::TopicRecreated, "{error}");
+}
+
+#[test]
+fn offset_of_a_deleted_topic_is_not_sent_by_name() {
+    let mut offsets = offsets();
+    let mut deleted = with_id(OLD);
+    deleted.topics.values_mut().for_each(|topic| topic.gone = true);
+    offsets.handle_metadata(&deleted);
+    // Its name may be that of a new topic by now, which the consumer has not seen yet.
+    let of_record = GroupOffset { topic_id: Some(OLD), ..GroupOffset::new("t", 0, 1) };
+    let waiting = commit_offset(&mut offsets, of_record, SECOND);
+    let (number, request) = offsets.poll_request(START).expect("a request");
+    assert_eq!(*request.versions.end(), 10);
+    for version in [9, 10] {
+        let mut bytes = Vec::new();
+        (request.encode)(version, &mut bytes).expect("it can be encoded");
+        let sent = OffsetCommitRequest::decode(&mut Reader::new(&bytes), version).expect("a request");
+        let named: Vec<_> = sent.topics.iter().map(|topic| (topic.topic_id, &*topic.name)).collect();
+        assert_eq!(named, if version == 10 { vec![(OLD, "")] } else { vec![] });
+    }
+    let nothing = OffsetCommitResponse::default();
+    offsets.handle_response(START, number, Ok(as_response(START, ApiKey::OffsetCommit, 9, &nothing)));
+    let results = waiting.try_take().expect("it ended").expect("the outcome is the partition's");
+    let error = results[0].as_ref().expect_err("it was not sent");
+    assert_eq!(error.kind(), ErrorKind::Broker(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION), "{error}");
+}
+
+#[test]
 fn commit_for_an_id_that_the_coordinator_never_knows_fails() {
     let mut offsets = offsets();
     let waiting = commit(&mut offsets);
