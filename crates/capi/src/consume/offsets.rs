@@ -15,7 +15,7 @@ use std::{
 
 use ottla::Consumer;
 use ottla_core::fetch::committed::{CommitResult, GroupOffset};
-use ottla_protocol::vocabulary::LeaderEpoch;
+use ottla_protocol::{uuid::Uuid, vocabulary::LeaderEpoch};
 use ottla_sorted::{SortedMap, SortedSet};
 
 use crate::{
@@ -97,10 +97,18 @@ struct Timer {
 struct Kept {
     /// True if the application got a message, so that the position is the stored offset.
     is_consumed: bool,
-    /// Offset, leader epoch and metadata that the application stored itself.
-    stored: Option<(i64, i32, String)>,
-    /// The last committed offset.
-    committed: Option<i64>,
+    /// What the application stored itself, of which topic, if its ID was known.
+    stored: Option<(Position, Option<Uuid>)>,
+    /// The last committed offset, and the ID of its topic, if it was known.
+    committed: Option<(i64, Option<Uuid>)>,
+}
+
+/// Offset, leader epoch and metadata.
+type Position = (i64, i32, String);
+
+/// Returns true unless the topic was recreated since it had the ID `of`.
+fn is_of(current: Option<Uuid>, of: Option<Uuid>) -> bool {
+    of.is_none() || current.is_none() || of == current
 }
 
 /// The outcome of a commit, for the application.
@@ -191,12 +199,12 @@ impl Offsets {
         kept.stored = None;
     }
 
-    /// Stores an offset for the application.
-    pub(super) fn store(&self, topic: &str, partition: i32, position: (i64, i32, String)) {
+    /// Stores an offset for the application. `of` is the ID of the topic that is consumed, if it is known.
+    pub(super) fn store(&self, topic: &str, partition: i32, position: Position, of: Option<Uuid>) {
         let (mut state, key) = (self.state.lock(), (topic.to_owned(), partition));
         self.start_timer(&mut state, &key);
         let kept = state.partitions.entry(key).or_default();
-        (kept.is_consumed, kept.stored) = (false, Some(position));
+        (kept.is_consumed, kept.stored) = (false, Some((position, of)));
     }
 
     /// Starts the timer of a partition, unless the group commits it.
@@ -207,18 +215,25 @@ impl Offsets {
     }
 
     /// Returns the stored offset of a partition.
-    pub(crate) fn stored(
+    pub(crate) fn stored(&self, consumer: &Consumer, topic: &str, partition: i32) -> Option<Position> {
+        self.stored_of_topic(consumer, topic, partition).map(|(position, _)| position)
+    }
+
+    /// Returns the stored offset of a partition, and the ID of its topic, if that is known. An offset of a topic that was
+    /// recreated since is not one of the new topic.
+    fn stored_of_topic(
         &self,
         consumer: &Consumer,
         topic: &str,
         partition: i32,
-    ) -> Option<(i64, i32, String)> {
+    ) -> Option<(Position, Option<Uuid>)> {
         let kept = self.state.lock().partitions.get(&(topic.to_owned(), partition)).cloned()?;
         match kept.stored {
+            Some((_, of)) if !is_of(consumer.core().topic_id(topic, partition), of) => None,
             Some(stored) => Some(stored),
             None if kept.is_consumed => {
-                let epoch = consumer.position_leader_epoch(topic, partition).unwrap_or(-1);
-                Some((consumer.position(topic, partition)?, epoch, String::new()))
+                let (offset, epoch, of) = consumer.core().position_of_topic(topic, partition)?;
+                Some(((offset, epoch.unwrap_or(-1), String::new()), of))
             }
             None => None,
         }
@@ -312,15 +327,16 @@ impl Offsets {
         };
         let mut offsets = Vec::new();
         for (topic, partition) in names {
-            let Some((offset, leader_epoch, metadata)) = self.stored(consumer, &topic, partition) else {
+            let Some((position, topic_id)) = self.stored_of_topic(consumer, &topic, partition) else {
                 continue;
             };
+            let (offset, leader_epoch, metadata) = position;
             let state = self.state.lock();
             let known = state.partitions.get(&(topic.clone(), partition)).and_then(|kept| kept.committed);
-            // A lower offset must not undo a later commit.
-            if offset >= 0 && known.is_none_or(|known| offset > known) {
-                let leader_epoch = LeaderEpoch::from_wire(leader_epoch);
-                offsets.push(GroupOffset { topic: topic.into(), partition, offset, leader_epoch, metadata });
+            // A lower offset must not undo a later commit of the same topic.
+            if offset >= 0 && known.is_none_or(|(known, of)| offset > known || !is_of(topic_id, of)) {
+                let (topic, leader_epoch) = (topic.into(), LeaderEpoch::from_wire(leader_epoch));
+                offsets.push(GroupOffset { topic, partition, offset, leader_epoch, metadata, topic_id });
             }
         }
         offsets
@@ -334,7 +350,7 @@ impl Offsets {
             if result.is_ok()
                 && let Some(kept) = state.partitions.get_mut(&(offset.topic.to_string(), offset.partition))
             {
-                kept.committed = Some(offset.offset);
+                kept.committed = Some((offset.offset, offset.topic_id));
             }
         }
     }

@@ -37,10 +37,8 @@ fn store(
     }
     let (offset, leader_epoch, metadata) = position.clone();
     let stored = StoredOffset { offset, leader_epoch: LeaderEpoch::from_wire(leader_epoch), metadata };
-    if consumer.core().store_offset(topic, partition, stored).is_err() {
-        return code::_STATE;
-    }
-    client.offsets().store(topic, partition, position);
+    let Ok(of) = consumer.core().store_offset(topic, partition, stored) else { return code::_STATE };
+    client.offsets().store(topic, partition, position, of);
     client.remind_of_commits(consumer);
     code::NO_ERROR
 }

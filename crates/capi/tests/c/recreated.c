@@ -1,0 +1,118 @@
+/* Offsets of a topic that is deleted and recreated while a consumer without a group membership reads it. Each function is a
+ * sentence. */
+#include "test.h"
+
+static rd_kafka_t *producer;
+
+static void wait_for(rd_kafka_queue_t *queue, int type) {
+        rd_kafka_event_destroy(next_event(queue, type, 0));
+}
+
+static void create(const char *topic) {
+        rd_kafka_queue_t *queue = rd_kafka_queue_new(producer);
+        char errstr[256];
+        rd_kafka_NewTopic_t *fresh = rd_kafka_NewTopic_new(topic, 1, 1, errstr, sizeof(errstr));
+        rd_kafka_CreateTopics(producer, &fresh, 1, NULL, queue);
+        rd_kafka_NewTopic_destroy(fresh);
+        wait_for(queue, RD_KAFKA_EVENT_CREATETOPICS_RESULT);
+        rd_kafka_queue_destroy(queue);
+}
+
+static void recreate(const char *topic) {
+        rd_kafka_queue_t *queue = rd_kafka_queue_new(producer);
+        rd_kafka_DeleteTopic_t *gone = rd_kafka_DeleteTopic_new(topic);
+        rd_kafka_DeleteTopics(producer, &gone, 1, NULL, queue);
+        rd_kafka_DeleteTopic_destroy(gone);
+        wait_for(queue, RD_KAFKA_EVENT_DELETETOPICS_RESULT);
+        rd_kafka_queue_destroy(queue);
+        create(topic);
+}
+
+static void write_to(const char *topic, int count) {
+        while (count--)
+                CHECK(rd_kafka_producev(producer, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_VALUE("x", 1),
+                                        RD_KAFKA_V_END) == 0);
+        CHECK(rd_kafka_flush(producer, TIMEOUT_MS) == 0);
+}
+
+static rd_kafka_t *reader(const char *servers, const char *topic, const char *stores) {
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+        rd_kafka_t *rk;
+        set(conf, "bootstrap.servers", servers);
+        set(conf, "log_level", "2");
+        set(conf, "group.id", topic);
+        set(conf, "auto.offset.reset", "earliest");
+        set(conf, "enable.auto.commit", "false");
+        set(conf, "enable.auto.offset.store", stores);
+        set(conf, "topic.metadata.refresh.interval.ms", "200");
+        rk = start(RD_KAFKA_CONSUMER, conf);
+        rd_kafka_poll_set_consumer(rk);
+        rd_kafka_topic_partition_list_add(list, topic, 0)->offset = RD_KAFKA_OFFSET_BEGINNING;
+        CHECK(rd_kafka_assign(rk, list) == 0);
+        rd_kafka_topic_partition_list_destroy(list);
+        return rk;
+}
+
+static void read_some(rd_kafka_t *rk, int count) {
+        while (count > 0) {
+                rd_kafka_message_t *message = rd_kafka_consumer_poll(rk, TIMEOUT_MS);
+                CHECK(message != NULL);
+                if (!message)
+                        return;
+                /* The deletion may be reported. */
+                count -= message->err == 0;
+                rd_kafka_message_destroy(message);
+        }
+}
+
+static void what_was_committed_of_the_old_topic_holds_no_commit_of_the_new_one_back(const char *servers) {
+        rd_kafka_t *rk;
+        create("recreated");
+        write_to("recreated", 20);
+        rk = reader(servers, "recreated", "true");
+        read_some(rk, 20);
+        CHECK(rd_kafka_commit(rk, NULL, 0) == 0);
+        CHECK(rd_kafka_commit(rk, NULL, 0) == RD_KAFKA_RESP_ERR__NO_OFFSET);
+        recreate("recreated");
+        write_to("recreated", 5);
+        read_some(rk, 5);
+        CHECK(rd_kafka_commit(rk, NULL, 0) == 0);
+        rd_kafka_destroy(rk);
+}
+
+static void what_was_stored_of_the_old_topic_is_not_committed_for_the_new_one(const char *servers) {
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+        rd_kafka_t *rk;
+        create("stored");
+        write_to("stored", 20);
+        rk = reader(servers, "stored", "false");
+        read_some(rk, 20);
+        rd_kafka_topic_partition_list_add(list, "stored", 0)->offset = 15;
+        CHECK(rd_kafka_offsets_store(rk, list) == 0);
+        recreate("stored");
+        write_to("stored", 5);
+        read_some(rk, 5);
+        CHECK(rd_kafka_commit(rk, NULL, 0) == RD_KAFKA_RESP_ERR__NO_OFFSET);
+        list->elems[0].offset = 3;
+        CHECK(rd_kafka_offsets_store(rk, list) == 0);
+        CHECK(rd_kafka_commit(rk, NULL, 0) == 0);
+        rd_kafka_topic_partition_list_destroy(list);
+        rd_kafka_destroy(rk);
+}
+
+int main(void) {
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        rd_kafka_mock_cluster_t *cluster;
+        const char *servers;
+        set(conf, "log_level", "2");
+        set(conf, "test.mock.num.brokers", "1");
+        producer = start(RD_KAFKA_PRODUCER, conf);
+        cluster = rd_kafka_handle_mock_cluster(producer);
+        CHECK(cluster != NULL);
+        servers = rd_kafka_mock_cluster_bootstraps(cluster);
+        what_was_committed_of_the_old_topic_holds_no_commit_of_the_new_one_back(servers);
+        what_was_stored_of_the_old_topic_is_not_committed_for_the_new_one(servers);
+        rd_kafka_destroy(producer);
+        return bad;
+}
