@@ -273,6 +273,8 @@ impl CommitCall {
                     progress = Progress::Coordinator(code);
                     continue;
                 }
+                // The metadata say so, too: librdkafka gets this code for a name.
+                Some(ErrorCode::UNKNOWN_TOPIC_ID) if of_partition.is_deleted => Err(deleted()),
                 Some(ErrorCode::UNKNOWN_TOPIC_ID) if of_partition.id.is_some() && may_wait => {
                     if progress == Progress::Done {
                         progress = Progress::UnknownId;
@@ -312,8 +314,7 @@ fn recreated() -> Error {
 }
 
 fn deleted() -> Error {
-    let detail = "not sent: the topic was deleted, and the coordinator knows topics by name only; the name may belong to \
-                  another topic";
+    let detail = "the topic was deleted after its records were read";
     Error::broker(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION, Some(detail))
 }
 

@@ -141,9 +141,26 @@ fn offset_of_a_deleted_topic_is_not_sent_by_name() {
     }
     let nothing = OffsetCommitResponse::default();
     offsets.handle_response(START, number, Ok(as_response(START, ApiKey::OffsetCommit, 9, &nothing)));
+    expect_deleted(&waiting);
+}
+
+fn expect_deleted(waiting: &Waiting<CommitResult>) {
     let results = waiting.try_take().expect("it ended").expect("the outcome is the partition's");
-    let error = results[0].as_ref().expect_err("it was not sent");
+    let error = results[0].as_ref().expect_err("the topic does not exist");
     assert_eq!(error.kind(), ErrorKind::Broker(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION), "{error}");
+}
+
+#[test]
+fn commit_for_a_deleted_topic_is_not_repeated() {
+    let mut offsets = offsets();
+    let mut deleted = with_id(OLD);
+    deleted.topics.values_mut().for_each(|topic| topic.gone = true);
+    offsets.handle_metadata(&deleted);
+    let of_record = GroupOffset { topic_id: Some(OLD), ..GroupOffset::new("t", 0, 1) };
+    let waiting = commit_offset(&mut offsets, of_record, SECOND);
+    let (number, _) = offsets.poll_request(START).expect("a request");
+    respond_to_commit(&mut offsets, START, number, ErrorCode::UNKNOWN_TOPIC_ID);
+    expect_deleted(&waiting);
 }
 
 #[test]
