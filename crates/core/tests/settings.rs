@@ -146,9 +146,43 @@ fn a_linger_must_be_less_than_the_message_timeout() {
         "`linger.ms` (1000) must be less than `delivery.timeout.ms` (1000): records would time out while they are \
          gathered"
     );
-    assert!(producer_error(&[("broker.linger.ms", "900000")]).contains("`message.timeout.ms` (300000)"));
+    let both = [("broker.linger.ms", "900000"), ("message.timeout.ms", "300000")];
+    assert!(producer_error(&both).contains("`message.timeout.ms` (300000)"));
     assert_eq!(producer(&[("message.timeout.ms", "4")]).linger, Linger::Broker(2 * MS));
     assert_eq!(producer(&[("message.timeout.ms", "0"), ("linger.ms", "900000")]).topic.message_timeout, None);
+}
+
+#[test]
+fn a_default_message_timeout_is_raised_above_a_linger() {
+    for linger in ["linger.ms", "broker.linger.ms"] {
+        let properties = [(linger, "400000"), ("request.timeout.ms", "20000")];
+        let settings = producer(&properties);
+        assert_eq!(settings.topic.message_timeout, Some(420_000 * MS), "{linger}");
+        let warned = settings.warnings.iter().filter(|warning| warning.contains("becomes 420000")).count();
+        assert_eq!(warned, 1, "{:?}", settings.warnings);
+        let (mut client, topic) = (RawConfig::new(Profile::Rust), RawConfig::topic(Profile::Rust));
+        properties.iter().for_each(|(name, value)| client.set(name, value).unwrap());
+        let of_topic = EffectiveConfig::topic(&client, &topic).unwrap();
+        assert_eq!(of_topic.integer("message.timeout.ms"), 420_000);
+        assert!(of_topic.warnings().is_empty(), "the client has warned: {:?}", of_topic.warnings());
+    }
+    let mut like_librdkafka = RawConfig::new(Profile::Librdkafka);
+    like_librdkafka.set("linger.ms", "400000").unwrap();
+    EffectiveConfig::producer(&like_librdkafka).expect_err("librdkafka refuses it");
+}
+
+#[test]
+fn a_message_timeout_ends_with_its_transaction() {
+    let properties = [("transactional.id", "x"), ("delivery.timeout.ms", "120000")];
+    let settings = producer(&properties);
+    assert_eq!(settings.topic.message_timeout, Some(60_000 * MS), "Java's producer has no such rule");
+    let warning = "`delivery.timeout.ms` (120000) becomes 60000: a message can't outlive its transaction";
+    assert!(settings.warnings.iter().any(|found| found.starts_with(warning)), "{:?}", settings.warnings);
+    let mut like_librdkafka = RawConfig::new(Profile::Librdkafka);
+    properties.iter().for_each(|(name, value)| {
+        like_librdkafka.set(name.replace("delivery", "message").as_str(), value).unwrap()
+    });
+    EffectiveConfig::producer(&like_librdkafka).expect_err("librdkafka refuses it");
 }
 
 #[test]
@@ -411,6 +445,10 @@ fn transactional_id_contradicts_settings_that_weaken_it() {
     ];
     for (name, value, sentence) in cases {
         for profile in [Profile::Rust, Profile::Librdkafka] {
+            if (profile, name) == (Profile::Rust, "message.timeout.ms") {
+                // As in Java; see `a_message_timeout_ends_with_its_transaction`.
+                continue;
+            }
             let raw = set(RawConfig::new(profile), &[("transactional.id", "x"), (name, value)]);
             let error = EffectiveConfig::producer(&raw).unwrap_err().to_string();
             assert!(error.contains(sentence), "{name}={value}: {error}");

@@ -20,10 +20,32 @@ pub(super) fn apply(config: &mut EffectiveConfig<'_>) -> Outcome {
              all partitions of a broker and sends fewer requests"
         ));
     }
+    if let Some(raised) = raise_message_timeout(config) {
+        config.warn(format!(
+            "`message.timeout.ms` becomes {raised}, the time in which records are gathered and `request.timeout.ms`, as in Java"
+        ));
+    }
     if let Some(shortened) = within_message_timeout(config)? {
         config.adapt(BROKER, shortened);
     }
     Ok(())
+}
+
+/// Raises a default `message.timeout.ms` above a linger that the application set, as Java's producer does; librdkafka refuses
+/// the linger. A message of a transaction can't outlive it. Returns the new value in milliseconds if it was raised.
+pub(super) fn raise_message_timeout(config: &mut EffectiveConfig<'_>) -> Option<i64> {
+    let is_fixed = config.is_librdkafka() || config.is_modified("message.timeout.ms");
+    if is_fixed || is_auto(config) || !config.text("transactional.id").is_empty() {
+        return None;
+    }
+    let (client, name) = (config.client_raw(), if is_per_partition(config) { PARTITION } else { BROKER });
+    let (linger_ms, timeout_ms) = (client.float(name), config.integer("message.timeout.ms"));
+    if !client.is_modified(name) || linger_ms < timeout_ms as f64 {
+        return None;
+    }
+    let raised = linger_ms.ceil() as i64 + config.integer("request.timeout.ms");
+    config.adapt("message.timeout.ms", raised);
+    Some(raised)
 }
 
 /// Checks that the client's linger is less than `message.timeout.ms`. Returns a default linger in milliseconds if it was

@@ -41,7 +41,15 @@ pub(super) fn transactions(config: &mut EffectiveConfig<'_>) -> Outcome {
     if !config.is_modified("message.timeout.ms") {
         config.adapt("message.timeout.ms", timeout);
     } else if message > timeout {
-        return Err(above_transaction(config, "message.timeout.ms", message, timeout, 0));
+        if config.is_librdkafka() || config.differs_from_client("message.timeout.ms") {
+            return Err(above_transaction(config, "message.timeout.ms", message, timeout, 0));
+        }
+        // Java's producer accepts it.
+        let name = config.name("message.timeout.ms");
+        config.warn(format!(
+            "`{name}` ({message}) becomes {timeout}: a message can't outlive its transaction (`transaction.timeout.ms`)"
+        ));
+        config.adapt("message.timeout.ms", timeout);
     }
     let socket = config.integer("socket.timeout.ms");
     if !config.is_modified("socket.timeout.ms") {

@@ -22,6 +22,9 @@ pub(in crate::config) fn apply(config: &mut EffectiveConfig<'_>) -> Outcome {
         }
     }
     java::partitioner(config);
+    // The client has warned.
+    linger::raise_message_timeout(&mut of_client);
+    linger::raise_message_timeout(config);
     topic_linger(config, &of_client)
 }
 
