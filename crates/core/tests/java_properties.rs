@@ -6,19 +6,12 @@ use ottla_core::config::{
     table::{self, Kind, Origin, Scope, Side},
 };
 
-/// Transactions in two phases need support in the client, and a client without it would lose them.
-const REFUSED: &str = "transaction.two.phase.commit.enable";
-
 type Effective = fn(&RawConfig) -> Result<EffectiveConfig<'_>, ConfigError>;
 
 /// Returns the warnings of a client with a property.
 fn warnings(client: char, name: &str, value: &str) -> Result<Vec<String>, ConfigError> {
     let mut raw = RawConfig::new(Profile::Rust);
     raw.set(name, value)?;
-    if name == "linger.ms" {
-        // Java, too, wants a longer timeout than this.
-        raw.set("delivery.timeout.ms", "2147483647")?;
-    }
     let kinds: &[Effective] = match client {
         'P' => &[|raw| EffectiveConfig::producer(raw)],
         'C' => &[|raw| EffectiveConfig::consumer(raw), |raw| EffectiveConfig::share_consumer(raw)],
@@ -101,9 +94,7 @@ fn defaults_of_java_are_accepted_without_a_warning() {
 #[test]
 fn values_of_java_are_accepted_by_every_client_that_has_them() {
     let accept = |client, java: &JavaProperty, value: &str| {
-        if let Err(error) = warnings(client, java.name, value)
-            && (java.name != REFUSED || value.trim().eq_ignore_ascii_case("false"))
-        {
+        if let Err(error) = warnings(client, java.name, value) {
             panic!("{}={value} of {client}: {error}", java.name);
         }
     };
@@ -184,6 +175,7 @@ fn a_value_without_effect_has_a_warning() {
     for (client, name, value) in [
         ('P', "value.serializer", "io.confluent.kafka.serializers.KafkaAvroSerializer"),
         ('P', "partitioner.rack.aware", "true"),
+        ('P', "transaction.two.phase.commit.enable", "true"),
         (
             'P',
             "interceptor.classes",

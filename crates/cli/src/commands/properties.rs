@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use clap::Args;
-use ottla::properties::{self, Importance, Kind, Property, Scope, Side, Status};
+use ottla::properties::{self, Importance, Property, Scope, Side, Status};
 
 use crate::failure::{Failure, Outcome};
 
@@ -52,8 +52,7 @@ pub fn list(out: &mut impl Write) -> Outcome {
                 (None, Status::Used) => String::new(),
                 (None, Status::Accepted(_)) => "no effect".to_string(),
                 (None, Status::Unbuilt(_)) => "unimplemented".to_string(),
-                (None, Status::Refused(_)) if property.kind == Kind::Call => "set by a call".to_string(),
-                (None, Status::Refused(_)) => "refused".to_string(),
+                (None, Status::Refused(_)) => "set by a call".to_string(),
             };
             let default = property.rust_default.unwrap_or(property.default);
             let line = format!(

@@ -20,7 +20,7 @@ pub(super) fn check(
     let checked = check.kind()?;
     check.meaning(&checked)?;
     match property.status {
-        Status::Refused(reason) if property.kind == Kind::Call || checked != property.default => {
+        Status::Refused(reason) => {
             let value = if property.kind == Kind::Text { String::new() } else { shortened(&checked) };
             Err(ConfigError::new(name, ConfigErrorKind::Refused { value, reason }))
         }

@@ -18,8 +18,8 @@ pub fn markdown() -> String {
          `Config::load` and the commands' `-F` read files as `java.util.Properties` does. Every public property of the clients of \
          Kafka 4.4 is accepted there and by `Config::set`: a number that Java permits and a range here does not becomes the \
          nearest one, classes of Kafka stand for what does their work here, and a value without effect is a warning. What \
-         would change the outcome silently is refused: `transaction.two.phase.commit.enable=true`, other partitioners and \
-         login modules, and values that a class of `config.providers` would replace. The C library has librdkafka's ranges.\n",
+         would change the outcome silently is refused: other partitioners and login modules, and values that a class of \
+         `config.providers` would replace. The C library has librdkafka's ranges.\n",
     );
     let scoped =
         |scope| move |property: &&&Property| property.origin == Origin::Librdkafka && property.scope == scope;
@@ -84,10 +84,7 @@ fn description(property: &'static Property) -> String {
                 " *No effect with `security.protocol=plaintext`, refused with others: {reason}.*"
             );
         }
-        Status::Refused(_) if property.kind == Kind::Call => {}
-        Status::Refused(reason) => {
-            let _ = write!(text, " *Refused: {reason}.*");
-        }
+        Status::Refused(_) => {}
     }
     text
 }

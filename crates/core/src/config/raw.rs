@@ -467,21 +467,11 @@ mod tests {
             "`compression.type` is \"brotli\", but must be one of: none, gzip, snappy, lz4, zstd"
         );
         assert_eq!(
-            error("transaction.two.phase.commit.enable", "true"),
-            "`transaction.two.phase.commit.enable` can't be \"true\": two-phase commits are unimplemented"
-        );
-        assert_eq!(
             error("bootstrap.servers", "ok:1,http://host:9092"),
             "`bootstrap.servers`: http://host:9092: http:// is no Kafka listener; write host:port"
         );
         assert!(error("dr_msg_cb", "x").contains("set by a call"));
         assert!(error("compression.type", &"x".repeat(1 << 20)).len() < 300);
-    }
-
-    #[test]
-    fn a_refused_property_may_be_set_to_its_default() {
-        assert_eq!(value("transaction.two.phase.commit.enable", "false"), "false");
-        assert_eq!(value("queuing.strategy", "fifo"), "fifo");
     }
 
     #[test]

@@ -148,7 +148,7 @@ pub enum Status {
     /// Every value is accepted while `security.protocol` is `plaintext`, because programs share configurations; a client
     /// with another protocol is refused, for this reason.
     Unbuilt(&'static str),
-    /// Every value but the default is an error, for this reason.
+    /// Every value is an error, for this reason.
     Refused(&'static str),
 }
 
@@ -338,10 +338,6 @@ impl Property {
 
     const fn accepted(self, reason: &'static str) -> Property {
         Property { status: Status::Accepted(reason), ..self }
-    }
-
-    const fn refused(self, reason: &'static str) -> Property {
-        Property { status: Status::Refused(reason), ..self }
     }
 
     const fn unbuilt(self, reason: &'static str) -> Property {

@@ -150,7 +150,7 @@ pub(super) const ROWS: &[Property] = &[
     Property::java("transaction.two.phase.commit.enable")
         .producer()
         .boolean("false")
-        .refused("two-phase commits are unimplemented")
+        .accepted("transactions can't be prepared here, and end after `transaction.timeout.ms`")
         .doc("Take part in two-phase commits."),
     Property::java("ssl.protocol")
         .string("TLSv1.3")
