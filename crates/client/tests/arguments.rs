@@ -3,8 +3,8 @@
 use std::{error::Error as _, time::Duration};
 
 use ottla::{
-    Admin, Config, Consumer, ErrorKind, GroupOffset, Producer, Record, SendBatchError, SendError,
-    TransactionError,
+    Admin, Config, Consumer, ErrorKind, GroupOffset, Offset, Producer, Record, SendBatchError, SendError,
+    ShareConsumer, TransactionError,
 };
 use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
 
@@ -27,6 +27,21 @@ fn negative_offset_is_not_committed() {
     assert!(error.to_string().contains("t [0]") && error.to_string().contains("-5"), "{error}");
     let committed = consumer.committed(&[("t", 0)], SOON).unwrap();
     assert!(committed.iter().all(|result| !format!("{result:?}").contains("-5")), "{committed:?}");
+}
+
+#[test]
+fn negative_offset_is_in_no_transaction() {
+    let (_cluster, mut config) = started();
+    let consumer = Consumer::new(&config).unwrap();
+    config.set("transactional.id", "x").unwrap();
+    let producer = Producer::new(&config).unwrap();
+    producer.init_transactions(SOON).unwrap();
+    let transaction = producer.begin().unwrap();
+    let refused = transaction.send_offsets(&consumer, &[GroupOffset::new("t", 0, -5)], SOON).unwrap_err();
+    assert!(
+        matches!(&refused, TransactionError::Refused(error) if error.kind() == ErrorKind::InvalidArgument)
+    );
+    transaction.abort(SOON).unwrap();
 }
 
 #[test]
@@ -58,6 +73,23 @@ fn invalid_name_does_not_fail_the_description_of_other_topics() {
     assert_eq!(kinds, [("", invalid), ("not a name", invalid), ("t", None)]);
     let text = topics[0].error.as_ref().unwrap().to_string();
     assert!(text.starts_with("invalid argument"), "{text}");
+}
+
+#[test]
+fn empty_topic_name_gives_errors_that_begin_with_a_word() {
+    let (_cluster, config) = started();
+    let errors = [
+        Producer::new(&config).unwrap().topic("").deliver(Record::new().value("v"), SOON).unwrap_err(),
+        Consumer::new(&config).unwrap().assign(&[("", 0, Offset::Beginning)]).unwrap_err(),
+        Consumer::new(&config).unwrap().subscribe(&[""]).unwrap_err(),
+        ShareConsumer::new(&config).unwrap().subscribe(&[""]).unwrap_err(),
+        Admin::new(&config).unwrap().delete_topics(&[""], SOON).unwrap_err(),
+    ];
+    for error in errors {
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+        let text = error.to_string();
+        assert!(text.starts_with(|first: char| first.is_ascii_lowercase()), "{text:?}");
+    }
 }
 
 #[test]

@@ -137,14 +137,19 @@ impl Consumer {
     ) -> impl Future<Output = CommitResult> + Send + use<> {
         let (done, waiting) = completion();
         let is_valid = check_offsets(offsets);
-        let mut offsets = offsets.to_vec();
-        self.inner.shared.add_topic_ids(&mut offsets);
-        let kind = GroupCallKind::Commit(offsets, done);
+        let kind = GroupCallKind::Commit(self.with_topic_ids(offsets), done);
         let started = is_valid.and_then(|()| self.command(FetchCommand::Group(GroupCall { timeout, kind })));
         async move {
             started?;
             waiting.await.unwrap_or_else(|| Err(closed()))
         }
+    }
+
+    /// Returns offsets that are about the topics which the consumer reads now, where they name none.
+    pub(crate) fn with_topic_ids(&self, offsets: &[GroupOffset]) -> Vec<GroupOffset> {
+        let mut offsets = offsets.to_vec();
+        self.inner.shared.add_topic_ids(&mut offsets);
+        offsets
     }
 
     /// Returns the offsets that the group of `group.id` has committed.
@@ -187,7 +192,7 @@ impl Consumer {
 }
 
 /// Error: one of the offsets is negative. Coordinators store any number.
-fn check_offsets(offsets: &[GroupOffset]) -> Result<()> {
+pub(crate) fn check_offsets(offsets: &[GroupOffset]) -> Result<()> {
     let Some(bad) = offsets.iter().find(|offset| offset.offset < 0) else { return Ok(()) };
     let detail = format!("the offset {} can't be committed; it must be at least 0", bad.offset);
     Err(Error::new(ErrorKind::InvalidArgument, detail).with_partition(&*bad.topic, bad.partition))

@@ -7,7 +7,7 @@ use std::{
 
 use super::{Inner, Producer, Topic, max_block::MaxBlock};
 use crate::{
-    consumer::Consumer,
+    consumer::{Consumer, offsets::check_offsets},
     wait::{check_may_wait, wait_for},
 };
 use ottla_core::{
@@ -191,7 +191,7 @@ impl<'a> Transaction<'a> {
         offsets: &[GroupOffset],
         timeout: Duration,
     ) -> TransactionResult {
-        self.send_offsets_of(consumer.group_metadata(), offsets, timeout)
+        self.send_offsets_of(consumer.group_metadata(), &consumer.with_topic_ids(offsets), timeout)
     }
 
     /// Does what [`Transaction::send_offsets`] does, without blocking.
@@ -201,7 +201,7 @@ impl<'a> Transaction<'a> {
         offsets: &[GroupOffset],
         timeout: Duration,
     ) -> TransactionResult {
-        self.send_for(consumer.group_metadata(), offsets.to_vec(), timeout).await
+        self.send_for(consumer.group_metadata(), consumer.with_topic_ids(offsets), timeout).await
     }
 
     /// Does what [`Transaction::send_offsets`] does, for metadata that were taken before.
@@ -288,6 +288,7 @@ impl<'a> Transaction<'a> {
             let detail = "send_offsets: the consumer has no group.id";
             return Err(TransactionError::Refused(Error::new(ErrorKind::InvalidArgument, detail)));
         }
+        check_offsets(&offsets).map_err(TransactionError::Refused)?;
         self.calls.send_offsets(TransactionOffsets { offsets, group, timeout }).await
     }
 
