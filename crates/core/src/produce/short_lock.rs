@@ -83,6 +83,8 @@ fn nap() {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(target_os = "linux")]
+    use std::{fs, path::Path, sync::mpsc};
     use std::{sync::Arc, thread};
 
     use super::*;
@@ -107,15 +109,33 @@ mod tests {
         assert_eq!(*counter.lock(), 200_000);
     }
 
+    /// Returns how often a thread has given up its processor to wait for something.
+    #[cfg(target_os = "linux")]
+    fn sleeps(thread: &Path) -> u64 {
+        let status = fs::read_to_string(Path::new("/proc").join(thread).join("status")).unwrap();
+        let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        count.expect("Linux counts them").trim().parse().unwrap()
+    }
+
+    #[cfg(target_os = "linux")]
     #[test]
     fn long_waiter_sleeps_and_is_woken() {
         let lock = Arc::new(ShortLock::new(()));
         let held = lock.lock();
+        let (begins, began) = mpsc::channel();
         let waiters = [ShortLock::lock, ShortLock::lock_to_send].map(|wait| {
-            let lock = Arc::clone(&lock);
-            thread::spawn(move || drop(wait(&lock)))
+            let (lock, begins) = (Arc::clone(&lock), begins.clone());
+            thread::spawn(move || {
+                begins.send(fs::read_link("/proc/thread-self").unwrap()).unwrap();
+                drop(wait(&lock));
+            })
         });
-        thread::sleep(Duration::from_millis(20));
+        for thread in began.iter().take(waiters.len()) {
+            let before = sleeps(&thread);
+            while sleeps(&thread) < before + 5 {
+                thread::yield_now();
+            }
+        }
         assert!(waiters.iter().all(|waiter| !waiter.is_finished()));
         drop(held);
         waiters.into_iter().for_each(|waiter| waiter.join().unwrap());
