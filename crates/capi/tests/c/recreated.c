@@ -1,5 +1,5 @@
-/* Offsets of a topic that is deleted and recreated while a consumer without a group membership reads it. Each function is a
- * sentence. */
+/* Offsets that the topic does not have: of one that is deleted and recreated while a consumer reads it, and out of range. Each
+ * function is a sentence. */
 #include "test.h"
 
 static rd_kafka_t *producer;
@@ -35,7 +35,7 @@ static void write_to(const char *topic, int count) {
         CHECK(rd_kafka_flush(producer, TIMEOUT_MS) == 0);
 }
 
-static rd_kafka_t *reader(const char *servers, const char *topic, const char *stores) {
+static rd_kafka_t *reader(const char *servers, const char *topic, const char *stores, int64_t from) {
         rd_kafka_conf_t *conf = rd_kafka_conf_new();
         rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
         rd_kafka_t *rk;
@@ -48,7 +48,7 @@ static rd_kafka_t *reader(const char *servers, const char *topic, const char *st
         set(conf, "topic.metadata.refresh.interval.ms", "200");
         rk = start(RD_KAFKA_CONSUMER, conf);
         rd_kafka_poll_set_consumer(rk);
-        rd_kafka_topic_partition_list_add(list, topic, 0)->offset = RD_KAFKA_OFFSET_BEGINNING;
+        rd_kafka_topic_partition_list_add(list, topic, 0)->offset = from;
         CHECK(rd_kafka_assign(rk, list) == 0);
         rd_kafka_topic_partition_list_destroy(list);
         return rk;
@@ -60,7 +60,8 @@ static void read_some(rd_kafka_t *rk, int count) {
                 CHECK(message != NULL);
                 if (!message)
                         return;
-                /* The deletion may be reported. */
+                /* The deletion may be reported, and nothing else. */
+                CHECK(message->err == 0 || message->err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
                 count -= message->err == 0;
                 rd_kafka_message_destroy(message);
         }
@@ -70,7 +71,7 @@ static void what_was_committed_of_the_old_topic_holds_no_commit_of_the_new_one_b
         rd_kafka_t *rk;
         create("recreated");
         write_to("recreated", 20);
-        rk = reader(servers, "recreated", "true");
+        rk = reader(servers, "recreated", "true", RD_KAFKA_OFFSET_BEGINNING);
         read_some(rk, 20);
         CHECK(rd_kafka_commit(rk, NULL, 0) == 0);
         CHECK(rd_kafka_commit(rk, NULL, 0) == RD_KAFKA_RESP_ERR__NO_OFFSET);
@@ -86,7 +87,7 @@ static void what_was_stored_of_the_old_topic_is_not_committed_for_the_new_one(co
         rd_kafka_t *rk;
         create("stored");
         write_to("stored", 20);
-        rk = reader(servers, "stored", "false");
+        rk = reader(servers, "stored", "false", RD_KAFKA_OFFSET_BEGINNING);
         read_some(rk, 20);
         rd_kafka_topic_partition_list_add(list, "stored", 0)->offset = 15;
         CHECK(rd_kafka_offsets_store(rk, list) == 0);
@@ -98,6 +99,22 @@ static void what_was_stored_of_the_old_topic_is_not_committed_for_the_new_one(co
         CHECK(rd_kafka_offsets_store(rk, list) == 0);
         CHECK(rd_kafka_commit(rk, NULL, 0) == 0);
         rd_kafka_topic_partition_list_destroy(list);
+        rd_kafka_destroy(rk);
+}
+
+static void an_offset_out_of_range_is_reset_without_an_error(const char *servers) {
+        rd_kafka_t *rk;
+        rd_kafka_message_t *message;
+        int64_t expected = 0;
+        create("range");
+        write_to("range", 5);
+        rk = reader(servers, "range", "true", 1000);
+        for (; expected < 5; expected++) {
+                message = rd_kafka_consumer_poll(rk, TIMEOUT_MS);
+                CHECK(message && message->err == 0 && message->offset == expected);
+                if (message)
+                        rd_kafka_message_destroy(message);
+        }
         rd_kafka_destroy(rk);
 }
 
@@ -113,6 +130,7 @@ int main(void) {
         servers = rd_kafka_mock_cluster_bootstraps(cluster);
         what_was_committed_of_the_old_topic_holds_no_commit_of_the_new_one_back(servers);
         what_was_stored_of_the_old_topic_is_not_committed_for_the_new_one(servers);
+        an_offset_out_of_range_is_reset_without_an_error(servers);
         rd_kafka_destroy(producer);
         return bad;
 }
