@@ -70,7 +70,8 @@ impl Client {
         let name = format!("{}#{word}-{number}", raw.get("client.id").unwrap_or("rdkafka"));
         let offsets =
             Offsets::new(kind == ClientKind::Consumer, |name| raw.get(name).ok().map(str::to_owned));
-        let membership = Membership::new(raw.get("enable.auto.commit") == Ok("true"));
+        let is = |name, value| raw.get(name) == Ok(value);
+        let membership = Membership::new(is("enable.auto.commit", "true"), is("group.protocol", "consumer"));
         let transport = AppTransport::of(conf, raw.get("broker.address.family").ok()).map(Arc::new);
         let client = Arc::new_cyclic(|me: &Weak<Self>| {
             let object = WeakObject::new(Weak::clone(me));

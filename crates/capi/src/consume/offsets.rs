@@ -80,6 +80,8 @@ struct State {
     timer: Timer,
     /// The timers of the partitions that the older calls read, which depend on their topics.
     of_older: SortedMap<(String, i32), Timer>,
+    /// Partitions that the older calls read at any time.
+    known_to_older: SortedSet<(String, i32)>,
     /// The time for which a timer notification is pending.
     reminder: Option<Instant>,
 }
@@ -140,6 +142,7 @@ impl Offsets {
                 read: SortedSet::new(),
                 timer: Timer { interval, next: None },
                 of_older: SortedMap::new(),
+                known_to_older: SortedSet::new(),
                 reminder: None,
             }),
             under_way: Arc::default(),
@@ -178,7 +181,13 @@ impl Offsets {
         let timer = Timer { interval: interval.filter(|_| self.has_group), next: None };
         let (mut state, key) = (self.state.lock(), (topic.to_owned(), partition));
         state.read.remove(&key);
+        state.known_to_older.insert(key.clone());
         state.of_older.insert(key, timer);
+    }
+
+    /// Returns true if the older calls read the partition at any time.
+    pub(super) fn is_known_to_older(&self, topic: &str, partition: i32) -> bool {
+        self.state.lock().known_to_older.contains(&(topic.to_owned(), partition))
     }
 
     /// Removes a partition that the older calls no longer read.

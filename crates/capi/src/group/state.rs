@@ -18,6 +18,8 @@ use crate::ffi::{
 pub(crate) struct Membership {
     /// `enable.auto.commit`.
     pub(super) auto_commit: bool,
+    /// True with `group.protocol=consumer`.
+    pub(super) is_of_consumer_protocol: bool,
     /// The application's subscription: topics or patterns, and the partition numbers of its list.
     pub(super) subscription: Mutex<Vec<(String, i32)>>,
     /// True from a subscription until the application assigns partitions without one.
@@ -55,8 +57,8 @@ pub(crate) enum Phase {
 
 impl Membership {
     /// Creates the state of a consumer without a subscription.
-    pub(crate) fn new(auto_commit: bool) -> Self {
-        Self { auto_commit, ..Self::default() }
+    pub(crate) fn new(auto_commit: bool, is_of_consumer_protocol: bool) -> Self {
+        Self { auto_commit, is_of_consumer_protocol, ..Self::default() }
     }
 
     /// Returns true if the assign functions apply to the group: the consumer subscribes to topics, or has not left yet.
