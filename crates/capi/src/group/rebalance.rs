@@ -86,7 +86,10 @@ impl GroupSink for Sink {
         if error.kind() == ErrorKind::MaxPollExceeded {
             client.log(4, c"MAXPOLL", &text);
         }
-        if client.membership().is_of_consumer_protocol && error.kind() == MISSING && error.context().topic.is_some() {
+        if client.membership().is_of_consumer_protocol
+            && error.kind() == MISSING
+            && error.context().topic.is_some()
+        {
             // Programs for the original expect no error in this protocol.
             return client.log(4, c"TOPIC", &text);
         }
