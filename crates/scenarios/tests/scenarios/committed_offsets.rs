@@ -8,7 +8,7 @@ use std::{
 use ottla::{Consumer, ErrorCode, ErrorKind, GroupOffset, Offset, Record};
 use ottla_embedded_broker::{Fault, FaultAction};
 use ottla_protocol::api::ApiKey;
-use ottla_scenarios::{Backend, TIMEOUT};
+use ottla_scenarios::{Backend, TIMEOUT, eventually};
 
 ottla_scenarios::run_on_all!(
     recreated_topic_is_not_resumed_at_the_old_offset,
@@ -17,7 +17,8 @@ ottla_scenarios::run_on_all!(
 );
 
 ottla_scenarios::run_on_embedded!(
-    committed_offset_is_found_although_the_coordinator_learns_of_the_topic_late
+    committed_offset_is_found_although_the_coordinator_learns_of_the_topic_late,
+    member_commits_nothing_by_name_while_its_topic_is_deleted,
 );
 
 fn write(backend: &Backend, topic: &str, numbers: Range<u32>) {
@@ -72,16 +73,40 @@ fn member_does_not_commit_offsets_of_the_old_topic_for_the_new_one(backend: &Bac
     let topic = backend.topic(1);
     write(backend, &topic, 0..20);
     // The consumer has no newer metadata by itself: it commits before it learns that the topic was recreated.
-    // On a slow machine it would also commit before the topic is deleted.
-    let properties = [
-        ("topic.metadata.refresh.interval.ms", "100000"),
-        ("fetch.wait.max.ms", "10000"),
-        ("auto.commit.interval.ms", "100000"),
-    ];
+    let properties = [("topic.metadata.refresh.interval.ms", "100000"), ("fetch.wait.max.ms", "10000")];
     let member = consumer(backend, &topic, &properties);
     member.subscribe(&[&topic]).unwrap();
     assert_eq!(read(&member, 20).len(), 20);
     backend.recreate(&topic, 1);
+    write(backend, &topic, 100..130);
+    member.close(TIMEOUT).unwrap();
+    let next = consumer(backend, &topic, &[]);
+    next.subscribe(&[&topic]).unwrap();
+    assert_eq!(read(&next, 30), (100..130).collect::<Vec<_>>(), "close committed nothing");
+}
+
+fn member_commits_nothing_by_name_while_its_topic_is_deleted(backend: &Backend) {
+    let topic = backend.topic(1);
+    write(backend, &topic, 0..20);
+    // What the consumer knows last is that the topic does not exist.
+    let properties = [
+        ("topic.metadata.refresh.interval.ms", "100000"),
+        ("topic.metadata.refresh.fast.interval.ms", "2000"),
+        ("auto.commit.interval.ms", "100000"),
+        ("fetch.wait.max.ms", "10"),
+    ];
+    let member = consumer(backend, &topic, &properties);
+    member.subscribe(&[&topic]).unwrap();
+    assert_eq!(read(&member, 20).len(), 20);
+    backend.control(|control| {
+        control.record_requests();
+        control.delete_topic(&topic);
+    });
+    let is_known = || {
+        backend.control(|control| control.requests().iter().any(|request| request.api == ApiKey::Metadata))
+    };
+    assert!(eventually(is_known), "the member learns of the deletion");
+    backend.control(|control| control.create_topic(&topic, 1, 1)).unwrap();
     write(backend, &topic, 100..130);
     member.close(TIMEOUT).unwrap();
     let next = consumer(backend, &topic, &[]);
