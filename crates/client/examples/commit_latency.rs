@@ -5,7 +5,6 @@
 //! broker that each commit goes to.
 
 use std::{
-    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
@@ -27,13 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     consumer.poll(Duration::from_secs(1))?;
     let mut times = Vec::new();
     for number in 0..commits.parse()? {
-        let offset = GroupOffset {
-            topic: Arc::from(&**topic),
-            partition: 0,
-            offset: number,
-            leader_epoch: None,
-            metadata: String::new(),
-        };
+        let offset = GroupOffset::new(&**topic, 0, number);
         let start = Instant::now();
         for outcome in consumer.commit(&[offset], Duration::from_secs(10))? {
             outcome?;

@@ -30,21 +30,6 @@ fn negative_offset_is_not_committed() {
 }
 
 #[test]
-fn negative_offset_is_in_no_transaction() {
-    let (_cluster, mut config) = started();
-    let consumer = Consumer::new(&config).unwrap();
-    config.set("transactional.id", "x").unwrap();
-    let producer = Producer::new(&config).unwrap();
-    producer.init_transactions(SOON).unwrap();
-    let transaction = producer.begin().unwrap();
-    let refused = transaction.send_offsets(&consumer, &[GroupOffset::new("t", 0, -5)], SOON).unwrap_err();
-    assert!(
-        matches!(&refused, TransactionError::Refused(error) if error.kind() == ErrorKind::InvalidArgument)
-    );
-    transaction.abort(SOON).unwrap();
-}
-
-#[test]
 fn record_with_a_negative_timestamp_is_refused_by_every_call() {
     let (_cluster, config) = started();
     let producer = Producer::new(&config).unwrap();

@@ -157,11 +157,8 @@ fn committed_offsets_are_used_when_the_coordinator_refuses_at_first() {
     world.cluster.control(|control| control.inject(Fault::new(refused).api(ApiKey::OffsetCommit).times(1)));
     let consumer = world.consumer();
     let offset = |partition, offset| GroupOffset {
-        topic: "t".into(),
-        partition,
-        offset,
-        leader_epoch: None,
         metadata: "so far".to_owned(),
+        ..GroupOffset::new("t", partition, offset)
     };
     let results = consumer.commit(&[offset(0, 7), offset(9, 1)], SECONDS).unwrap();
     assert_eq!(results[0], Ok(()));
@@ -184,16 +181,7 @@ fn retried_commit_does_not_overtake_a_later_one() {
     let refused = FaultAction::Error(ErrorCode::NOT_COORDINATOR);
     world.cluster.control(|control| control.inject(Fault::new(refused).api(ApiKey::OffsetCommit).times(1)));
     let consumer = world.consumer();
-    let commit = |offset| {
-        let place = GroupOffset {
-            topic: "t".into(),
-            partition: 0,
-            offset,
-            leader_epoch: None,
-            metadata: String::new(),
-        };
-        consumer.commit_async(&[place], SECONDS)
-    };
+    let commit = |offset| consumer.commit_async(&[GroupOffset::new("t", 0, offset)], SECONDS);
     let (first, second) = (commit(5), commit(9));
     assert_eq!(block_on(second).unwrap(), [Ok(())]);
     assert_eq!(block_on(first).unwrap(), [Ok(())]);

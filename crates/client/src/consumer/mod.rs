@@ -21,7 +21,7 @@ mod for_capi;
 #[cfg(test)]
 mod idle_tests;
 mod listener;
-pub(crate) mod offsets;
+mod offsets;
 mod partition_stream;
 mod read;
 mod rebalances;

@@ -192,7 +192,7 @@ impl Consumer {
 }
 
 /// Error: one of the offsets is negative. Coordinators store any number.
-pub(crate) fn check_offsets(offsets: &[GroupOffset]) -> Result<()> {
+fn check_offsets(offsets: &[GroupOffset]) -> Result<()> {
     let Some(bad) = offsets.iter().find(|offset| offset.offset < 0) else { return Ok(()) };
     let detail = format!("the offset {} can't be committed; it must be at least 0", bad.offset);
     Err(Error::new(ErrorKind::InvalidArgument, detail).with_partition(&*bad.topic, bad.partition))

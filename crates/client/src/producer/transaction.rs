@@ -7,7 +7,7 @@ use std::{
 
 use super::{Inner, Producer, Topic, max_block::MaxBlock};
 use crate::{
-    consumer::{Consumer, offsets::check_offsets},
+    consumer::Consumer,
     wait::{check_may_wait, wait_for},
 };
 use ottla_core::{
@@ -288,7 +288,6 @@ impl<'a> Transaction<'a> {
             let detail = "send_offsets: the consumer has no group.id";
             return Err(TransactionError::Refused(Error::new(ErrorKind::InvalidArgument, detail)));
         }
-        check_offsets(&offsets).map_err(TransactionError::Refused)?;
         self.calls.send_offsets(TransactionOffsets { offsets, group, timeout }).await
     }
 
