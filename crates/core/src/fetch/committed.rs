@@ -637,12 +637,9 @@ impl CommittedOffsets {
         let metadata = metadata_in(&response, ids);
         let results = partitions.iter().map(|key| match reported.get(&(&*key.topic, key.partition)) {
             Some((ErrorCode::NONE, offset, leader_epoch)) => Ok((*offset >= 0).then(|| GroupOffset {
-                topic: Arc::clone(&key.topic),
-                partition: key.partition,
-                offset: *offset,
                 leader_epoch: *leader_epoch,
                 metadata: metadata.get(&(&*key.topic, key.partition)).copied().unwrap_or_default().to_owned(),
-                topic_id: None,
+                ..GroupOffset::new(Arc::clone(&key.topic), key.partition, *offset)
             })),
             Some((code, ..)) => Err(Error::broker(*code, None)
                 .with_api("OffsetFetch")
