@@ -135,9 +135,10 @@ static int word_read(struct call *call, int at, const struct parameter *paramete
         else if (!strcmp(code, "flags"))
                 value(call, call->flags = (int)number(word));
         else if (!strcmp(code, "t")) {
-                if (number(word) > call->longest)
-                        call->longest = number(word);
-                value(call, number(word));
+                long timeout = paced(number(word));
+                if (timeout > call->longest)
+                        call->longest = timeout;
+                value(call, timeout);
         } else if (!strcmp(code, "s"))
                 value(call, (long)(call->buffers[at] = unquoted(word, &size)));
         else if (!strcmp(code, "b")) {
@@ -152,6 +153,14 @@ static int word_read(struct call *call, int at, const struct parameter *paramete
                         call->buffers[at] = calloc(1, call->cells[at][0] + 1);
                 value(call, (long)call->buffers[at]);
                 value(call, *code == 'e' ? call->cells[at][0] : (long)&call->cells[at][0]);
+        } else if (!strncmp(code, "below@", 6)) {
+                /* An index; the original does not check it. */
+                long count = call->values[0] ? (long)((size_t(*)(void *))symbol(code + 6))((void *)call->values[0]) : 0;
+                if (number(word) < 0 || number(word) >= count) {
+                        snprintf(why, room, "%s of %ld", word, count);
+                        return 0;
+                }
+                value(call, number(word));
         } else if (!strncmp(code, "cb:", 3))
                 value(call, (long)callback_for(code + 3, strcmp(word, "NULL") ? word : NULL));
         else if (!strcmp(code, "amsg")) {

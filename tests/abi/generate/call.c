@@ -53,13 +53,16 @@ static int add_array(struct call *call, char *text, size_t room, void **array) {
         for (i = 0; i < (size_t)call->function->count; i++)
                 if (!strcmp(call->function->parameters[i].code, "cnt"))
                         count = (size_t)call->cells[i][0];
-        if (call->function->result.flag == '~')
+        if (call->function->result.flag == '#')
+                add(text, room, "array");
+        else if (call->function->result.flag == '~')
                 add(text, room, "%s", array ? "array" : "NULL");
         else
                 add(text, room, "%s of %zu", array ? "array" : "NULL", count);
         for (i = 0; array && call->function->result.kind >= 0 && i < count && i < (size_t)call->step->name_count; i++)
                 slot_put(call->step->names[i], array[i], call->function->result.kind, 0, call->root, call->first);
-        return array != NULL && count > 0;
+        /* Whether there is something in an array whose length differs is a matter of time. */
+        return array != NULL && (count > 0 || (call->function->result.flag && strchr("~#", call->function->result.flag)));
 }
 
 static int add_handle(struct call *call, char *text, size_t room, void *pointer) {
@@ -135,6 +138,8 @@ static void call_run(struct call *call) {
                         slots_prepare_destroy(call->slots[i]);
                         slot_forget(call->slots[i]);
                 }
+        if (!strcmp(function->name, "rd_kafka_produce") && (int32_t)v[1] == -1)
+                is_anywhere = 1;
         began = millis();
         errno = 0;
         result = ((any_function)function->address)(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10], v[11], v[12],

@@ -55,14 +55,22 @@ static const char *status_name(int status) {
                                                                    : "PERSISTED";
 }
 
+int is_anywhere;
+
 void describe_message(char *text, size_t room, const rd_kafka_message_t *message) {
         rd_kafka_headers_t *headers = NULL;
+        char partition[16];
         if (!message) {
                 add(text, room, "NULL");
                 return;
         }
-        add(text, room, "message %s[%d]@", message->rkt ? API(rd_kafka_topic_name)(message->rkt) : "NULL", message->partition);
-        add_offset(text, room, message->offset);
+        snprintf(partition, sizeof(partition), "%d", message->partition);
+        add(text, room, "message %s[%s]@", message->rkt ? API(rd_kafka_topic_name)(message->rkt) : "NULL",
+            is_anywhere ? "?" : partition);
+        if (is_anywhere)
+                add(text, room, "?");
+        else
+                add_offset(text, room, message->offset);
         /* The payload of an error is its text. */
         if (message->err)
                 add(text, room, " %s", error_name(message->err));

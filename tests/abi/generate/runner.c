@@ -1,5 +1,6 @@
-/* `runner LIBRARY TABLE`: reads programs from its input, each ended by a line `run SECONDS SUFFIX`, and prints the transcript of
- * each, ended by a line `done`. The library is loaded once; a program runs in a child, before the parent has made any handle. */
+/* `runner LIBRARY TABLE`: reads programs from its input, each ended by a line `run SECONDS SUFFIX PACE`, and prints the transcript
+ * of each, ended by a line `done MICROSECONDS` with the time on a processor. Waits and long timeouts are PACE percent of what the
+ * program says. The library is loaded once; a program runs in a child, before the parent has made any handle. */
 #include "runner.h"
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -16,12 +17,16 @@ __thread const char *stream = "library";
 __thread int callback_depth;
 static int output = 1;
 static char suffix[64];
+int pace = 100;
 
 long millis(void) {
         struct timespec time;
         clock_gettime(CLOCK_MONOTONIC, &time);
         return time.tv_sec * 1000 + time.tv_nsec / 1000000;
 }
+
+/* Short timeouts are meant to elapse. */
+long paced(long milliseconds) { return milliseconds < 1000 ? milliseconds : milliseconds * pace / 100; }
 
 /* Replaces what differs from run to run: the suffix of names, and ports. */
 static void scrub(char *text) {
@@ -63,6 +68,13 @@ void say(const char *format, ...) {
         errno = kept;
 }
 
+void note(const char *function) {
+        const char *kept = stream;
+        stream = "calls";
+        say("0 ok %s", function);
+        stream = kept;
+}
+
 static void program_run(char *text, long seconds) {
         struct rlimit no_core = {0, 0};
         int nothing;
@@ -84,8 +96,9 @@ static void program_run(char *text, long seconds) {
         _exit(0);
 }
 
-/* Forwards what the child prints, until it ends or the deadline has come. */
-static void watch(pid_t child, int from, long seconds) {
+/* Forwards what the child prints, until it ends or the deadline has come; returns its time on a processor. */
+static long watch(pid_t child, int from, long seconds) {
+        struct rusage usage;
         long ends = millis() + seconds * 1000;
         int status, i, is_late = 0;
         char buffer[65536];
@@ -104,7 +117,7 @@ static void watch(pid_t child, int from, long seconds) {
         }
         if (is_late)
                 kill(-child, SIGKILL);
-        waitpid(child, &status, 0);
+        wait4(child, &status, 0, &usage);
         kill(-child, SIGKILL);
         close(from);
         for (i = 0; i < 4 && (is_late || WIFSIGNALED(status)); i++)
@@ -114,6 +127,7 @@ static void watch(pid_t child, int from, long seconds) {
                 printf("main|ended by signal %d\n", WTERMSIG(status));
         else if (!is_late && WEXITSTATUS(status))
                 printf("main|exits with %d\n", WEXITSTATUS(status));
+        return (usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000L + usage.ru_utime.tv_usec + usage.ru_stime.tv_usec;
 }
 
 int main(int argc, char **argv) {
@@ -132,7 +146,7 @@ int main(int argc, char **argv) {
         while ((length = getline(&line, &room, stdin)) > 0) {
                 int ends[2];
                 pid_t child;
-                if (sscanf(line, "run %ld %63s", &seconds, suffix) != 2) {
+                if (sscanf(line, "run %ld %63s %d", &seconds, suffix, &pace) != 3) {
                         program = realloc(program, size + length + 1);
                         memcpy(program + size, line, length + 1);
                         size += length;
@@ -157,8 +171,7 @@ int main(int argc, char **argv) {
                 }
                 setpgid(child, child);
                 close(ends[1]);
-                watch(child, ends[0], seconds);
-                printf("done\n");
+                printf("done %ld\n", watch(child, ends[0], seconds));
                 fflush(stdout);
                 size = 0;
                 *program = 0;

@@ -104,7 +104,10 @@ extern __thread int thread_index;       /* -1 in a thread of the library */
 extern __thread const char *stream;     /* the stream of this thread at present */
 extern __thread int callback_depth;
 __attribute__((format(printf, 1, 2))) void say(const char *format, ...);
+void note(const char *function); /* a call that the transcript does not show */
 long millis(void);
+extern int pace; /* percent of waits and long timeouts */
+long paced(long milliseconds);
 
 /* ---- slots.c ---- */
 
@@ -162,6 +165,7 @@ __attribute__((format(printf, 3, 4))) void add(char *text, size_t room, const ch
 const char *error_name(int code);
 const char *quoted(const char *text);
 const char *present(const char *text);
+extern int is_anywhere; /* a message got a random partition */
 void describe(char *text, size_t room, int kind, void *pointer);
 void describe_list(char *text, size_t room, const rd_kafka_topic_partition_list_t *list);
 void describe_message(char *text, size_t room, const rd_kafka_message_t *message);

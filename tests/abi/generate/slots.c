@@ -68,6 +68,7 @@ static void destroy(struct slot *slot) {
                 if (thread_index >= 0)
                         snprintf(progress->at[thread_index], sizeof(progress->at[0]), "cleanup of %s", slot->name);
                 ((void (*)(void *))symbol(kind->destroy))(pointer);
+                note(kind->destroy);
         }
 }
 

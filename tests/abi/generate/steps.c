@@ -91,7 +91,7 @@ static void meet(struct step *step) {
 static void await(struct step *step) {
         struct slot *queue = handle(step, 1, "queue");
         int type = step->count > 2 ? (int)number(step->words[2]) : 0;
-        long ends = millis() + WAIT_MS;
+        long ends = millis() + paced(WAIT_MS);
         char text[3000] = "";
         if (!queue) {
                 say("%d skipped await", step->line);
@@ -117,7 +117,7 @@ static void await(struct step *step) {
 static void reports(struct step *step) {
         struct slot *client = handle(step, 1, "client");
         int count = step->count > 2 ? (int)number(step->words[2]) : 0;
-        long ends = millis() + WAIT_MS;
+        long ends = millis() + paced(WAIT_MS);
         if (!client)
                 return;
         while (reports_seen < count && millis() < ends)
@@ -128,7 +128,7 @@ static void reports(struct step *step) {
 /* `M = next CLIENT`: polls a consumer until there is a message or an error. */
 static void next(struct step *step) {
         struct slot *client = handle(step, 1, "client");
-        long ends = millis() + WAIT_MS;
+        long ends = millis() + paced(WAIT_MS);
         rd_kafka_message_t *message = NULL;
         char text[3000] = "";
         if (!client) {
@@ -145,7 +145,7 @@ static void next(struct step *step) {
 /* `M = shared SHARE`: polls a share consumer until there are messages or an error. */
 static void shared(struct step *step) {
         struct slot *share = handle(step, 1, "share");
-        long ends = millis() + WAIT_MS;
+        long ends = millis() + paced(WAIT_MS);
         rd_kafka_messages_t *messages = NULL;
         rd_kafka_error_t *error = NULL;
         if (!share) {

@@ -37,7 +37,7 @@ struct function *function_named(const char *name) {
 
 /* Divides `h!message` into code, flag and kind. */
 static void parameter_parse(struct parameter *parameter, const char *word) {
-        size_t length = strcspn(word, ":!^&~%<");
+        size_t length = strcspn(word, ":!^&~%<#");
         memset(parameter, 0, sizeof(*parameter));
         snprintf(parameter->code, sizeof(parameter->code), "%.*s", (int)length, word);
         parameter->flag = word[length];

@@ -75,10 +75,16 @@ static struct slot *handle(const char *word, const char *kind) {
 static void produce(struct step *step, struct slot *client) {
         struct entry entries[10];
         long v[48] = {0};
-        int i, count = 0, used = 0, succeeded;
+        int i, count = 0, used = 0, succeeded, is_placed = 0;
         memset(entries, 0, sizeof(entries));
-        for (i = 2; i < step->count && count < 10; i++)
-                count += entry_read(&entries[count], step->words[i]);
+        for (i = 2; i < step->count && count < 10; i++) {
+                if (entry_read(&entries[count], step->words[i])) {
+                        const rd_kafka_vu_t *vu = &entries[count++].vu;
+                        is_placed |= vu->vtype == RD_KAFKA_VTYPE_KEY && vu->u.mem.size > 0;
+                        is_placed |= vu->vtype == RD_KAFKA_VTYPE_PARTITION && vu->u.i32 != -1;
+                }
+        }
+        is_anywhere |= !is_placed;
         if (!strcmp(step->words[0], "rd_kafka_produceva")) {
                 rd_kafka_vu_t vus[10];
                 rd_kafka_error_t *error;
@@ -112,6 +118,7 @@ static void produce_batch(struct step *step, struct slot *topic) {
         int i, done, count = (int)number(step->words[4]);
         char text[1000] = "";
         memset(messages, 0, sizeof(messages));
+        is_anywhere |= number(step->words[2]) == -1;
         count = count > 8 ? 8 : count;
         for (i = 0; i < count; i++) {
                 messages[i].payload = strdup("batch");

@@ -3,11 +3,23 @@
 use std::collections::BTreeMap;
 
 use super::{
+    events,
     program::{Block, Program, Step},
     random::Random,
     table::{Function, Parameter, Table},
     values,
 };
+
+/// Functions that ask brokers.
+const QUERIES: [&str; 7] = [
+    "rd_kafka_list_groups",
+    "rd_kafka_metadata",
+    "rd_kafka_query_watermark_offsets",
+    "rd_kafka_offsets_for_times",
+    "rd_kafka_committed",
+    "_transaction",
+    "rd_kafka_clusterid",
+];
 
 /// A handle of the program.
 #[derive(Clone, Debug, PartialEq)]
@@ -212,12 +224,31 @@ impl<'a> Builder<'a> {
     fn argument(&mut self, function: &str, parameter: &Parameter) -> Option<String> {
         let is_odd = self.random.percent(self.odd);
         if let Some(callback) = parameter.code.strip_prefix("cb:") {
-            return Some(if is_odd { "NULL".to_owned() } else { self.callback(callback) });
+            // The original calls these without a check.
+            let is_needed = function.contains("interceptor_add_") || function.starts_with("rd_kafka_consume_");
+            return Some(if is_odd && !is_needed { "NULL".to_owned() } else { self.callback(callback) });
+        }
+        // The original can't read the responses about resources of no kind.
+        if function == "rd_kafka_ConfigResource_new" && parameter.name == "restype" {
+            return Some((*self.random.one(&["2", "4", "3"])).to_owned());
         }
         let Some(kind) = parameter.kind() else {
-            return Some(values::value(&mut self.random, parameter, is_odd));
+            // A call of the network that may take no time has the result of a race.
+            let is_query = parameter.code == "t" && QUERIES.iter().any(|of| function.contains(of));
+            return Some(if is_query && is_odd {
+                "2000".to_owned()
+            } else {
+                values::value(&mut self.random, parameter, is_odd)
+            });
         };
         let kind = kind.to_owned();
+        if kind == "event"
+            && let Some((_, of_type, is_checked)) = events::TYPED.iter().find(|(name, ..)| *name == function)
+            && (!is_checked || self.random.percent(70))
+            && !self.in_callback()
+        {
+            return Some(self.typed_event(of_type));
+        }
         if parameter.code.starts_with("ah") {
             let count = if is_odd { self.random.below(3) } else { 1 };
             let mut elements: Vec<String> = (0..count).filter_map(|_| self.find_or_make(&kind)).collect();
@@ -227,8 +258,8 @@ impl<'a> Builder<'a> {
         let may_be_none = parameter.name == "options" && !function.starts_with("rd_kafka_AdminOptions_")
             || function == "rd_kafka_topic_new" && kind == "topic_conf";
         let is_optional = may_be_none && self.random.percent(70);
-        // The original does not check most of its handles.
-        if is_optional || (is_odd && self.random.percent(3)) {
+        let survives_null = || self.table.nulls.contains(&(function.to_owned(), parameter.name.clone()));
+        if is_optional || (is_odd && survives_null() && self.random.percent(15)) {
             return Some("NULL".to_owned());
         }
         self.find_or_make(&kind)

@@ -72,7 +72,7 @@ impl Builder<'_> {
     }
 
     /// A configuration that lets clients notice and retry quickly.
-    fn conf(&mut self) -> String {
+    pub fn conf(&mut self) -> String {
         let conf = self.name("c");
         self.step(&format!("{conf} = rd_kafka_conf_new"));
         for (name, value) in [("log_level", "0"), ("reconnect.backoff.ms", "10"), ("retry.backoff.ms", "10")]
@@ -167,7 +167,8 @@ impl Builder<'_> {
         for (name, value) in [
             ("group.id", "g%"),
             ("auto.offset.reset", "earliest"),
-            ("enable.partition.eof", "true"),
+            // The ends of several partitions come in any order.
+            ("enable.partition.eof", if is_member { "false" } else { "true" }),
             ("enable.auto.commit", "false"),
             ("fetch.wait.max.ms", "20"),
         ] {
@@ -207,6 +208,19 @@ impl Builder<'_> {
         self.add(share, "share", Role::None)
     }
 
+    /// A list with the partition of the usual topic that has messages.
+    pub fn list_of_one(&mut self) -> String {
+        let list = self.name("l");
+        self.step(&format!("{list} = rd_kafka_topic_partition_list_new 1"));
+        let partition = if self.random.percent(self.odd) { *self.random.one(&["1", "7", "-1"]) } else { "0" };
+        self.step(&format!("_ = rd_kafka_topic_partition_list_add {list} \"t%a\" {partition}"));
+        if self.random.percent(30) {
+            let offset = *self.random.one(&["0", "1", "-1", "-2", "-1000", "-1001", "100", "-5"]);
+            self.step(&format!("offset {list} 0 {offset}"));
+        }
+        self.add(list, "topic_partition_list", Role::None)
+    }
+
     /// A list with partitions of the usual topic.
     pub fn list(&mut self) -> String {
         let list = self.name("l");
@@ -225,6 +239,15 @@ impl Builder<'_> {
             }
         }
         self.add(list, "topic_partition_list", Role::None)
+    }
+
+    /// Subscribes to a topic.
+    pub fn subscribe_to(&mut self, client: &str, topic: &str) {
+        let list = self.name("l");
+        self.step(&format!("{list} = rd_kafka_topic_partition_list_new 1"));
+        self.step(&format!("_ = rd_kafka_topic_partition_list_add {list} {topic} -1"));
+        self.step(&format!("rd_kafka_subscribe {client} {list}"));
+        self.add(list, "topic_partition_list", Role::None);
     }
 
     /// Produces some messages, and waits until they are written.
@@ -311,7 +334,7 @@ impl Builder<'_> {
     }
 
     /// A client of the embedded broker, with a topic.
-    fn administrator(&mut self) -> String {
+    pub fn administrator(&mut self) -> String {
         let (conf, client) = (self.conf(), format!("ka{}", self.handles.len()));
         self.step(&format!("bootstrap {conf}"));
         self.step(&format!("{client} = rd_kafka_new 0 {conf} 512"));

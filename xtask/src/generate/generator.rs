@@ -32,6 +32,22 @@ const NOT_IN_CALLBACKS: [&str; 7] = [
     "rd_kafka_mock_cluster_new",
 ];
 
+/// What on_new interceptors call: in the original the client has no queues and no group yet.
+const IN_ON_NEW: [&str; 12] = [
+    "rd_kafka_name",
+    "rd_kafka_type",
+    "rd_kafka_subscribe",
+    "rd_kafka_subscription",
+    "rd_kafka_unsubscribe",
+    "rd_kafka_assignment",
+    "rd_kafka_commit",
+    "rd_kafka_rebalance_protocol",
+    "rd_kafka_memberid",
+    "rd_kafka_consumer_group_metadata",
+    "rd_kafka_consumer_closed",
+    "rd_kafka_consumer_close",
+];
+
 /// Functions that callbacks call most of all, if they have a client.
 const USUAL_IN_CALLBACKS: [&str; 22] = [
     "rd_kafka_poll",
@@ -149,6 +165,7 @@ fn callback_steps(builder: &mut Builder<'_>, functions: &[&Function]) {
     let count = builder.random.below(4);
     for _ in 0..count {
         let name = match builder.random.below(10) {
+            _ if header == "in on_new" => (*builder.random.one(&IN_ON_NEW)).to_owned(),
             0..4 if !of_given.is_empty() => builder.random.one(&of_given).name.clone(),
             0..8 => (*builder.random.one(&USUAL_IN_CALLBACKS)).to_owned(),
             _ => functions[builder.random.below(functions.len())].name.clone(),

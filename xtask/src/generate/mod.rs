@@ -15,12 +15,14 @@
 mod builder;
 mod clients;
 mod compare;
+mod events;
 mod generator;
 mod kinds;
 mod print;
 mod program;
 mod random;
 mod report;
+mod results;
 mod runner;
 mod sequences;
 mod shrink;
@@ -43,10 +45,11 @@ use std::{
 use clap::Parser as _;
 
 use self::{
+    builder::Builder,
     compare::{Outcome, Rows},
     program::Program,
     report::{Finding, Report},
-    runner::Compiled,
+    runner::{Compiled, Pace},
     shrink::Pair,
     table::Table,
 };
@@ -79,6 +82,9 @@ struct Options {
     /// The number of seeds, unless `--minutes` is given
     #[arg(long, value_name = "NUMBER", default_value_t = 2000)]
     programs: u64,
+    /// These seeds
+    #[arg(long, value_name = "SEED", value_delimiter = ',', conflicts_with_all = ["minutes", "write"])]
+    seeds: Vec<u64>,
     /// The first seed
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     first: u64,
@@ -91,9 +97,15 @@ struct Options {
     /// Do not start an embedded broker, which operations of the administration need
     #[arg(long)]
     without_broker: bool,
+    /// An embedded broker that runs already, with `--super-user ANONYMOUS`
+    #[arg(long, value_name = "SERVERS", conflicts_with = "without_broker")]
+    broker: Option<String>,
     /// Write the seeds on which the libraries agree into tests/abi/generate/agreed.txt, which CI runs
     #[arg(long)]
     write: bool,
+    /// Write the parameters for which the original survives NULL into tests/abi/generate/nulls.txt
+    #[arg(long)]
+    write_nulls: bool,
     /// Do not shrink what is found
     #[arg(long)]
     whole: bool,
@@ -135,12 +147,13 @@ impl Setting {
         };
         let folder = target_folder()?.join("generate");
         let compiled = Compiled::compile(&folder, &root().join("crates/capi/include"), &table.text())?;
-        let broker = if options.without_broker {
+        let broker = if options.without_broker || options.broker.is_some() {
             None
         } else {
-            Some(Embedded::start(&library::ottla(&options.profile)?, &folder, &["--partitions", "2"])?)
+            Some(Embedded::start(&library::ottla(&options.profile)?, &folder, &["--partitions", "2", "--super-user", "ANONYMOUS"])?)
         };
-        let servers = broker.as_ref().map(|broker| broker.bootstrap.clone());
+        let started = broker.as_ref().map(|broker| broker.bootstrap.clone());
+        let servers = options.broker.clone().or(started);
         let rows = Rows::read()?;
         Ok(Self { table, rows, compiled, original, ottla, servers, _broker: broker })
     }
@@ -188,10 +201,18 @@ pub fn main(args: &[String]) -> Result<ExitCode> {
     let until = options.minutes.map(|minutes| Instant::now() + Duration::from_secs(minutes * 60));
     let count = if until.is_some() { u64::MAX } else { options.programs };
     let began = Instant::now();
+    if options.write_nulls {
+        write_nulls(&setting, options.jobs)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     if options.write {
         return write_agreed(&setting, first, count, options.jobs);
     }
-    let seeds = Seeds { next: AtomicU64::new(0), of: &|at| (at < count).then_some(first + at), until };
+    let of = |at: u64| match usize::try_from(at) {
+        Ok(at) if !options.seeds.is_empty() => options.seeds.get(at).copied(),
+        _ => (at < count).then_some(first + at),
+    };
+    let seeds = Seeds { next: AtomicU64::new(0), of: &of, until };
     let report = hunt(&setting, &seeds, options.jobs, !options.whole)?;
     println!("{}", report.summary(&setting.table, options.coverage));
     let minutes = began.elapsed().as_secs_f64() / 60.0;
@@ -204,14 +225,14 @@ fn one(setting: &Setting, program: &Program) -> Result<ExitCode> {
     let mut pair = setting.pair()?;
     println!("{}", program.text());
     for (library, transcript) in
-        [("the original", pair.original.run(program)?), ("Ottla", pair.ottla.run(program)?)]
+        [("the original", pair.original.run(program, Pace::Full)?), ("Ottla", pair.ottla.run(program, Pace::Full)?)]
     {
         println!("---- {library}");
         for (stream, lines) in &transcript.streams {
             lines.iter().for_each(|line| println!("{stream}| {line}"));
         }
     }
-    let (outcome, _) = pair.compare(program)?;
+    let (outcome, _) = pair.compare(program, Pace::Full)?;
     Ok(match outcome {
         Outcome::Differs(difference) => {
             println!("---- the first difference\n{}", difference.text());
@@ -288,7 +309,7 @@ fn write_agreed(setting: &Setting, first: u64, count: u64, jobs: usize) -> Resul
     each_seed(setting, &seeds, jobs, &|pair, seed| {
         let program = setting.program(seed);
         for _ in 0..AGREEMENTS {
-            if pair.compare(&program)?.0 != Outcome::Same {
+            if pair.compare(&program, Pace::Quick)?.0 != Outcome::Same {
                 return Ok(());
             }
         }
@@ -306,6 +327,45 @@ fn write_agreed(setting: &Setting, first: u64, count: u64, jobs: usize) -> Resul
     Ok(ExitCode::SUCCESS)
 }
 
+/// Writes the parameters for which the original survives NULL. Programs use no other.
+fn write_nulls(setting: &Setting, jobs: usize) -> Result<()> {
+    let mut pairs = Vec::new();
+    for function in setting.table.called() {
+        // Most functions use the client sooner or later.
+        let without_client = ["rd_kafka_mem_", "rd_kafka_log_"].iter().any(|it| function.name.starts_with(it));
+        let handles = function.parameters.iter().filter(|parameter| {
+            parameter.code.starts_with('h') && (without_client || parameter.kind() != Some("client"))
+        });
+        pairs.extend(handles.map(|parameter| (function.name.clone(), parameter.name.clone())));
+    }
+    let survived = Mutex::new(BTreeSet::new());
+    let of = |at: u64| (at < pairs.len() as u64).then_some(at);
+    let seeds = Seeds { next: AtomicU64::new(0), of: &of, until: None };
+    each_seed(setting, &seeds, jobs, &|pair, at| {
+        let Some((function, parameter)) = usize::try_from(at).ok().and_then(|at| pairs.get(at)) else {
+            return Ok(());
+        };
+        let mut builder = Builder::new(&setting.table, at, setting.servers.is_some());
+        builder.odd = 0;
+        builder.call_with(function, &[(parameter, "NULL")]);
+        let transcript = pair.original.run(&builder.program, Pace::Quick)?;
+        // The address of a part of NULL is not a handle.
+        let is_getter = setting.table.functions[function].result.starts_with("get:");
+        let is_called = transcript
+            .calls()
+            .any(|(called, succeeded)| called == function && !(is_getter && succeeded));
+        if is_called && transcript.ending().is_none() {
+            let line = format!("{function} {parameter}\n");
+            survived.lock().unwrap_or_else(PoisonError::into_inner).insert(line);
+        }
+        Ok(())
+    })?;
+    let lines: Vec<String> = survived.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().collect();
+    fs::write(root().join(table::NULLS), lines.concat())?;
+    println!("{} of {} parameters may be NULL", lines.len(), pairs.len());
+    Ok(())
+}
+
 /// Runs the program of a seed. The first program with a difference of its class is shrunk and printed.
 fn try_seed(
     setting: &Setting,
@@ -316,9 +376,8 @@ fn try_seed(
 ) -> Result<()> {
     let lock = || report.lock().unwrap_or_else(PoisonError::into_inner);
     let program = setting.program(seed);
-    let (outcome, transcript) = pair.compare(&program)?;
-    lock().programs += 1;
-    lock().count(&transcript);
+    let (outcome, transcripts) = pair.compare(&program, Pace::Quick)?;
+    lock().count(&transcripts);
     match outcome {
         Outcome::Same => lock().same += 1,
         Outcome::OriginalFails(ending) => {

@@ -23,6 +23,8 @@ pub struct Finding {
 #[derive(Debug, Default)]
 pub struct Report {
     pub programs: usize,
+    /// The time on a processor in microseconds, of the original and of Ottla.
+    pub cpu: [u64; 2],
     pub same: usize,
     /// The original crashed or hung in a step.
     pub original_fails: BTreeMap<String, usize>,
@@ -36,9 +38,12 @@ pub struct Report {
 }
 
 impl Report {
-    /// Counts the calls of a program.
-    pub fn count(&mut self, transcript: &Transcript) {
-        for (function, succeeded) in transcript.calls() {
+    /// Counts a program and its calls.
+    pub fn count(&mut self, [original, ottla]: &[Transcript; 2]) {
+        self.programs += 1;
+        self.cpu[0] += original.cpu;
+        self.cpu[1] += ottla.cpu;
+        for (function, succeeded) in original.calls() {
             self.calls.entry(function.to_owned()).or_default()[usize::from(!succeeded)] += 1;
         }
     }
@@ -87,6 +92,8 @@ impl Report {
             let _ = writeln!(text, "never with failure: {}", failed.join(" "));
         }
         let all = table.functions.len() - EXCLUDED.len();
+        let [original, ottla] = self.cpu.map(|cpu| cpu as f64 / 1000.0 / self.programs.max(1) as f64);
+        let _ = writeln!(text, "CPU per program: original {original:.0} ms, Ottla {ottla:.0} ms");
         let _ = write!(
             text,
             "{} programs: {} the same, {} with a row, {} end the original, {} not repeatable, {} findings; {} of {all} functions \

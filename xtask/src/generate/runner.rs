@@ -16,8 +16,35 @@ use crate::{
 };
 
 const SOURCES: &str = "tests/abi/generate";
-/// The time limit of a program.
-pub const DEADLINE_SECONDS: u64 = 20;
+/// The stream of calls that are not compared.
+pub const CALLS: &str = "calls";
+
+/// How long a program may wait for what may never come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// A part of its timeouts: most programs end the same, and their waits are in vain with both libraries.
+    Quick,
+    /// Its timeouts: a difference has to be seen with them.
+    Full,
+}
+
+impl Pace {
+    /// Returns the percentage of timeouts.
+    const fn percent(self) -> u32 {
+        match self {
+            Self::Quick => 30,
+            Self::Full => 100,
+        }
+    }
+
+    /// Returns the time limit of a program in seconds.
+    const fn deadline(self) -> u32 {
+        match self {
+            Self::Quick => 8,
+            Self::Full => 20,
+        }
+    }
+}
 
 /// Streams in which the order and the number of lines depend on the speed: each line counts once.
 const UNORDERED: [&str; 13] = [
@@ -40,6 +67,8 @@ const UNORDERED: [&str; 13] = [
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Transcript {
     pub streams: BTreeMap<String, Vec<String>>,
+    /// The time on a processor, in microseconds.
+    pub cpu: u64,
 }
 
 impl Transcript {
@@ -56,7 +85,7 @@ impl Transcript {
                 lines.dedup();
             }
         }
-        Self { streams }
+        Self { streams, cpu: 0 }
     }
 
     /// Returns how the program ended, if not by itself: `CRASH ...`, `HANG ...`.
@@ -153,12 +182,13 @@ impl Runner {
     /// # Errors
     ///
     /// The process ended.
-    pub fn run(&mut self, program: &Program) -> Result<Transcript> {
+    pub fn run(&mut self, program: &Program, pace: Pace) -> Result<Transcript> {
         static RUNS: AtomicU64 = AtomicU64::new(0);
         let run = RUNS.fetch_add(1, Ordering::Relaxed);
         let input = self.input.as_mut().ok_or("the runner has no input")?;
         let suffix = format!("-x{}x{run}q", std::process::id());
-        input.write_all(format!("{}run {DEADLINE_SECONDS} {suffix}\n", program.text()).as_bytes())?;
+        let (percent, deadline) = (pace.percent(), pace.deadline());
+        input.write_all(format!("{}run {deadline} {suffix} {percent}\n", program.text()).as_bytes())?;
         input.flush()?;
         let (mut lines, mut line) = (Vec::new(), Vec::new());
         loop {
@@ -167,8 +197,8 @@ impl Runner {
                 return Err("the runner ended".into());
             }
             let text = String::from_utf8_lossy(&line).trim_end().to_owned();
-            if text == "done" {
-                return Ok(Transcript::of(&lines));
+            if let Some(cpu) = text.strip_prefix("done ") {
+                return Ok(Transcript { cpu: cpu.parse()?, ..Transcript::of(&lines) });
             }
             lines.push(text);
         }

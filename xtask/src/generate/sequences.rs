@@ -3,7 +3,7 @@
 use super::builder::{Builder, Role};
 
 /// All sequences; each adds steps to the main thread.
-pub const SEQUENCES: [fn(&mut Builder<'_>); 14] = [
+pub const SEQUENCES: [fn(&mut Builder<'_>); 18] = [
     produce,
     produce,
     consume,
@@ -18,6 +18,10 @@ pub const SEQUENCES: [fn(&mut Builder<'_>); 14] = [
     settings,
     objects,
     observe,
+    super::results::inspect_results,
+    super::results::inspect_results,
+    super::events::inspect_events,
+    super::events::tokens,
 ];
 
 fn produce(b: &mut Builder<'_>) {
@@ -108,7 +112,7 @@ fn produce_entries(b: &mut Builder<'_>, client: &str) {
 fn consume(b: &mut Builder<'_>) {
     let count = 1 + b.random.below(4);
     b.written(count);
-    let (client, list) = (b.consumer(false), b.list());
+    let (client, list) = (b.consumer(false), b.list_of_one());
     b.step(&format!("rd_kafka_assign {client} {list}"));
     let polls = 1 + b.random.below(3);
     for _ in 0..polls {

@@ -3,7 +3,7 @@
 use super::{
     compare::{self, Difference, Outcome},
     program::Program,
-    runner::Runner,
+    runner::{Pace, Runner, Transcript},
 };
 use crate::Result;
 
@@ -25,14 +25,14 @@ impl Pair {
     /// # Errors
     ///
     /// A runner ended.
-    pub fn compare(&mut self, program: &Program) -> Result<(Outcome, super::runner::Transcript)> {
+    pub fn compare(&mut self, program: &Program, pace: Pace) -> Result<(Outcome, [Transcript; 2])> {
         let Self { original, ottla } = self;
         let (a, b) = std::thread::scope(|scope| {
-            let other = scope.spawn(|| ottla.run(program).map_err(|error| error.to_string()));
-            (original.run(program).map_err(|error| error.to_string()), other.join())
+            let other = scope.spawn(|| ottla.run(program, pace).map_err(|error| error.to_string()));
+            (original.run(program, pace).map_err(|error| error.to_string()), other.join())
         });
         let (a, b) = (a?, b.map_err(|_| "a thread panicked")??);
-        Ok((compare::compare(&a, &b), a))
+        Ok((compare::compare(&a, &b), [a, b]))
     }
 
     /// Returns the difference of a program, if all of several runs have the same one.
@@ -43,7 +43,7 @@ impl Pair {
     pub fn confirm(&mut self, program: &Program) -> Result<Option<Difference>> {
         let mut confirmed: Option<Difference> = None;
         for _ in 0..CONFIRMATIONS {
-            let (Outcome::Differs(difference), _) = self.compare(program)? else { return Ok(None) };
+            let (Outcome::Differs(difference), _) = self.compare(program, Pace::Full)? else { return Ok(None) };
             if confirmed.as_ref().is_some_and(|earlier| earlier.class() != difference.class()) {
                 return Ok(None);
             }
@@ -67,7 +67,7 @@ impl Pair {
             while from < best.len() && tries < TRIES {
                 let candidate = best.without(from, from + chunk);
                 tries += 1;
-                match self.compare(&candidate)?.0 {
+                match self.compare(&candidate, Pace::Quick)?.0 {
                     Outcome::Differs(found) if found.class() == class => {
                         best = candidate;
                         is_shorter = true;
@@ -85,7 +85,7 @@ impl Pair {
             let mut candidate = best.clone();
             if candidate.blocks[at].steps.is_empty() {
                 candidate.blocks.remove(at);
-                if matches!(self.compare(&candidate)?.0, Outcome::Differs(found) if found.class() == class) {
+                if matches!(self.compare(&candidate, Pace::Quick)?.0, Outcome::Differs(found) if found.class() == class) {
                     best = candidate;
                 }
             }

@@ -2,13 +2,18 @@
 //!
 //! A code says what a word of a step stands for, and which arguments of C it becomes; `tests/abi/generate/arguments.c` has the other
 //! side. `h` is a handle, with a flag and its kind: `h:conf` is used, `h!conf` destroyed, `h^conf` taken over, `h&...` printed after
-//! the call, `h%conf` may be constant. [`CODES`] has what the prototypes do not say.
+//! the call, `h%conf` may be constant. `below@COUNT` is an index below what this function returns, `arr#KIND` an array whose length
+//! differs between runs. [`CODES`] has what the prototypes do not say.
 
-use std::{collections::BTreeMap, fmt::Write as _, fs};
+use std::{
+    collections::{BTreeMap, BTreeSet}, fmt::Write as _, fs,
+};
 
 use super::kinds;
 use crate::{Result, shell::root};
 
+/// The parameters for which the original survives NULL; `--write` finds them.
+pub const NULLS: &str = "tests/abi/generate/nulls.txt";
 const FUNCTIONS: &str = "crates/capi/abi/functions.txt";
 
 /// A parameter that a word of a step stands for, or that the runner fills in.
@@ -44,13 +49,14 @@ pub struct Function {
 impl Function {
     /// Returns the kinds of handles that a call makes, the result first.
     pub fn makes(&self) -> Vec<&str> {
-        let made = |code: &str| ["new:", "get:", "arr:", "oh:", "ob:"].iter().any(|it| code.starts_with(it));
+        let made =
+            |code: &str| ["new:", "get:", "arr:", "arr#", "oh:", "ob:"].iter().any(|it| code.starts_with(it));
         let result = (made(&self.result) || self.result == "E").then_some(self.result.as_str());
         let outs = self.parameters.iter().map(|parameter| parameter.code.as_str()).filter(|code| made(code));
         result
             .into_iter()
             .chain(outs)
-            .map(|code| code.split_once(':').map_or("error", |(_, kind)| kind))
+            .map(|code| code.split_once([':', '#']).map_or("error", |(_, kind)| kind))
             .collect()
     }
 }
@@ -61,6 +67,8 @@ pub struct Table {
     pub functions: BTreeMap<String, Function>,
     /// The names of the functions that make a handle of each kind.
     pub makers: BTreeMap<String, Vec<String>>,
+    /// Functions and parameters for which the original survives NULL.
+    pub nulls: BTreeSet<(String, String)>,
 }
 
 /// Functions that the steps of the runner call, because no table describes their arguments.
@@ -92,7 +100,28 @@ pub const EXCLUDED: [(&str, &str); 3] = [
 ];
 
 /// What a prototype does not say: the code of the result, or of a parameter.
-const CODES: [(&str, &str, &str); 64] = [
+const CODES: [(&str, &str, &str); 72] = [
+    (
+        "rd_kafka_ConsumerGroupDescription_member",
+        "idx",
+        "below@rd_kafka_ConsumerGroupDescription_member_count",
+    ),
+    (
+        "rd_kafka_UserScramCredentialsDescription_scramcredentialinfo",
+        "idx",
+        "below@rd_kafka_UserScramCredentialsDescription_scramcredentialinfo_count",
+    ),
+    (
+        "rd_kafka_share_partition_offsets_list_get",
+        "index",
+        "below@rd_kafka_share_partition_offsets_list_count",
+    ),
+    // Groups of other programs are listed, too.
+    ("rd_kafka_ListConsumerGroups_result_valid", "", "arr#ConsumerGroupListing"),
+    ("rd_kafka_ConsumerGroupListing_group_id", "", "s~"),
+    ("rd_kafka_ConsumerGroupListing_is_simple_consumer_group", "", "v"),
+    ("rd_kafka_ConsumerGroupListing_state", "", "v"),
+    ("rd_kafka_ConsumerGroupListing_type", "", "v"),
     ("rd_kafka_produce", "", "ierr"),
     ("rd_kafka_produce", "msgflags", "flags"),
     ("rd_kafka_consume_start", "", "ierr"),
@@ -185,7 +214,10 @@ impl Table {
             let function = function(prototype)?;
             functions.insert(function.name.clone(), function);
         }
-        let mut table = Self { functions, makers: BTreeMap::new() };
+        let pairs = fs::read_to_string(root().join(NULLS)).unwrap_or_default();
+        let nulls = pairs.lines().filter_map(|line| line.split_once(' '));
+        let nulls = nulls.map(|(function, parameter)| (function.to_owned(), parameter.to_owned())).collect();
+        let mut table = Self { functions, makers: BTreeMap::new(), nulls };
         let mut makers: BTreeMap<String, Vec<String>> = BTreeMap::new();
         for function in table.called().filter(|function| function.result != "E") {
             for kind in function.makes() {

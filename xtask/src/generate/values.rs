@@ -78,7 +78,7 @@ const BY_CODE: [Pool; 12] = [
 ];
 
 /// Properties with values, of which the first is the usual one.
-pub const PROPERTIES: [(&str, &[&str]); 34] = [
+pub const PROPERTIES: [(&str, &[&str]); 33] = [
     ("client.id", &["c", "", "a b"]),
     ("linger.ms", &["0", "1", "900001", "-1", "x"]),
     ("acks", &["all", "1", "0", "-1", "7"]),
@@ -92,7 +92,6 @@ pub const PROPERTIES: [(&str, &[&str]); 34] = [
     ("enable.auto.commit", &["false", "true", "t"]),
     ("enable.auto.offset.store", &["false", "true"]),
     ("auto.offset.reset", &["earliest", "latest", "error", "none"]),
-    ("enable.partition.eof", &["true", "false"]),
     ("isolation.level", &["read_committed", "read_uncommitted", "x"]),
     (
         "partition.assignment.strategy",
@@ -104,7 +103,7 @@ pub const PROPERTIES: [(&str, &[&str]); 34] = [
     ("session.timeout.ms", &["6000", "1", "0"]),
     ("check.crcs", &["true", "false"]),
     ("statistics.interval.ms", &["0", "100", "-1"]),
-    ("partitioner", &["consistent", "murmur2", "fnv1a", "random", "x"]),
+    ("partitioner", &["consistent", "murmur2", "fnv1a", "consistent_random", "x"]),
     ("sticky.partitioning.linger.ms", &["0", "10"]),
     ("delivery.report.only.error", &["false", "true"]),
     ("enable.gapless.guarantee", &["false", "true"]),
@@ -121,6 +120,7 @@ pub const PROPERTIES: [(&str, &[&str]); 34] = [
 /// Chooses a value for a parameter that is not a handle. Half of the values of a program that leaves the contract are odd.
 pub fn value(random: &mut Random, parameter: &Parameter, is_odd: bool) -> String {
     let code = parameter.code.trim_end_matches(['~', ':']);
+    let code = if code.starts_with("below@") { "i" } else { code };
     let named = |pool: &&Pool| pool.0 == parameter.name && suits(code, pool.1[0]);
     let pool = BY_NAME.iter().find(named).or_else(|| BY_CODE.iter().find(|pool| pool.0 == code));
     let Some((_, usual, odd)) = pool else { return "0".to_owned() };

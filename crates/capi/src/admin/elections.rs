@@ -94,7 +94,8 @@ impl PartitionResult {
             let element = list.add(key.topic.as_bytes(), key.partition);
             // SAFETY: the element was just added, or is NULL.
             if let Some(element) = unsafe { element.as_mut() } {
-                element.err = error.code();
+                // A result has no offset, for which the interface has 0 here.
+                (element.offset, element.err) = (0, error.code());
             }
         }
         Self { list, error }

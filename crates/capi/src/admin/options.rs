@@ -50,7 +50,7 @@ const LONGEST: c_int = 3_600_000;
 
 /// The calls to which an option applies, by their number in `rd_kafka_admin_op_t`; an empty list means every call.
 const ANY_CALL: &[c_int] = &[];
-const WITH_OPERATION_TIMEOUT: &[c_int] = &[1, 2, 3, 6, 22];
+const WITH_OPERATION_TIMEOUT: &[c_int] = &[1, 2, 3, 6, 21, 22];
 const WITH_VALIDATE_ONLY: &[c_int] = &[1, 3, 4, 16];
 const WITH_ISOLATION_LEVEL: &[c_int] = &[21];
 const WITH_AUTHORIZED_OPERATIONS: &[c_int] = &[13, 19, 20];

@@ -152,8 +152,7 @@ fn set_certificate(
     const PUBLIC: c_int = 0;
     const PRIVATE: c_int = 1;
     const CA: c_int = 2;
-    let bytes = bytes.unwrap_or_default();
-    let store = || match encoding {
+    let read = |bytes: &[u8]| match encoding {
         0 => credentials::store(bytes, Some(password.unwrap_or(&Secret::default()))),
         1 | 2 if kind == PRIVATE => {
             let key = Some(credentials::private_key(bytes, password)?);
@@ -162,17 +161,27 @@ fn set_certificate(
         1 | 2 => Ok(Store { certificates: credentials::certificates(bytes)?, ..Store::default() }),
         other => Err(format!("unknown certificate encoding {other}")),
     };
-    let store = if bytes.is_empty() { Store::default() } else { store()? };
-    match kind {
-        PUBLIC => passed.certificate = store.certificates,
-        PRIVATE if store.key.is_none() && !bytes.is_empty() => {
-            return Err("there is no private key".to_owned());
-        }
-        PRIVATE => passed.key = store.key,
-        CA => passed.ca = store.certificates,
-        other => return Err(format!("unknown certificate type {other}")),
+    if ![PUBLIC, PRIVATE, CA].contains(&kind) {
+        return Err(format!("unknown certificate type {kind}"));
     }
-    Ok(())
+    // NULL removes what was passed before, in any encoding; no bytes are bytes that can't be read.
+    let store = bytes.map_or_else(|| Ok(Store::default()), read)?;
+    match kind {
+        PRIVATE if store.key.is_none() && bytes.is_some() => Err("there is no private key".to_owned()),
+        PRIVATE => {
+            passed.key = store.key;
+            Ok(())
+        }
+        _ if store.certificates.is_empty() && bytes.is_some() => Err("there is no certificate".to_owned()),
+        PUBLIC => {
+            passed.certificate = store.certificates;
+            Ok(())
+        }
+        _ => {
+            passed.ca = store.certificates;
+            Ok(())
+        }
+    }
 }
 
 #[cfg(test)]
@@ -280,6 +289,9 @@ mod tests {
             (0, 0, b"junk"),
             (3, pem, client.pem.as_bytes()),
             (0, 3, b"x"),
+            (0, pem, b""),
+            (1, der, b""),
+            (2, 0, b""),
         ] {
             set_certificate(&mut passed, kind, encoding, Some(bytes), None).unwrap_err();
         }

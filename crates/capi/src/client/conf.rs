@@ -347,7 +347,8 @@ export!(
             }
             let (Some(conf), name) = (Conf::changeable(conf), known) else { return CONF_INVALID };
             let property = properties::find(Scope::Global, &name);
-            let raw = if property.is_some_and(|property| property.scope == Scope::Topic) {
+            // Whatever is not a property of clients is taken for one of topics, and leaves a configuration of topics behind.
+            let raw = if property.is_none_or(|property| property.scope == Scope::Topic) {
                 &mut conf.topic.get_or_insert_with(|| HandleBox::new(TopicConf::new())).raw
             } else {
                 &mut conf.raw

@@ -171,6 +171,11 @@ impl Client {
         &self.simple_count
     }
 
+    /// Returns true for a consumer with a `group.id`, once the on_new interceptors were called: until then it has no group.
+    pub(crate) fn has_group(&self) -> bool {
+        self.offsets.has_group() && self.observer_gates.get().is_some()
+    }
+
     pub(crate) const fn offsets(&self) -> &Offsets {
         &self.offsets
     }
@@ -215,6 +220,11 @@ impl Client {
         &self.name
     }
 
+    /// Returns the name for the application, which a client has once the on_new interceptors were called.
+    pub(crate) fn public_name(&self) -> &CStr {
+        if self.observer_gates.get().is_some() { &self.name } else { c"" }
+    }
+
     pub(crate) fn conf(&self) -> &Conf {
         &self.conf
     }
@@ -230,6 +240,11 @@ impl Client {
 
     pub(crate) const fn consumer_queue(&self) -> Option<&Arc<Queue>> {
         self.consumer_queue.as_ref()
+    }
+
+    /// Returns the consumer's queue for calls of the application.
+    pub(crate) fn group_queue(&self) -> Option<&Arc<Queue>> {
+        self.consumer_queue.as_ref().filter(|_| self.has_group())
     }
 
     pub(crate) const fn partition_queues(&self) -> &Mutex<SortedMap<(String, i32), Arc<Queue>>> {

@@ -16,7 +16,7 @@ use crate::{
 export!(
     #[local(ptr::null())]
     fn rd_kafka_name(rk: Ref<Client>) -> *const c_char {
-        rk.get().map_or(ptr::null(), |client| client.name.as_ptr())
+        rk.get().map_or(ptr::null(), |client| client.public_name().as_ptr())
     }
 );
 

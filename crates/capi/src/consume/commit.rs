@@ -2,6 +2,7 @@
 
 use std::{
     ffi::{c_int, c_void},
+    ptr,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -23,7 +24,10 @@ use crate::{
         queue::Queue,
         topic::Topic,
     },
-    consume::{consumer::group_consumer_of, offsets::Committed},
+    consume::{
+        consumer::{group_consumer_of, open_consumer_of},
+        offsets::Committed,
+    },
     ffi::{
         argument::{Part, PartMut, Ref},
         boundary::Opaque,
@@ -34,6 +38,7 @@ use crate::{
         task,
         types::{OFFSET_INVALID, event_type, rd_kafka_message_t, rd_kafka_topic_partition_t},
     },
+    group::state::Phase,
 };
 
 /// The queue for the outcome of a commit, and the callback and pointer for it.
@@ -243,6 +248,24 @@ impl Client {
         }
     }
 
+    /// Refuses a commit of a closed consumer: a call that waits learns of it, a queue gets nothing.
+    fn refuse_commit(
+        &self,
+        is_queued: bool,
+        list: *mut List,
+        callback: Option<ListCb>,
+        opaque: *mut c_void,
+    ) -> RespErr {
+        if is_queued {
+            return code::NO_ERROR;
+        }
+        if let Some(callback) = callback {
+            // SAFETY: the application's function gets the application's list.
+            unsafe { callback(self.as_c(), code::_DESTROY, list, opaque) };
+        }
+        code::_DESTROY
+    }
+
     /// Calls the callback of a commit.
     pub(crate) fn serve_committed(&self, committed: &Committed) {
         if let Some(callback) = committed.callback {
@@ -278,6 +301,9 @@ fn group_offset(element: &rd_kafka_topic_partition_t) -> Option<GroupOffset> {
 fn commit(client: &Client, consumer: &Consumer, list: Option<&List>, is_async: bool) -> RespErr {
     if client.fatal_if_any().is_some() {
         return code::_FATAL;
+    }
+    if client.membership().phase() == Phase::Closed {
+        return if is_async { code::NO_ERROR } else { code::_DESTROY };
     }
     if list.is_none() && consumer.group().is_assignment_lost() {
         return code::_ASSIGNMENT_LOST;
@@ -343,6 +369,10 @@ export!(
                 (Ok(both), list, to) => (both, list, to),
                 (Err(code), ..) => return code,
             };
+        if client.membership().phase() == Phase::Closed {
+            let list = list.map_or(ptr::null_mut(), |list| ptr::from_ref(list).cast_mut());
+            return client.refuse_commit(to.is_some(), list, cb, commit_opaque);
+        }
         let opaque = Opaque(commit_opaque);
         let commit = Commit::of(client, consumer, list);
         match to {
@@ -373,15 +403,18 @@ export!(
     #[on(rk, code::_FATAL)]
     fn rd_kafka_committed(rk: Ref<Client>, partitions: PartMut<List>, timeout_ms: c_int) -> RespErr {
         let ((client, consumer), list) = match (group_consumer_of(rk), List::passed_mut(partitions)) {
+            (_, None) => return code::_INVALID_ARG,
             (Ok(both), Some(list)) => (both, list),
             (Err(code), _) => return code,
-            _ => return code::_INVALID_ARG,
         };
         let elements = list.elements().iter();
         let questions: Vec<_> =
             elements.map(|element| TopicPartition::new(element.name(), element.partition)).collect();
         // The offsets of the list are reset before the request, even if it fails.
         list.elements_mut().iter_mut().for_each(|element| element.offset = OFFSET_INVALID);
+        if let Err(code) = open_consumer_of(rk) {
+            return code;
+        }
         let results = match consumer.committed(&questions, client.query_timeout(timeout_ms)) {
             Ok(results) => results,
             Err(error) => return code_of(&error),

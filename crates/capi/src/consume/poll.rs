@@ -25,7 +25,7 @@ export!(
     #[each(rk, ptr::null_mut())]
     fn rd_kafka_consumer_poll(rk: Ref<Client>, timeout_ms: c_int) -> *mut rd_kafka_message_t {
         let Some(client) = rk.get() else { return ptr::null_mut() };
-        match client.consumer_queue() {
+        match client.group_queue() {
             Some(queue) => one(queue, client, timeout_ms),
             None => {
                 let text = "polling for messages needs a consumer with a `group.id`";
@@ -39,7 +39,7 @@ export!(
     #[on(rk, code::_FATAL)]
     fn rd_kafka_poll_set_consumer(rk: Ref<Client>) -> RespErr {
         let Some(client) = rk.get() else { return code::_INVALID_ARG };
-        match client.consumer_queue() {
+        match client.group_queue() {
             Some(queue) => {
                 client.main().forward(Some(Arc::clone(queue)));
                 code::NO_ERROR

@@ -89,7 +89,8 @@ export!(
         let Some(topic) = rkt.get() else { return code::_INVALID_ARG };
         let Some(consumer) = topic.client().consumer() else { return code::_STATE };
         match seek(topic.client(), consumer, topic.name(), partition, offset) {
-            // A call that does not wait does not learn what is wrong with the offset.
+            // A call that does not wait does not learn that the partition is not consumed, or what is wrong with the offset.
+            code::_STATE if timeout_ms == 0 => code::NO_ERROR,
             code::_INVALID_ARG if timeout_ms == 0 && offset == OFFSET_STORED => code::NO_ERROR,
             code => code,
         }
@@ -120,7 +121,7 @@ export!(
     fn rd_kafka_seek_partitions(
         rk: Ref<Client>,
         partitions: PartMut<List>,
-        _timeout_ms: c_int,
+        timeout_ms: c_int,
     ) -> *mut ErrorObject {
         ErrorObject::from_result(match (consumer_of(rk), List::passed_mut(partitions)) {
             (Err(code::_UNKNOWN_GROUP), _) => {
@@ -131,7 +132,9 @@ export!(
             (Ok((client, consumer)), Some(list)) => {
                 client.logging().note_partitions(c"SEEK", "Seeking", list.elements());
                 for element in list.elements_mut() {
-                    element.err = seek(client, consumer, element.name(), element.partition, element.offset);
+                    let result = seek(client, consumer, element.name(), element.partition, element.offset);
+                    // A call that does not wait has no results yet.
+                    element.err = if timeout_ms == 0 { code::_IN_PROGRESS } else { result };
                 }
                 Ok(())
             }

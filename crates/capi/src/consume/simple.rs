@@ -98,7 +98,8 @@ export!(
     fn rd_kafka_consume_stop(rkt: Ref<Topic>, partition: i32) -> c_int {
         let Some(topic) = rkt.get() else { return fail(code::_INVALID_ARG) };
         let client = topic.client();
-        let Some(consumer) = client.consumer() else { return fail(code::_INVALID_ARG) };
+        // A partition that was never started: no other is there in a producer.
+        let Some(consumer) = client.consumer() else { return fail(code::_UNKNOWN_PARTITION) };
         client.stop_older(consumer, topic.name(), partition, CLOSE_TIMEOUT);
         client.stop_offset_file(topic.name(), partition);
         let result = consumer.incremental_unassign(&[(topic.name(), partition)]);
@@ -147,6 +148,9 @@ export!(
         rkmessages: *mut *mut rd_kafka_message_t,
         rkmessages_size: usize,
     ) -> isize {
+        if rkmessages_size == 0 && rkt.get().is_some() {
+            return 0;
+        }
         let Some((topic, queue)) = started(rkt, partition) else { return -1 };
         // SAFETY: the header demands an array of that size.
         unsafe { batch(&queue, topic.client(), timeout_ms, rkmessages, rkmessages_size) }

@@ -101,8 +101,9 @@ export!(
         }
         let client = topic.client();
         let Some(consumer) = client.consumer() else {
+            // The partitions of a share consumer are not assigned as those of other consumers are.
             return ErrorObject::from_result(Err(ErrorObject::new(
-                code::_INVALID_ARG,
+                if client.is_share_consumer() { code::_STATE } else { code::_INVALID_ARG },
                 "this is no consumer",
             )));
         };

@@ -200,12 +200,12 @@ export!(
     #[on(rk, std::ptr::null_mut())]
     fn rd_kafka_consumer_close_queue(rk: Ref<Client>, rkqu: Ref<Queue>) -> *mut ErrorObject {
         let refused = |code: RespErr, text: &str| ErrorObject::new(code, text).into_raw();
+        let Some(queue) = rkqu.counted() else {
+            return refused(code::_INVALID_ARG, "pass a queue for the events of the group");
+        };
         let (client, consumer) = match group_consumer_of(rk) {
             Ok(both) => both,
             Err(code) => return refused(code, "only a consumer with a `group.id` can be closed"),
-        };
-        let Some(queue) = rkqu.counted() else {
-            return refused(code::_INVALID_ARG, "pass a queue for the events of the group");
         };
         if let Some((code, text)) = client.fatal_if_any() {
             return refused(code, text.as_str());

@@ -14,7 +14,7 @@ use ottla_protocol::vocabulary::Generation;
 
 use crate::{
     client::handle::Client,
-    consume::consumer::group_consumer_of,
+    consume::consumer::open_consumer_of,
     ffi::{
         argument::{Given, Ref, Text},
         boundary::{Handle, Tag, bytes, c_text},
@@ -108,7 +108,7 @@ fn text(input: &[u8]) -> Result<(&str, &[u8]), &'static str> {
 export!(
     #[on(rk, ptr::null_mut())]
     fn rd_kafka_consumer_group_metadata(rk: Ref<Client>) -> *mut GroupMetadata {
-        let Ok((client, consumer)) = group_consumer_of(rk) else { return ptr::null_mut() };
+        let Ok((client, consumer)) = open_consumer_of(rk) else { return ptr::null_mut() };
         let view = consumer.group().view();
         let (member_id, generation) = view.for_offsets();
         let generation = generation.map_or(-1, |generation| generation.get());

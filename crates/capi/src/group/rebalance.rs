@@ -1,7 +1,7 @@
 //! Notifications of the group: rebalances to which the application responds, outcomes of commits, errors.
 
 use std::{
-    sync::{Arc, Weak},
+    sync::Weak,
     time::Duration,
 };
 
@@ -20,7 +20,6 @@ use crate::{
     client::{
         handle::Client,
         op::{ErrorMessage, Op, wants},
-        queue::Queue,
         topic::Topic,
     },
     consume::message::error_message,
@@ -61,7 +60,7 @@ impl GroupSink for Sink {
             RebalanceKind::Assign => code::_ASSIGN_PARTITIONS,
             RebalanceKind::Revoke | RebalanceKind::Lost => code::_REVOKE_PARTITIONS,
         };
-        if let Some(queue) = client.group_queue() {
+        if let Some(queue) = client.consumer_queue() {
             queue.push(Op::Rebalance(Box::new(Rebalance { code, list })));
         }
     }
@@ -95,7 +94,7 @@ impl GroupSink for Sink {
         }
         let topic = error.context().topic.as_deref().and_then(|topic| client.topic(topic, None).ok());
         let message = error_message(code, &text, topic.map(Topic::object), PARTITION_UA, OFFSET_INVALID);
-        if let Some(queue) = client.group_queue() {
+        if let Some(queue) = client.consumer_queue() {
             queue.push(Op::Message(ErrorMessage(message)));
         }
     }
@@ -124,11 +123,6 @@ fn group_code_of(error: &Error) -> RespErr {
 }
 
 impl Client {
-    /// Returns the queue for notifications of the group.
-    fn group_queue(&self) -> Option<Arc<Queue>> {
-        self.consumer_queue().cloned()
-    }
-
     /// Calls the application's rebalance callback. Without a callback, which happens if the application enabled
     /// rebalance events but calls a function that serves callbacks, the partitions are unassigned.
     pub(crate) fn serve_rebalance(&self, rebalance: &Rebalance) {

@@ -14,7 +14,7 @@ use ottla_sorted::SortedSet;
 use super::state::Phase;
 use crate::{
     client::handle::Client,
-    consume::consumer::group_consumer_of,
+    consume::consumer::{group_consumer_of, open_consumer_of},
     ffi::{
         argument::{Part, PartMut, Ref},
         boundary::malloc_text,
@@ -73,7 +73,7 @@ export!(
 export!(
     #[on(rk, code::_FATAL)]
     fn rd_kafka_unsubscribe(rk: Ref<Client>) -> RespErr {
-        let (client, consumer) = match group_consumer_of(rk) {
+        let (client, consumer) = match open_consumer_of(rk) {
             Ok(both) => both,
             Err(code) => return code,
         };
@@ -91,8 +91,11 @@ export!(
     #[on(rk, code::_FATAL)]
     fn rd_kafka_subscription(rk: Ref<Client>, topics: PartMut<*mut List>) -> RespErr {
         let (Some(client), Some(topics)) = (rk.get(), topics.get()) else { return code::_INVALID_ARG };
-        if !client.offsets().has_group() {
+        if !client.has_group() {
             return code::_UNKNOWN_GROUP;
+        }
+        if client.membership().phase() == Phase::Closed {
+            return code::_DESTROY;
         }
         let subscription = client.membership().subscription.lock().clone();
         *topics = List::with_capacity(subscription.len());
@@ -110,7 +113,7 @@ export!(
     #[on(rk, ptr::null_mut())]
     fn rd_kafka_memberid(rk: Ref<Client>) -> *mut c_char {
         match rk.get() {
-            Some(client) if client.offsets().has_group() => {
+            Some(client) if client.has_group() && client.membership().phase() != Phase::Closed => {
                 let id = client.consumer().map(|consumer| consumer.group().view().member_id);
                 malloc_text(id.unwrap_or_default().as_bytes())
             }
@@ -122,7 +125,7 @@ export!(
 export!(
     #[on(rk, ptr::null())]
     fn rd_kafka_rebalance_protocol(rk: Ref<Client>) -> *const c_char {
-        let Some(client) = rk.get().filter(|client| client.offsets().has_group()) else { return ptr::null() };
+        let Some(client) = rk.get().filter(|client| client.has_group()) else { return ptr::null() };
         // The I/O thread may publish the end of the membership after the call that closes has returned.
         let is_closed = client.membership().phase() == Phase::Closed;
         let consumer = client.consumer().filter(|_| !is_closed);

@@ -33,6 +33,14 @@ pub(super) enum Refusal {
     NoGroup,
 }
 
+/// Lets a call succeed without an effect on a consumer that has no group, and so nothing to acknowledge.
+pub(super) fn unless_no_group<T: Default>(result: Result<T, Refusal>) -> Result<T, Refusal> {
+    match result {
+        Err(Refusal::NoGroup) => Ok(T::default()),
+        other => other,
+    }
+}
+
 /// The consumer is the calling thread's as long as it has this.
 pub(super) struct Turn<'a>(&'a Access);
 

@@ -4,7 +4,10 @@ use std::ffi::c_int;
 
 use ottla_core::share::acknowledgement::AcknowledgeType;
 
-use super::handle::{Entered, Share};
+use super::{
+    access::Refusal,
+    handle::{Entered, Share},
+};
 use crate::{
     client::topic::Topic,
     ffi::{
@@ -42,9 +45,22 @@ impl Entered<'_> {
     }
 }
 
+/// Returns the code of a verdict on a message that a consumer without a group can't have.
+fn code_without_group(share: Ref<'_, Share>, partition: i32, offset: i64, kind: c_int) -> RespErr {
+    let is_implicit = share.get().is_some_and(|share| share.is_implicit);
+    let is_valid = partition >= 0 && offset >= 0 && (is_implicit || kind_of(kind).is_some());
+    if is_valid { code::_STATE } else { code::_INVALID_ARG }
+}
+
 fn acknowledge_message(share: Ref<'_, Share>, message: Part<'_, rd_kafka_message_t>, kind: c_int) -> RespErr {
     let entered = match Share::enter(share) {
         Ok(entered) => entered,
+        Err(Refusal::NoGroup) => {
+            let message = message.get().map(|message| (message.partition, message.offset));
+            return message.map_or(code::_INVALID_ARG, |(partition, offset)| {
+                code_without_group(share, partition, offset, kind)
+            });
+        }
         Err(refusal) => return refusal.code(),
     };
     let Some(message) = message.get() else { return code::_INVALID_ARG };
@@ -86,6 +102,10 @@ export!(
     ) -> RespErr {
         let entered = match Share::enter_open(rkshare) {
             Ok(entered) => entered,
+            Err(Refusal::NoGroup) if topic.get().is_some() => {
+                return code_without_group(rkshare, partition, offset, kind);
+            }
+            Err(Refusal::NoGroup) => return code::_INVALID_ARG,
             Err(refusal) => return refusal.code(),
         };
         match topic.get() {

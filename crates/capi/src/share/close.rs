@@ -77,13 +77,19 @@ export!(
     }
 );
 
+fn no_queue() -> ErrorObject {
+    ErrorObject::new(code::_INVALID_ARG, "closing needs a queue for the callbacks")
+}
+
 export!(
     #[on(rkshare, ptr::null_mut())]
     fn rd_kafka_share_consumer_close_queue(rkshare: Ref<Share>, rkqu: Ref<Queue>) -> *mut ErrorObject {
-        let closing = Share::enter_open(rkshare).map_err(|refusal| refusal.error()).and_then(|entered| {
-            let queue = rkqu.counted().ok_or_else(|| {
-                ErrorObject::new(code::_INVALID_ARG, "closing needs a queue for the callbacks")
-            })?;
+        let refused = |refusal: Refusal| match refusal {
+            Refusal::NoGroup if rkqu.get().is_none() => no_queue(),
+            refusal => refusal.error(),
+        };
+        let closing = Share::enter_open(rkshare).map_err(refused).and_then(|entered| {
+            let queue = rkqu.counted().ok_or_else(no_queue)?;
             entered.begin_close().map_err(|refusal| refusal.error())?;
             entered.close_to(queue);
             Ok(())

@@ -3,6 +3,7 @@
 use std::{ffi::c_int, ptr, time::Instant};
 
 use super::{
+    access::unless_no_group,
     handle::{Entered, Share},
     outcomes::outcome_code,
 };
@@ -52,6 +53,8 @@ impl Entered<'_> {
                 let element = list.add(partition.topic.as_bytes(), partition.partition);
                 // SAFETY: NULL if memory ran out, or the list's element.
                 if let Some(element) = unsafe { element.as_mut() } {
+                    // An outcome has no offset, for which the interface has 0 here.
+                    element.offset = 0;
                     element.err = result.as_ref().map_or(code::REQUEST_TIMED_OUT, outcome_code);
                 }
             }
@@ -66,7 +69,7 @@ export!(
     fn rd_kafka_share_commit_async(rkshare: Ref<Share>) -> *mut ErrorObject {
         // A callback may destroy the consumer.
         let held = rkshare.counted();
-        let committed = Share::enter_open(rkshare).map(|entered| entered.commit_async());
+        let committed = unless_no_group(Share::enter_open(rkshare).map(|entered| entered.commit_async()));
         drop(held);
         ErrorObject::from_result(committed.map_err(|refusal| refusal.error()))
     }
@@ -81,12 +84,15 @@ export!(
     ) -> *mut ErrorObject {
         // A callback may destroy the consumer.
         let held = rkshare.counted();
-        let committed = Share::enter_open(rkshare).map_err(|refusal| refusal.error()).and_then(|entered| {
+        let entered = unless_no_group(Share::enter_open(rkshare).map(Some));
+        let committed = entered.map_err(|refusal| refusal.error()).and_then(|entered| {
             let place = partitions.get().ok_or_else(|| {
                 ErrorObject::new(code::_INVALID_ARG, "a commit needs a place for its outcome")
             })?;
             *place = ptr::null_mut();
-            *place = entered.commit_sync(timeout_ms);
+            if let Some(entered) = entered {
+                *place = entered.commit_sync(timeout_ms);
+            }
             Ok(())
         });
         drop(held);

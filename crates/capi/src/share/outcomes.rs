@@ -10,7 +10,7 @@ use std::{
 use ottla::ShareConsumer;
 use ottla_core::{error::Error, share::shared::AcknowledgeOutcome};
 
-use super::handle::Share;
+use super::{access::unless_no_group, handle::Share};
 use crate::{
     client::{
         op::{Call, Op},
@@ -136,13 +136,12 @@ export!(
         share_acknowledgement_commit_cb: Option<AcknowledgementCb>,
         opaque: *mut c_void,
     ) -> *mut ErrorObject {
-        ErrorObject::from_result(Share::enter_open(rkshare).map_err(|refusal| refusal.error()).map(
-            |entered| {
-                let opaque = Opaque(opaque);
-                let callback = share_acknowledgement_commit_cb.map(|function| Callback { function, opaque });
-                *entered.share.callback.lock() = callback;
-            },
-        ))
+        let set = unless_no_group(Share::enter_open(rkshare).map(|entered| {
+            let opaque = Opaque(opaque);
+            let callback = share_acknowledgement_commit_cb.map(|function| Callback { function, opaque });
+            *entered.share.callback.lock() = callback;
+        }));
+        ErrorObject::from_result(set.map_err(|refusal| refusal.error()))
     }
 );
 

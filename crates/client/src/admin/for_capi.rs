@@ -17,12 +17,13 @@ use ottla_core::{
         topics::{NewPartitions, NewTopic, TopicResults, create_partitions, create_topics, delete_topics},
         users::{ScramAlteration, alter_users},
     },
-    error::Result,
+    error::{Error, ErrorKind, Result},
     fetch::committed::GroupOffset,
     fetch::offsets::{ListedOffset, OffsetQuery, OffsetSpec},
 };
 
 use super::{Admin, AdminFuture, AdminOptions, GroupResults, offsets::offset_query, topics::check_unique};
+use crate::topic_name::check_topic_name;
 
 impl Admin {
     /// Creates topics. The broker refuses a name that is listed twice.
@@ -116,16 +117,34 @@ impl Admin {
     }
 
     /// Looks offsets up, and returns a partition's error once brokers have refused it `refusals` times. A topic that does
-    /// not exist fails at once.
+    /// not exist fails at once, and so does one with a name that no topic can have. Timestamps are for the broker to judge.
     pub fn list_offsets_up_to(
         &self,
         questions: &[(&str, i32, OffsetSpec)],
         timeout: Duration,
         refusals: u32,
     ) -> Result<Vec<Result<ListedOffset>>> {
-        let query = OffsetQuery { refusals: Some(refusals), ..offset_query(questions, timeout)? };
-        let call = move |done| AdminCall::list_offsets(query, done);
-        self.start("list_offsets", timeout, Ok(call)).wait()
+        let is_possible = |topic: &str| check_topic_name(topic).is_ok();
+        let possible = questions.iter().filter(|(topic, ..)| is_possible(topic));
+        let query = OffsetQuery {
+            questions: possible.map(|(topic, partition, spec)| ((*topic, *partition).into(), *spec)).collect(),
+            timeout,
+            read_committed: false,
+            refusals: Some(refusals),
+        };
+        let mut found = Vec::new();
+        if !query.questions.is_empty() {
+            let call = move |done| AdminCall::list_offsets(query, done);
+            found = self.start("list_offsets", timeout, Ok(call)).wait()?;
+        }
+        let mut found = found.into_iter();
+        let results = questions.iter().map(|(topic, ..)| {
+            let known = if is_possible(topic) { found.next() } else { None };
+            known.unwrap_or_else(|| {
+                Err(Error::new(ErrorKind::UnknownTopic, "no topic can have this name").with_topic(*topic))
+            })
+        });
+        Ok(results.collect())
     }
 
     pub fn delete_records_with(

@@ -58,7 +58,7 @@ export!(
 export!(
     #[on(rk, ptr::null())]
     fn rd_kafka_queue_get_consumer(rk: Ref<Client>) -> *const Queue {
-        raw(rk.get().and_then(|client| client.consumer_queue().cloned()))
+        raw(rk.get().and_then(|client| client.group_queue().cloned()))
     }
 );
 
