@@ -69,3 +69,221 @@ CASE(names_of_clients_skip_failures) {
         rd_kafka_destroy(second);
         rd_kafka_destroy(first);
 }
+
+static rd_kafka_t *member(rd_kafka_conf_t *conf) {
+        rd_kafka_t *rk;
+        set(conf, "group.id", "g");
+        set(conf, "enable.auto.commit", "false");
+        rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, NULL, 0);
+        rd_kafka_mock_topic_create(rd_kafka_handle_mock_cluster(rk), "t", 2, 1);
+        return rk;
+}
+
+static rd_kafka_topic_partition_list_t *one_partition(int32_t partition, int64_t offset) {
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+        rd_kafka_topic_partition_list_add(list, "t", partition)->offset = offset;
+        return list;
+}
+
+static void print_commit(rd_kafka_t *rk UNUSED, rd_kafka_resp_err_t code, rd_kafka_topic_partition_list_t *list, void *opaque UNUSED) {
+        say("commit callback: %s, %s", err(code), list ? "a list" : "no list");
+}
+
+CASE(calls_after_the_consumer_is_closed) {
+        rd_kafka_t *rk = member(conf_of("test.mock.num.brokers", "1", "log_level", "0", NULL));
+        rd_kafka_topic_partition_list_t *list = one_partition(0, 0), *got = NULL;
+        rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
+        say("close: %s", err(rd_kafka_consumer_close(rk)));
+        say("commit: %s", err(rd_kafka_commit(rk, list, 0)));
+        say("asynchronous commit: %s", err(rd_kafka_commit(rk, list, 1)));
+        say("commit of what is stored: %s", err(rd_kafka_commit(rk, NULL, 0)));
+        say("commit with a callback: %s", err(rd_kafka_commit_queue(rk, list, NULL, print_commit, NULL)));
+        say("commit without a list: %s", err(rd_kafka_commit_queue(rk, NULL, NULL, print_commit, NULL)));
+        say("commit to a queue: %s", err(rd_kafka_commit_queue(rk, list, queue, print_commit, NULL)));
+        say("committed: %s", err(rd_kafka_committed(rk, list, 1000)));
+        say("subscription: %s", err(rd_kafka_subscription(rk, &got)));
+        say("assignment: %s", err(rd_kafka_assignment(rk, &got)));
+        say("subscribe: %s", err(rd_kafka_subscribe(rk, list)));
+        say("unsubscribe: %s", err(rd_kafka_unsubscribe(rk)));
+        say("assign: %s", err(rd_kafka_assign(rk, NULL)));
+        say("metadata of the group: %s", rd_kafka_consumer_group_metadata(rk) ? "some" : "none");
+        say("member: %s", rd_kafka_memberid(rk) ? "some" : "none");
+        say("close: %s", err(rd_kafka_consumer_close(rk)));
+        rd_kafka_queue_destroy(queue);
+        rd_kafka_topic_partition_list_destroy(list);
+        rd_kafka_destroy(rk);
+}
+
+static rd_kafka_resp_err_t call_in_on_new(rd_kafka_t *rk, const rd_kafka_conf_t *conf UNUSED, void *opaque UNUSED, char *errstr UNUSED,
+                                          size_t size UNUSED) {
+        rd_kafka_topic_partition_list_t *list = one_partition(0, 0), *got = NULL;
+        say("name: \"%s\"", rd_kafka_name(rk));
+        say("subscribe: %s", err(rd_kafka_subscribe(rk, list)));
+        say("subscription: %s", err(rd_kafka_subscription(rk, &got)));
+        say("unsubscribe: %s", err(rd_kafka_unsubscribe(rk)));
+        say("assignment: %s", err(rd_kafka_assignment(rk, &got)));
+        say("commit: %s", err(rd_kafka_commit(rk, list, 0)));
+        say("close: %s", err(rd_kafka_consumer_close(rk)));
+        say("protocol: %s", rd_kafka_rebalance_protocol(rk) ? "some" : "none");
+        say("member: %s", rd_kafka_memberid(rk) ? "some" : "none");
+        rd_kafka_topic_partition_list_destroy(list);
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+CASE(calls_in_on_new) {
+        rd_kafka_conf_t *conf = conf_of("test.mock.num.brokers", "1", "log_level", "0", NULL);
+        rd_kafka_conf_interceptor_add_on_new(conf, "i", call_in_on_new, NULL);
+        rd_kafka_destroy(member(conf));
+}
+
+static void no_verdict(rd_kafka_share_t *share UNUSED, rd_kafka_share_partition_offsets_list_t *list UNUSED,
+                       rd_kafka_resp_err_t code UNUSED, void *opaque UNUSED) {}
+
+CASE(share_consumer_without_a_group) {
+        rd_kafka_share_t *share = rd_kafka_share_consumer_new(conf_of("log_level", "0", NULL), NULL, 0);
+        rd_kafka_topic_partition_list_t *list = NULL;
+        say_error("commit_async", rd_kafka_share_commit_async(share));
+        say_error("commit_sync", rd_kafka_share_commit_sync(share, 100, &list));
+        say("%s", list ? "a list" : "no list");
+        say_error("callback", rd_kafka_share_set_acknowledgement_commit_cb(share, no_verdict, NULL));
+        say("acknowledge: %s", err(rd_kafka_share_acknowledge(share, NULL)));
+        say("of an offset: %s", err(rd_kafka_share_acknowledge_offset(share, "t", 0, 0, RD_KAFKA_SHARE_ACKNOWLEDGE_TYPE_ACCEPT)));
+        say("of a negative one: %s", err(rd_kafka_share_acknowledge_offset(share, "t", -1, -5, RD_KAFKA_SHARE_ACKNOWLEDGE_TYPE_ACCEPT)));
+        say_error("close_queue", rd_kafka_share_consumer_close_queue(share, NULL));
+        rd_kafka_share_destroy(share);
+}
+
+CASE(certificates_without_bytes) {
+        static const struct {
+                int type, encoding;
+                const char *bytes;
+        } rows[] = {{0, 2, NULL}, {0, 2, ""}, {1, 1, NULL}, {1, 1, ""}, {2, 0, NULL}, {2, 0, ""}, {2, 2, "junk"}, {0, 7, NULL}, {0, 7, "x"}, {7, 2, NULL}};
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        size_t i;
+        for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+                const char *bytes = rows[i].bytes;
+                int result = rd_kafka_conf_set_ssl_cert(conf, rows[i].type, rows[i].encoding, bytes, bytes ? strlen(bytes) : 0, NULL, 0);
+                say("type %d, encoding %d, %s: %d", rows[i].type, rows[i].encoding, bytes ? bytes : "NULL", result);
+        }
+        rd_kafka_conf_destroy(conf);
+}
+
+static void outcomes_of_commits(int with_callback) {
+        rd_kafka_conf_t *conf = conf_of("test.mock.num.brokers", "1", "log_level", "0", NULL);
+        rd_kafka_topic_partition_list_t *list = one_partition(0, 0);
+        rd_kafka_queue_t *queue;
+        rd_kafka_event_t *event;
+        rd_kafka_t *rk;
+        rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_OFFSET_COMMIT);
+        if (with_callback)
+                rd_kafka_conf_set_offset_commit_cb(conf, print_commit);
+        rk = member(conf);
+        queue = rd_kafka_queue_get_main(rk);
+        rd_kafka_assign(rk, list);
+        say("commit: %s", err(rd_kafka_commit(rk, list, 0)));
+        event = rd_kafka_queue_poll(queue, 500);
+        say("%s callback: %s", with_callback ? "with a" : "without a", event ? rd_kafka_event_name(event) : "no event");
+        if (event)
+                rd_kafka_event_destroy(event);
+        rd_kafka_queue_destroy(queue);
+        rd_kafka_topic_partition_list_destroy(list);
+        rd_kafka_destroy(rk);
+}
+
+CASE(events_of_commits_need_the_callback) {
+        outcomes_of_commits(0);
+        outcomes_of_commits(1);
+}
+
+CASE(messages_outside_of_a_transaction) {
+        int is_transactional;
+        for (is_transactional = 0; is_transactional < 2; is_transactional++) {
+                rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, is_transactional ? "transactional.id" : NULL, "x");
+                rd_kafka_headers_t *headers = rd_kafka_headers_new(1);
+                rd_kafka_vu_t arguments[2] = {{0}};
+                say("no topic: %s", err(rd_kafka_producev(rk, RD_KAFKA_V_VALUE("a", 1), RD_KAFKA_V_END)));
+                say("two kinds of headers: %s", err(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("t"), RD_KAFKA_V_HEADER("a", "b", 1),
+                                                                      RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_END)));
+                say("and no topic: %s",
+                    err(rd_kafka_producev(rk, RD_KAFKA_V_HEADER("a", "b", 1), RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_END)));
+                arguments[0].vtype = RD_KAFKA_VTYPE_HEADER;
+                arguments[0].u.header.name = "a";
+                arguments[1].vtype = RD_KAFKA_VTYPE_HEADERS;
+                arguments[1].u.headers = headers;
+                say_error("in an array", rd_kafka_produceva(rk, arguments, 2));
+                arguments[0].vtype = 99;
+                say_error("an unknown kind", rd_kafka_produceva(rk, arguments, 1));
+                say_error("nothing", rd_kafka_produceva(rk, arguments, 0));
+                rd_kafka_headers_destroy(headers);
+                rd_kafka_destroy(rk);
+        }
+}
+
+CASE(fatal_error_of_a_producer_without_transactions) {
+        rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, NULL, NULL);
+        say("fatal error: %s", err(rd_kafka_test_fatal_error(rk, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER, "r")));
+        say_error("begin", rd_kafka_begin_transaction(rk));
+        say_error("commit", rd_kafka_commit_transaction(rk, 1000));
+        rd_kafka_destroy(rk);
+}
+
+CASE(arguments_are_checked_before_the_client) {
+        rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, NULL, NULL);
+        rd_kafka_topic_t *topic = rd_kafka_topic_new(rk, "t", NULL);
+        rd_kafka_headers_t *headers = rd_kafka_headers_new(1);
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        rd_kafka_AdminOptions_t *options = rd_kafka_AdminOptions_new(rk, RD_KAFKA_ADMIN_OP_LISTOFFSETS);
+        say("committed: %s", err(rd_kafka_committed(rk, NULL, 100)));
+        say_error("incremental_assign", rd_kafka_incremental_assign(rk, NULL));
+        say_error("incremental_unassign", rd_kafka_incremental_unassign(rk, NULL));
+        say_error("close_queue", rd_kafka_consumer_close_queue(rk, NULL));
+        say("consume_stop: %d", rd_kafka_consume_stop(topic, 1));
+        say("%s", err(rd_kafka_last_error()));
+        say("header without a name: %s", err(rd_kafka_header_add(headers, NULL, 0, "v", 1)));
+        say("operation timeout: %s", err(rd_kafka_AdminOptions_set_operation_timeout(options, 1000, NULL, 0)));
+        rd_kafka_conf_set(conf, "no.such.property", "v", NULL, 0);
+        say("topic configuration: %s", rd_kafka_conf_get_default_topic_conf(conf) ? "some" : "none");
+        rd_kafka_AdminOptions_destroy(options);
+        rd_kafka_conf_destroy(conf);
+        rd_kafka_headers_destroy(headers);
+        rd_kafka_topic_destroy(topic);
+        rd_kafka_destroy(rk);
+}
+
+CASE(seeks_that_do_not_wait) {
+        rd_kafka_t *rk = member(conf_of("test.mock.num.brokers", "1", "log_level", "0", NULL));
+        rd_kafka_topic_partition_list_t *list = one_partition(0, 0);
+        say("assign: %s", err(rd_kafka_assign(rk, list)));
+        say_error("seek", rd_kafka_seek_partitions(rk, list, 0));
+        say("partition: %s", err(list->elems[0].err));
+        say_error("seek and wait", rd_kafka_seek_partitions(rk, list, TIMEOUT_MS));
+        say("partition: %s", err(list->elems[0].err));
+        rd_kafka_topic_partition_list_destroy(list);
+        rd_kafka_destroy(rk);
+}
+
+CASE(starts_without_an_offset) {
+        rd_kafka_t *rk = member(conf_of("test.mock.num.brokers", "1", "log_level", "0", NULL));
+        rd_kafka_topic_t *topic = rd_kafka_topic_new(rk, "t", NULL);
+        say("start: %d", rd_kafka_consume_start(topic, 0, RD_KAFKA_OFFSET_INVALID));
+        say("%s", err(rd_kafka_last_error()));
+        rd_kafka_topic_destroy(topic);
+        rd_kafka_destroy(rk);
+}
+
+CASE(offsets_of_partitions_that_can_not_exist) {
+        rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, NULL, NULL);
+        rd_kafka_topic_partition_list_t *list = one_partition(-1, 0);
+        int64_t low, high;
+        rd_kafka_mock_topic_create(rd_kafka_handle_mock_cluster(rk), "t", 1, 1);
+        say("offsets: %s", err(rd_kafka_offsets_for_times(rk, list, TIMEOUT_MS)));
+        say("partition: %s", err(list->elems[0].err));
+        rd_kafka_topic_partition_list_add(list, "t", 0)->offset = RD_KAFKA_OFFSET_END;
+        rd_kafka_topic_partition_list_add(list, "", 0)->offset = 0;
+        say("offsets: %s", err(rd_kafka_offsets_for_times(rk, list, TIMEOUT_MS)));
+        say("partitions: %s, %s, %s", err(list->elems[0].err), err(list->elems[1].err), err(list->elems[2].err));
+        say("watermarks: %s", err(rd_kafka_query_watermark_offsets(rk, "t", -1, &low, &high, TIMEOUT_MS)));
+        say("of no topic: %s", err(rd_kafka_query_watermark_offsets(rk, "", 0, &low, &high, TIMEOUT_MS)));
+        rd_kafka_topic_partition_list_destroy(list);
+        rd_kafka_destroy(rk);
+}

@@ -225,17 +225,24 @@ impl<'a> Builder<'a> {
         let is_odd = self.random.percent(self.odd);
         if let Some(callback) = parameter.code.strip_prefix("cb:") {
             // The original calls these without a check.
-            let is_needed = function.contains("interceptor_add_") || function.starts_with("rd_kafka_consume_");
+            let is_needed =
+                function.contains("interceptor_add_") || function.starts_with("rd_kafka_consume_");
             return Some(if is_odd && !is_needed { "NULL".to_owned() } else { self.callback(callback) });
         }
         // The original can't read the responses about resources of no kind.
         if function == "rd_kafka_ConfigResource_new" && parameter.name == "restype" {
             return Some((*self.random.one(&["2", "4", "3"])).to_owned());
         }
+        if function == "rd_kafka_new" && parameter.name == "type" {
+            return Some((*self.random.one(if is_odd { &["-1", "99"] } else { &["0", "1"] })).to_owned());
+        }
+        if function == "rd_kafka_test_fatal_error" && parameter.name == "err" {
+            return Some("45".to_owned());
+        }
         let Some(kind) = parameter.kind() else {
             // A call of the network that may take no time has the result of a race.
             let is_query = parameter.code == "t" && QUERIES.iter().any(|of| function.contains(of));
-            return Some(if is_query && is_odd {
+            return Some(if is_query {
                 "2000".to_owned()
             } else {
                 values::value(&mut self.random, parameter, is_odd)

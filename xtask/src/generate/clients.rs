@@ -171,6 +171,8 @@ impl Builder<'_> {
             ("enable.partition.eof", if is_member { "false" } else { "true" }),
             ("enable.auto.commit", "false"),
             ("fetch.wait.max.ms", "20"),
+            // Only Ottla's mock cluster knows which transactions are open.
+            ("isolation.level", "read_uncommitted"),
         ] {
             self.step(&format!("rd_kafka_conf_set {conf} \"{name}\" \"{value}\" 512"));
         }

@@ -46,6 +46,11 @@ impl Builder<'_> {
         for (name, value) in properties {
             self.step(&format!("rd_kafka_conf_set {conf} \"{name}\" \"{value}\" 512"));
         }
+        // The callback is what asks for these events.
+        if of_type == "0x20" {
+            let block = self.callback("offset_commit_cb");
+            self.step(&format!("rd_kafka_conf_set_offset_commit_cb {conf} {block}"));
+        }
         let is_consumer = ["0x2", "0x10", "0x20"].contains(&of_type);
         if is_consumer {
             self.written(1);
@@ -100,9 +105,13 @@ pub fn tokens(b: &mut Builder<'_>) {
     let (client, of) = if is_share { (b.name("s"), "share_") } else { (b.name("k"), "") };
     b.step(&format!("bootstrap {conf} {cluster}"));
     let mechanism = if b.random.percent(70) { "OAUTHBEARER" } else { "PLAIN" };
-    for (name, value) in
-        [("security.protocol", "sasl_plaintext"), ("sasl.mechanisms", mechanism), ("group.id", "g%")]
-    {
+    for (name, value) in [
+        ("security.protocol", "sasl_plaintext"),
+        ("sasl.mechanisms", mechanism),
+        ("sasl.username", "u"),
+        ("sasl.password", "p"),
+        ("group.id", "g%"),
+    ] {
         b.step(&format!("rd_kafka_conf_set {conf} \"{name}\" \"{value}\" 512"));
     }
     if b.random.percent(60) {

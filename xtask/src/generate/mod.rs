@@ -150,7 +150,11 @@ impl Setting {
         let broker = if options.without_broker || options.broker.is_some() {
             None
         } else {
-            Some(Embedded::start(&library::ottla(&options.profile)?, &folder, &["--partitions", "2", "--super-user", "ANONYMOUS"])?)
+            Some(Embedded::start(
+                &library::ottla(&options.profile)?,
+                &folder,
+                &["--partitions", "2", "--super-user", "ANONYMOUS"],
+            )?)
         };
         let started = broker.as_ref().map(|broker| broker.bootstrap.clone());
         let servers = options.broker.clone().or(started);
@@ -224,9 +228,10 @@ pub fn main(args: &[String]) -> Result<ExitCode> {
 fn one(setting: &Setting, program: &Program) -> Result<ExitCode> {
     let mut pair = setting.pair()?;
     println!("{}", program.text());
-    for (library, transcript) in
-        [("the original", pair.original.run(program, Pace::Full)?), ("Ottla", pair.ottla.run(program, Pace::Full)?)]
-    {
+    for (library, transcript) in [
+        ("the original", pair.original.run(program, Pace::Full)?),
+        ("Ottla", pair.ottla.run(program, Pace::Full)?),
+    ] {
         println!("---- {library}");
         for (stream, lines) in &transcript.streams {
             lines.iter().for_each(|line| println!("{stream}| {line}"));
@@ -332,7 +337,8 @@ fn write_nulls(setting: &Setting, jobs: usize) -> Result<()> {
     let mut pairs = Vec::new();
     for function in setting.table.called() {
         // Most functions use the client sooner or later.
-        let without_client = ["rd_kafka_mem_", "rd_kafka_log_"].iter().any(|it| function.name.starts_with(it));
+        let without_client =
+            ["rd_kafka_mem_", "rd_kafka_log_"].iter().any(|it| function.name.starts_with(it));
         let handles = function.parameters.iter().filter(|parameter| {
             parameter.code.starts_with('h') && (without_client || parameter.kind() != Some("client"))
         });
@@ -351,16 +357,16 @@ fn write_nulls(setting: &Setting, jobs: usize) -> Result<()> {
         let transcript = pair.original.run(&builder.program, Pace::Quick)?;
         // The address of a part of NULL is not a handle.
         let is_getter = setting.table.functions[function].result.starts_with("get:");
-        let is_called = transcript
-            .calls()
-            .any(|(called, succeeded)| called == function && !(is_getter && succeeded));
+        let is_called =
+            transcript.calls().any(|(called, succeeded)| called == function && !(is_getter && succeeded));
         if is_called && transcript.ending().is_none() {
             let line = format!("{function} {parameter}\n");
             survived.lock().unwrap_or_else(PoisonError::into_inner).insert(line);
         }
         Ok(())
     })?;
-    let lines: Vec<String> = survived.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().collect();
+    let lines: Vec<String> =
+        survived.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().collect();
     fs::write(root().join(table::NULLS), lines.concat())?;
     println!("{} of {} parameters may be NULL", lines.len(), pairs.len());
     Ok(())

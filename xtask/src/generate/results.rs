@@ -170,7 +170,9 @@ fn acl(b: &mut Builder<'_>) -> String {
 
 fn user(b: &mut Builder<'_>) -> String {
     let name = b.name("u");
-    b.step(&format!("{name} = rd_kafka_UserScramCredentialUpsertion_new \"u%\" 1 4096 \"password\" \"salt\""));
+    b.step(&format!(
+        "{name} = rd_kafka_UserScramCredentialUpsertion_new \"u%\" 1 4096 \"password\" \"salt\""
+    ));
     format!("[{}]", b.add(name, "UserScramCredentialAlteration", Role::None))
 }
 
@@ -178,7 +180,9 @@ fn user(b: &mut Builder<'_>) -> String {
 fn member(b: &mut Builder<'_>) {
     let (conf, client, message) = (b.conf(), b.name("k"), b.name("m"));
     b.step(&format!("bootstrap {conf}"));
-    for (name, value) in [("group.id", "g%"), ("auto.offset.reset", "earliest"), ("enable.auto.commit", "false")] {
+    for (name, value) in
+        [("group.id", "g%"), ("auto.offset.reset", "earliest"), ("enable.auto.commit", "false")]
+    {
         b.step(&format!("rd_kafka_conf_set {conf} \"{name}\" \"{value}\" 512"));
     }
     if b.random.percent(50) {

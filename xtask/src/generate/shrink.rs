@@ -43,7 +43,9 @@ impl Pair {
     pub fn confirm(&mut self, program: &Program) -> Result<Option<Difference>> {
         let mut confirmed: Option<Difference> = None;
         for _ in 0..CONFIRMATIONS {
-            let (Outcome::Differs(difference), _) = self.compare(program, Pace::Full)? else { return Ok(None) };
+            let (Outcome::Differs(difference), _) = self.compare(program, Pace::Full)? else {
+                return Ok(None);
+            };
             if confirmed.as_ref().is_some_and(|earlier| earlier.class() != difference.class()) {
                 return Ok(None);
             }
@@ -85,7 +87,8 @@ impl Pair {
             let mut candidate = best.clone();
             if candidate.blocks[at].steps.is_empty() {
                 candidate.blocks.remove(at);
-                if matches!(self.compare(&candidate, Pace::Quick)?.0, Outcome::Differs(found) if found.class() == class) {
+                if matches!(self.compare(&candidate, Pace::Quick)?.0, Outcome::Differs(found) if found.class() == class)
+                {
                     best = candidate;
                 }
             }

@@ -6,7 +6,9 @@
 //! differs between runs. [`CODES`] has what the prototypes do not say.
 
 use std::{
-    collections::{BTreeMap, BTreeSet}, fmt::Write as _, fs,
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+    fs,
 };
 
 use super::kinds;
@@ -100,7 +102,10 @@ pub const EXCLUDED: [(&str, &str); 3] = [
 ];
 
 /// What a prototype does not say: the code of the result, or of a parameter.
-const CODES: [(&str, &str, &str); 72] = [
+const CODES: [(&str, &str, &str); 75] = [
+    ("rd_kafka_consume_callback", "", "i~"),
+    ("rd_kafka_consume_callback_queue", "", "i~"),
+    ("rd_kafka_err2str", "", "s~"),
     (
         "rd_kafka_ConsumerGroupDescription_member",
         "idx",
@@ -127,16 +132,17 @@ const CODES: [(&str, &str, &str); 72] = [
     ("rd_kafka_consume_start", "", "ierr"),
     ("rd_kafka_consume_start_queue", "", "ierr"),
     ("rd_kafka_consume_stop", "", "ierr"),
-    ("rd_kafka_poll", "", "i~"),
-    ("rd_kafka_queue_poll_callback", "", "i~"),
-    ("rd_kafka_outq_len", "", "i~"),
+    // How much there is to serve, or left to do, is a matter of time.
+    ("rd_kafka_poll", "", "v"),
+    ("rd_kafka_queue_poll_callback", "", "v"),
+    ("rd_kafka_outq_len", "", "v"),
     ("rd_kafka_thread_cnt", "", "i~"),
     ("rd_kafka_queue_length", "", "i64~"),
     ("rd_kafka_controllerid", "", "i~"),
-    ("rd_kafka_msg_partitioner_random", "", "i~"),
-    ("rd_kafka_msg_partitioner_consistent_random", "", "i~"),
-    ("rd_kafka_msg_partitioner_murmur2_random", "", "i~"),
-    ("rd_kafka_msg_partitioner_fnv1a_random", "", "i~"),
+    ("rd_kafka_msg_partitioner_random", "", "v"),
+    ("rd_kafka_msg_partitioner_consistent_random", "", "v"),
+    ("rd_kafka_msg_partitioner_murmur2_random", "", "v"),
+    ("rd_kafka_msg_partitioner_fnv1a_random", "", "v"),
     ("rd_kafka_message_latency", "", "i64~"),
     ("rd_kafka_message_timestamp", "", "i64~"),
     ("rd_kafka_message_timestamp", "tstype", "oi32~"),

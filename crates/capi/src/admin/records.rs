@@ -60,6 +60,14 @@ fn outcome(asked: &[(String, i32, i64)], results: Result<Vec<Result<i64, Error>>
     if let Some(failure) = common_failure(results.iter().map(|result| result.as_ref().err())) {
         return Err(failure);
     }
+    // The leaders are looked up first.
+    let has_leader = |result: &Result<i64, Error>| {
+        let kind = result.as_ref().err().map(Error::kind);
+        !matches!(kind, Some(ErrorKind::UnknownTopic | ErrorKind::UnknownPartition))
+    };
+    if !results.iter().any(has_leader) {
+        return Err(Failure::new(code::_NOENT, "Failed to query partition leaders: No leaders found"));
+    }
     let list = ShownList(List::with_capacity(results.len()));
     // SAFETY: the list was just created, or is NULL.
     if let Some(list) = unsafe { list.0.as_mut() } {

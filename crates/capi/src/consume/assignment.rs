@@ -122,10 +122,10 @@ export!(
     #[on(rk, ptr::null_mut())]
     fn rd_kafka_incremental_assign(rk: Ref<Client>, partitions: Part<List>) -> *mut ErrorObject {
         ErrorObject::from_result(match (group_consumer_of(rk), List::passed(partitions)) {
+            (_, None) => Err(ErrorObject::new(code::_INVALID_ARG, "no partitions were given")),
             (Err(code), _) => {
                 Err(ErrorObject::new(code, "only a consumer with a `group.id` can be assigned partitions"))
             }
-            (_, None) => Err(ErrorObject::new(code::_INVALID_ARG, "no partitions were given")),
             (Ok((client, consumer)), Some(list)) => match offset_specs(list.elements()) {
                 None => Err(ErrorObject::new(code::_INVALID_ARG, "an offset is none")),
                 Some(_) if repeats(list.elements()) => {
@@ -172,10 +172,10 @@ export!(
     #[on(rk, ptr::null_mut())]
     fn rd_kafka_incremental_unassign(rk: Ref<Client>, partitions: Part<List>) -> *mut ErrorObject {
         ErrorObject::from_result(match (group_consumer_of(rk), List::passed(partitions)) {
+            (_, None) => Err(ErrorObject::new(code::_INVALID_ARG, "no partitions were given")),
             (Err(code), _) => {
                 Err(ErrorObject::new(code, "only a consumer with a `group.id` can be assigned partitions"))
             }
-            (_, None) => Err(ErrorObject::new(code::_INVALID_ARG, "no partitions were given")),
             (Ok((client, consumer)), Some(list)) => {
                 let pairs: Vec<_> =
                     list.elements().iter().map(|e| (e.name().to_owned(), e.partition)).collect();

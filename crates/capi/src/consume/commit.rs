@@ -17,13 +17,7 @@ use ottla_core::{
 use ottla_protocol::vocabulary::{LeaderEpoch, TopicPartition};
 
 use crate::{
-    client::{
-        callbacks::ListCb,
-        handle::Client,
-        op::{Op, wants},
-        queue::Queue,
-        topic::Topic,
-    },
+    client::{callbacks::ListCb, handle::Client, op::Op, queue::Queue, topic::Topic},
     consume::{
         consumer::{group_consumer_of, open_consumer_of},
         offsets::Committed,
@@ -36,7 +30,7 @@ use crate::{
         export,
         list::{List, Listed},
         task,
-        types::{OFFSET_INVALID, event_type, rd_kafka_message_t, rd_kafka_topic_partition_t},
+        types::{OFFSET_INVALID, rd_kafka_message_t, rd_kafka_topic_partition_t},
     },
     group::state::Phase,
 };
@@ -200,8 +194,7 @@ impl Client {
         let Some(queue) = self.consumer_queue() else { return };
         let conf = self.conf();
         let own = conf.callbacks.offset_commit;
-        let is_requested = own.is_some() || wants(conf.events, event_type::OFFSET_COMMIT);
-        let to = is_requested.then(|| (Arc::clone(queue), own, conf.opaque));
+        let to = own.is_some().then(|| (Arc::clone(queue), own, conf.opaque));
         let mut commit = Commit::of_stored(consumer, Vec::new());
         commit.others.retain(|key| {
             !offsets.iter().any(|offset| offset.topic == key.topic && offset.partition == key.partition)
@@ -241,8 +234,8 @@ impl Client {
     fn push_committed(&self, code: RespErr, list: Listed, to: Option<Recipient>) {
         let conf = self.conf();
         let own = conf.callbacks.offset_commit;
-        let is_requested = own.is_some() || wants(conf.events, event_type::OFFSET_COMMIT);
-        let own = is_requested.then(|| (Arc::clone(self.main()), own, conf.opaque));
+        // Events need the callback, too: the function is not called, it says that the outcome is wanted.
+        let own = own.is_some().then(|| (Arc::clone(self.main()), own, conf.opaque));
         if let Some((queue, callback, opaque)) = to.or(own) {
             queue.push(Op::Committed(Box::new(Committed { code, list, callback, opaque })));
         }

@@ -98,9 +98,15 @@ export!(
 );
 
 fn seek(client: &Client, consumer: &Consumer, topic: &str, partition: i32, offset: i64) -> RespErr {
+    // That the partition is not consumed comes before what is wrong with the offset.
+    let invalid = || {
+        let assigned = consumer.assignment();
+        let is_assigned = assigned.iter().any(|key| *key.topic == *topic && key.partition == partition);
+        if is_assigned { code::_INVALID_ARG } else { code::_STATE }
+    };
     // The committed offset is where an assignment begins, not a position to seek to.
     if offset == OFFSET_STORED {
-        return code::_INVALID_ARG;
+        return invalid();
     }
     // Other special offsets are for the broker to understand: -3 is that of the record with the largest timestamp.
     let from = offset_spec(offset).unwrap_or(Offset::Timestamp(offset));
@@ -112,7 +118,10 @@ fn seek(client: &Client, consumer: &Consumer, topic: &str, partition: i32, offse
             client.offsets().forget_position(topic, partition);
             code::NO_ERROR
         }
-        Err(error) => code_of(&error),
+        Err(error) => match code_of(&error) {
+            code::_INVALID_ARG => invalid(),
+            code => code,
+        },
     }
 }
 

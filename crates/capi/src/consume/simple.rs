@@ -37,6 +37,10 @@ fn start(rkt: Ref<'_, Topic>, partition: i32, offset: i64, to: Option<Arc<Queue>
     if partition < 0 {
         return fail(code::_UNKNOWN_PARTITION);
     }
+    // Without an offset an assignment begins at the committed one; here it has to be named.
+    if offset == OFFSET_INVALID {
+        return fail(code::_INVALID_ARG);
+    }
     let client = topic.client();
     // A poll of another client's queue returns messages of that client only.
     let is_its = |queue: &Arc<Queue>| queue.client().is_some_and(|owner| Arc::ptr_eq(&owner, client));
@@ -148,9 +152,6 @@ export!(
         rkmessages: *mut *mut rd_kafka_message_t,
         rkmessages_size: usize,
     ) -> isize {
-        if rkmessages_size == 0 && rkt.get().is_some() {
-            return 0;
-        }
         let Some((topic, queue)) = started(rkt, partition) else { return -1 };
         // SAFETY: the header demands an array of that size.
         unsafe { batch(&queue, topic.client(), timeout_ms, rkmessages, rkmessages_size) }

@@ -52,7 +52,7 @@ export!(
     fn rd_kafka_offset_store(rkt: Ref<Topic>, partition: i32, offset: i64) -> RespErr {
         let Some(topic) = rkt.get() else { return code::_INVALID_ARG };
         let client = topic.client();
-        let Some(consumer) = client.consumer() else { return code::_INVALID_ARG };
+        let Some(consumer) = client.consumer() else { return code::_UNKNOWN_PARTITION };
         store(client, consumer, topic.name(), partition, (offset.saturating_add(1), -1, String::new()))
     }
 );

@@ -65,9 +65,12 @@ pub(crate) unsafe fn header_of(
     value: *const c_void,
     value_size: isize,
 ) -> Option<Header> {
-    if name.is_null() {
-        return None;
-    }
+    // A name of no bytes needs no address.
+    let name = match (name.is_null(), name_size) {
+        (true, 0) => c"".as_ptr(),
+        (true, _) => return None,
+        (false, _) => name,
+    };
     // SAFETY: by the contract of this function; the size is not negative here.
     let name = unsafe {
         match usize::try_from(name_size) {

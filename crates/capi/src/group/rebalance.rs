@@ -1,9 +1,6 @@
 //! Notifications of the group: rebalances to which the application responds, outcomes of commits, errors.
 
-use std::{
-    sync::Weak,
-    time::Duration,
-};
+use std::{sync::Weak, time::Duration};
 
 use ottla::{Consumer, ErrorCode};
 use ottla_core::{
@@ -27,9 +24,12 @@ use crate::{
         codes::{RespErr, code},
         error::{code_of, describe},
         list::Listed,
-        types::{OFFSET_INVALID, PARTITION_UA, event_type},
+        types::{OFFSET_INVALID, event_type},
     },
 };
+
+/// The partition in the errors of a group, which are about none.
+const NO_PARTITION: i32 = 0;
 
 /// Receives the notifications of a client's group.
 pub(crate) struct Sink(pub(crate) Weak<Client>);
@@ -93,7 +93,7 @@ impl GroupSink for Sink {
             return client.log(4, c"TOPIC", &text);
         }
         let topic = error.context().topic.as_deref().and_then(|topic| client.topic(topic, None).ok());
-        let message = error_message(code, &text, topic.map(Topic::object), PARTITION_UA, OFFSET_INVALID);
+        let message = error_message(code, &text, topic.map(Topic::object), NO_PARTITION, OFFSET_INVALID);
         if let Some(queue) = client.consumer_queue() {
             queue.push(Op::Message(ErrorMessage(message)));
         }

@@ -73,8 +73,8 @@ impl Topic {
     /// Pointers and sizes describe memory of the application.
     #[inline]
     unsafe fn produce(&self, message: &Message) -> Result<(), RespErr> {
-        message.check()?;
         let client = self.client();
+        message.check().or_else(|code| client.check_may_produce().and(Err(code)))?;
         reach(InjectionPoint::Produce, client.as_c());
         if let Some((code, _)) = client.fatal_if_any() {
             return Err(if code == code::NO_ERROR { code::_STATE } else { code::_FATAL });
@@ -467,17 +467,52 @@ export!(
     }
 );
 
+/// The function whose arguments describe a message.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Function {
+    /// `rd_kafka_producev`.
+    OfArguments,
+    /// `rd_kafka_produceva`.
+    OfArray,
+}
+
 /// Accepts a message that is described by an array of arguments.
 ///
 /// # Safety
 ///
 /// The arguments are as the interface demands.
-unsafe fn produce_arguments(rk: *const Client, arguments: &[rd_kafka_vu_t]) -> Result<(), (RespErr, String)> {
-    let invalid = |what: &str| (code::_INVALID_ARG, what.to_owned());
+unsafe fn produce_arguments(
+    rk: *const Client,
+    arguments: &[rd_kafka_vu_t],
+    function: Function,
+) -> Result<(), (RespErr, String)> {
     // SAFETY: the header demands NULL or a client.
-    let client = unsafe { Client::of(rk) }.ok_or_else(|| invalid("no client"))?;
+    let client =
+        unsafe { Client::of(rk) }.ok_or_else(|| (code::_INVALID_ARG, "there is no client".to_owned()))?;
+    // SAFETY: by the contract of this function.
+    unsafe { produce_described(client, arguments, function) }.map_err(|(code, text)| {
+        // That the client takes no message at all comes before what is wrong with one.
+        match client.check_may_produce() {
+            Err(first) if first != code => (first, describe(first).to_string_lossy().into_owned()),
+            _ => (code, text),
+        }
+    })
+}
+
+/// Accepts a message of a client.
+///
+/// # Safety
+///
+/// The arguments are as the interface demands.
+unsafe fn produce_described(
+    client: &Client,
+    arguments: &[rd_kafka_vu_t],
+    function: Function,
+) -> Result<(), (RespErr, String)> {
+    let invalid = |what: &str| (code::_INVALID_ARG, what.to_owned());
     let mut topic: Option<Arc<Topic>> = None;
     let mut single: Option<Vec<Header>> = None;
+    let mut has_conflict = false;
     let mut message = Message {
         partition: PARTITION_UA,
         flags: 0,
@@ -517,23 +552,13 @@ unsafe fn produce_arguments(rk: *const Client, arguments: &[rd_kafka_vu_t]) -> R
                 vtype::MSGFLAGS => message.flags = u.i,
                 vtype::TIMESTAMP => message.timestamp = u.i64,
                 vtype::HEADER => {
-                    if !message.headers.is_null() {
-                        return Err((
-                            code::_CONFLICT,
-                            "pass single headers or a list of headers, not both".to_owned(),
-                        ));
-                    }
+                    has_conflict |= !message.headers.is_null();
                     let header = header_of(u.header.name, -1, u.header.value, u.header.size)
                         .ok_or_else(|| invalid("a header has no name"))?;
                     single.get_or_insert_default().push(header);
                 }
                 vtype::HEADERS => {
-                    if single.is_some() || !message.headers.is_null() {
-                        return Err((
-                            code::_CONFLICT,
-                            "pass single headers or a list of headers, not both".to_owned(),
-                        ));
-                    }
+                    has_conflict |= single.is_some() || !message.headers.is_null();
                     if !u.headers.is_null() && handle(u.headers.cast_const()).is_none() {
                         return Err(invalid("the headers are destroyed, or belong to another message"));
                     }
@@ -543,6 +568,10 @@ unsafe fn produce_arguments(rk: *const Client, arguments: &[rd_kafka_vu_t]) -> R
                 other => return Err(invalid(&format!("unknown argument type {other}"))),
             }
         }
+    }
+    // Which of two mistakes is reported differs between the functions.
+    if has_conflict && (topic.is_some() || function == Function::OfArray) {
+        return Err((code::_CONFLICT, "pass single headers or a list of headers, not both".to_owned()));
     }
     let topic = topic.ok_or_else(|| invalid("a message needs a topic"))?;
     let own = single.map(|list| Headers::new(list).into_raw());
@@ -569,15 +598,17 @@ export!(
             unsafe { std::slice::from_raw_parts(vus, cnt) }
         };
         // SAFETY: by the contract of this function.
-        ErrorObject::from_result(unsafe { produce_arguments(rk, arguments) }.map_err(|(code, text)| {
-            // SAFETY: the header demands NULL or a client.
-            let client = unsafe { Client::of(rk) };
-            match client.and_then(Client::fatal_if_any) {
-                // The object contains the cause, and its flag replaces the code `_FATAL`.
-                Some((cause, _)) if code == code::_FATAL => ErrorObject::fatal(cause, text),
-                _ => ErrorObject::new(code, text),
-            }
-        }))
+        ErrorObject::from_result(unsafe { produce_arguments(rk, arguments, Function::OfArray) }.map_err(
+            |(code, text)| {
+                // SAFETY: the header demands NULL or a client.
+                let client = unsafe { Client::of(rk) };
+                match client.and_then(Client::fatal_if_any) {
+                    // The object contains the cause, and its flag replaces the code `_FATAL`.
+                    Some((cause, _)) if code == code::_FATAL => ErrorObject::fatal(cause, text),
+                    _ => ErrorObject::new(code, text),
+                }
+            },
+        ))
     }
 );
 
@@ -591,7 +622,7 @@ pub(crate) unsafe extern "C" fn ottla_producev(
         // SAFETY: the C half passes an array with this number of arguments.
         let arguments = unsafe { std::slice::from_raw_parts(vus, cnt) };
         // SAFETY: by the contract of this function.
-        match unsafe { produce_arguments(rk, arguments) } {
+        match unsafe { produce_arguments(rk, arguments, Function::OfArguments) } {
             Ok(()) => code::NO_ERROR,
             Err((code, _)) => {
                 set_last(code);

@@ -25,7 +25,7 @@ use crate::{
     client::handle::Client,
     ffi::{
         argument::{Part, Ref},
-        codes::code,
+        codes::{RespErr, code},
         error::{ErrorObject, code_of},
         export,
         list::List,
@@ -57,7 +57,9 @@ impl Client {
         if !self.is_producer() {
             return Err(ErrorObject::new(code::_INVALID_ARG, "only a producer has transactions"));
         }
-        if let Some((code, text)) = self.fatal_if_any() {
+        // A client without a transactional ID has no such functions, whatever its state is.
+        let is_configured = self.property("transactional.id").is_some_and(|id| !id.is_empty());
+        if let Some((code, text)) = self.fatal_if_any().filter(|_| is_configured) {
             return Err(ErrorObject::fatal(code, text));
         }
         let Some(producer) = self.producer() else {
@@ -67,6 +69,16 @@ impl Client {
         transactions.for_each(|transactions| transactions.set_names(FunctionNames::Librdkafka));
         let calls = TransactionCalls::new(producer.core(), producer.handle().commands());
         calls.map_err(|error| ErrorObject::of_transaction(&error))
+    }
+
+    /// Error: the reason why the client takes no message at present, whatever the message is.
+    pub(crate) fn check_may_produce(&self) -> Result<(), RespErr> {
+        if let Some((code, _)) = self.fatal_if_any() {
+            return Err(if code == code::NO_ERROR { code::_STATE } else { code::_FATAL });
+        }
+        let transactions = self.producer().and_then(|producer| producer.core().transactions.as_ref());
+        let may_send = transactions.is_none_or(|transactions| transactions.state().may_send());
+        if may_send { Ok(()) } else { Err(code::_STATE) }
     }
 
     /// Runs one of the functions until its deadline.

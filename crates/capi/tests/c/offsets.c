@@ -24,8 +24,8 @@ static rd_kafka_t *consumer(const char *brokers, const char *group, const char *
         rd_kafka_conf_set_opaque(conf, &told);
         if (events)
                 rd_kafka_conf_set_events(conf, RD_KAFKA_EVENT_OFFSET_COMMIT | RD_KAFKA_EVENT_FETCH);
-        else
-                rd_kafka_conf_set_offset_commit_cb(conf, on_commit);
+        /* Events of commits need it, too. */
+        rd_kafka_conf_set_offset_commit_cb(conf, on_commit);
         rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, errstr, sizeof(errstr));
         CHECK(rk != NULL);
         rd_kafka_poll_set_consumer(rk);

@@ -127,7 +127,9 @@ impl Admin {
         let is_possible = |topic: &str| check_topic_name(topic).is_ok();
         let possible = questions.iter().filter(|(topic, ..)| is_possible(topic));
         let query = OffsetQuery {
-            questions: possible.map(|(topic, partition, spec)| ((*topic, *partition).into(), *spec)).collect(),
+            questions: possible
+                .map(|(topic, partition, spec)| ((*topic, *partition).into(), *spec))
+                .collect(),
             timeout,
             read_committed: false,
             refusals: Some(refusals),
