@@ -183,7 +183,7 @@ int arguments_read(struct call *call, char *why, size_t room) {
                 const char *code = parameter->code;
                 if (*code == 'o' || !strcmp(code, "cnt")) {
                         value(call, (long)&call->cells[i][0]);
-                        if (!strcmp(code, "obytes"))
+                        if (!strcmp(code, "obytes") || !strcmp(code, "obuf"))
                                 value(call, (long)&call->cells[i][1]);
                 } else if (!strcmp(code, "file"))
                         value(call, (long)sink());

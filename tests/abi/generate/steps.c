@@ -197,6 +197,12 @@ static void requests(struct step *step) {
                 is_sound = is_sound && API(rd_kafka_mock_request_id)(all[i]) >= 0 && API(rd_kafka_mock_request_api_key)(all[i]) >= 0 &&
                            API(rd_kafka_mock_request_timestamp)(all[i]) > 0;
         say("%d ok rd_kafka_mock_get_requests -> %s", step->line, is_sound ? "sound" : "wrong");
+        if (count > 0) {
+                note("rd_kafka_mock_request_id");
+                note("rd_kafka_mock_request_api_key");
+                note("rd_kafka_mock_request_timestamp");
+                note("rd_kafka_mock_request_destroy_array");
+        }
         if (all)
                 API(rd_kafka_mock_request_destroy_array)(all, count);
 }

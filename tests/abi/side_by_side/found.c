@@ -258,6 +258,8 @@ CASE(seeks_that_do_not_wait) {
         say("partition: %s", err(list->elems[0].err));
         say_error("seek and wait", rd_kafka_seek_partitions(rk, list, TIMEOUT_MS));
         say("partition: %s", err(list->elems[0].err));
+        rd_kafka_topic_partition_list_del_by_idx(list, 0);
+        say_error("nothing to seek", rd_kafka_seek_partitions(rk, list, TIMEOUT_MS));
         rd_kafka_topic_partition_list_destroy(list);
         rd_kafka_destroy(rk);
 }

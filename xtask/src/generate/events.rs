@@ -8,8 +8,8 @@ pub const TYPED: [(&str, &str, bool); 9] = [
     ("rd_kafka_event_log", "0x4", true),
     ("rd_kafka_event_debug_contexts", "0x4", true),
     ("rd_kafka_event_config_string", "0x100", true),
-    ("rd_kafka_event_message_next", "0x1", true),
     ("rd_kafka_event_message_array", "0x1", true),
+    ("rd_kafka_event_message_next", "0x1", true),
     ("rd_kafka_event_message_count", "0x1", true),
     ("rd_kafka_event_topic_partition_list", "0x20", true),
     ("rd_kafka_event_topic_partition", "0x2", true),
@@ -113,6 +113,9 @@ pub fn tokens(b: &mut Builder<'_>) {
         ("group.id", "g%"),
     ] {
         b.step(&format!("rd_kafka_conf_set {conf} \"{name}\" \"{value}\" 512"));
+    }
+    if b.random.percent(50) {
+        b.step(&format!("rd_kafka_conf_set {conf} \"log.queue\" \"true\" 512"));
     }
     if b.random.percent(60) {
         b.step(&format!("rd_kafka_conf_enable_sasl_queue {conf} 1"));

@@ -77,17 +77,20 @@ fn arguments(b: &mut Builder<'_>, client: &str, operation: &str) -> String {
     if needs_member {
         member(b);
     }
-    let mut made = |text: &str, kind: &str| {
-        let name = b.name(kind);
-        b.step(&format!("{name} = {text}"));
-        format!("[{}]", b.add(name, kind, Role::None))
-    };
     match operation {
-        "CreateTopics" => made("rd_kafka_NewTopic_new \"n%\" 1 1 512", "NewTopic"),
-        "DeleteTopics" => made("rd_kafka_DeleteTopic_new \"t%a\"", "DeleteTopic"),
-        "CreatePartitions" => made("rd_kafka_NewPartitions_new \"t%a\" 4 512", "NewPartitions"),
+        "CreateTopics" if b.random.percent(50) => {
+            let name = b.name("NewTopic");
+            b.step(&format!("{name} = rd_kafka_NewTopic_new \"n%\" 2 -1 512"));
+            for partition in 0..2 {
+                b.step(&format!("rd_kafka_NewTopic_set_replica_assignment {name} {partition} [1] 512"));
+            }
+            format!("[{}]", b.add(name, "NewTopic", Role::None))
+        }
+        "CreateTopics" => made(b, "rd_kafka_NewTopic_new \"n%\" 1 1 512", "NewTopic"),
+        "DeleteTopics" => made(b, "rd_kafka_DeleteTopic_new \"t%a\"", "DeleteTopic"),
+        "CreatePartitions" => made(b, "rd_kafka_NewPartitions_new \"t%a\" 4 512", "NewPartitions"),
         "AlterConfigs" | "DescribeConfigs" | "IncrementalAlterConfigs" => {
-            let resource = made("rd_kafka_ConfigResource_new 2 \"t%a\"", "ConfigResource");
+            let resource = made(b, "rd_kafka_ConfigResource_new 2 \"t%a\"", "ConfigResource");
             let name = resource.trim_matches(['[', ']']);
             match operation {
                 "AlterConfigs" => {
@@ -106,7 +109,7 @@ fn arguments(b: &mut Builder<'_>, client: &str, operation: &str) -> String {
             b.step(&format!("{name} = rd_kafka_DeleteRecords_new {list}"));
             format!("[{}]", b.add(name, "DeleteRecords", Role::None))
         }
-        "DeleteGroups" => made("rd_kafka_DeleteGroup_new \"g%\"", "DeleteGroup"),
+        "DeleteGroups" => made(b, "rd_kafka_DeleteGroup_new \"g%\"", "DeleteGroup"),
         "ListConsumerGroups" | "DescribeCluster" => String::new(),
         "DescribeConsumerGroups" => "[\"g%\"]".to_owned(),
         "DeleteConsumerGroupOffsets" | "ListConsumerGroupOffsets" | "AlterConsumerGroupOffsets" => {
@@ -139,10 +142,13 @@ fn arguments(b: &mut Builder<'_>, client: &str, operation: &str) -> String {
         }
         "AlterUserScramCredentials" => user(b),
         "DescribeTopics" => {
-            let topics = made("rd_kafka_TopicCollection_of_topic_names [\"t%a\"]", "TopicCollection");
+            let topics = made(b, "rd_kafka_TopicCollection_of_topic_names [\"t%a\"]", "TopicCollection");
             topics.trim_matches(['[', ']']).to_owned()
         }
-        "ListOffsets" => partitions(b, "-1"),
+        "ListOffsets" => {
+            let offset = *b.random.one(&["-1", "-3"]);
+            partitions(b, offset)
+        }
         "ElectLeaders" => {
             let list = partitions(b, "0");
             let name = b.name("d");
@@ -151,6 +157,13 @@ fn arguments(b: &mut Builder<'_>, client: &str, operation: &str) -> String {
         }
         _ => String::new(),
     }
+}
+
+/// Makes an object, and returns an array of it.
+fn made(b: &mut Builder<'_>, text: &str, kind: &str) -> String {
+    let name = b.name(kind);
+    b.step(&format!("{name} = {text}"));
+    format!("[{}]", b.add(name, kind, Role::None))
 }
 
 /// A list with the first partition of the usual topic, and an offset.
@@ -184,6 +197,9 @@ fn member(b: &mut Builder<'_>) {
         [("group.id", "g%"), ("auto.offset.reset", "earliest"), ("enable.auto.commit", "false")]
     {
         b.step(&format!("rd_kafka_conf_set {conf} \"{name}\" \"{value}\" 512"));
+    }
+    if b.random.percent(40) {
+        b.step(&format!("rd_kafka_conf_set {conf} \"group.instance.id\" \"i%\" 512"));
     }
     if b.random.percent(50) {
         b.step(&format!("rd_kafka_conf_set {conf} \"group.protocol\" \"consumer\" 512"));

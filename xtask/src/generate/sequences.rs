@@ -3,7 +3,7 @@
 use super::builder::{Builder, Role};
 
 /// All sequences; each adds steps to the main thread.
-pub const SEQUENCES: [fn(&mut Builder<'_>); 18] = [
+pub const SEQUENCES: [fn(&mut Builder<'_>); 20] = [
     produce,
     produce,
     consume,
@@ -22,6 +22,8 @@ pub const SEQUENCES: [fn(&mut Builder<'_>); 18] = [
     super::results::inspect_results,
     super::events::inspect_events,
     super::events::tokens,
+    share_outcomes,
+    identities,
 ];
 
 fn produce(b: &mut Builder<'_>) {
@@ -286,6 +288,78 @@ fn share(b: &mut Builder<'_>) {
     if b.random.percent(40) {
         b.step(&format!("_ = rd_kafka_share_consumer_close {share}"));
     }
+}
+
+/// Verdicts in explicit mode, and what their callback reads; the target assignment of the group.
+fn share_outcomes(b: &mut Builder<'_>) {
+    b.written(2);
+    let (_, cluster) = b.cluster();
+    b.step(&format!("rd_kafka_mock_sharegroup_set_auto_offset_reset {cluster} 1"));
+    let (conf, share, list) = (b.conf(), b.name("s"), b.name("l"));
+    b.step(&format!("bootstrap {conf} {cluster}"));
+    for (name, value) in [("group.id", "g%"), ("share.acknowledgement.mode", "explicit")] {
+        b.step(&format!("rd_kafka_conf_set {conf} \"{name}\" \"{value}\" 512"));
+    }
+    b.step(&format!("{share} = rd_kafka_share_consumer_new {conf} 512"));
+    let block = b.callback("share_acknowledgement_commit_cb");
+    b.step(&format!("_ = rd_kafka_share_set_acknowledgement_commit_cb {share} {block} 0"));
+    if let Some(at) = b.program.blocks.iter().position(|it| it.header.ends_with(&block)) {
+        let back = std::mem::replace(&mut b.block, at);
+        let offsets = b.name("p");
+        b.step(&format!("{offsets} = rd_kafka_share_partition_offsets_list_get cb_offsets 0"));
+        for function in ["partition", "offsets", "offsets_cnt"] {
+            b.step(&format!("rd_kafka_share_partition_offsets_{function} {offsets}"));
+        }
+        b.block = back;
+    }
+    b.step(&format!("{list} = rd_kafka_topic_partition_list_new 1"));
+    b.step(&format!("_ = rd_kafka_topic_partition_list_add {list} \"t%a\" -1"));
+    b.step(&format!("rd_kafka_share_subscribe {share} {list}"));
+    let (messages, message, target) = (b.name("m"), b.name("m"), b.list_of_one());
+    b.step(&format!("{messages} = shared {share}"));
+    b.step(&format!("{message} = rd_kafka_messages_get {messages} 0"));
+    b.step(&format!("rd_kafka_share_acknowledge_offset {share} \"t%a\" 0 0 1"));
+    b.step(&format!("rd_kafka_share_acknowledge_type {share} {message} 2"));
+    b.step(&format!("_,_ = rd_kafka_share_commit_sync {share} 2000"));
+    if b.random.percent(30) {
+        b.step(&format!("rd_kafka_mock_sharegroup_target_assignment {cluster} \"g%\" {target}"));
+    }
+    b.add(share, "share", Role::None);
+    b.add(list, "topic_partition_list", Role::None);
+    b.add(messages, "messages", Role::None);
+    b.add(message, "message", Role::None);
+}
+
+/// Identities of group members as bytes, epochs of partitions, offsets that the application stores.
+fn identities(b: &mut Builder<'_>) {
+    let (group, read) = (b.name("c"), b.name("c"));
+    b.step(&format!("{group} = rd_kafka_consumer_group_metadata_new \"g%\""));
+    b.step(&format!("_ = rd_kafka_consumer_group_metadata_write {group}"));
+    b.add(group, "consumer_group_metadata", Role::None);
+    b.call_with("rd_kafka_consumer_group_metadata_read", &[]);
+    let (list, partition) = (b.name("l"), b.name("t"));
+    b.step(&format!("{list} = rd_kafka_topic_partition_list_new 1"));
+    b.step(&format!("{partition} = rd_kafka_topic_partition_list_add {list} \"t%a\" 0"));
+    b.step(&format!("rd_kafka_topic_partition_set_leader_epoch {partition} 5"));
+    b.step(&format!("rd_kafka_topic_partition_get_leader_epoch {partition}"));
+    b.step(&format!("offset {list} 0 1"));
+    b.written(2);
+    let (_, cluster) = b.cluster();
+    let (conf, client) = (b.conf(), b.name("k"));
+    b.step(&format!("bootstrap {conf} {cluster}"));
+    for (name, value) in
+        [("group.id", "g%"), ("enable.auto.offset.store", "false"), ("enable.auto.commit", "false")]
+    {
+        b.step(&format!("rd_kafka_conf_set {conf} \"{name}\" \"{value}\" 512"));
+    }
+    b.step(&format!("{client} = rd_kafka_new 1 {conf} 512"));
+    b.step(&format!("rd_kafka_assign {client} {list}"));
+    b.step(&format!("{read} = next {client}"));
+    b.step(&format!("rd_kafka_offsets_store {client} {list}"));
+    b.step(&format!("rd_kafka_commit {client} NULL 0"));
+    b.add(list, "topic_partition_list", Role::None);
+    b.add(read, "message", Role::None);
+    b.add(client, "client", Role::Consumer);
 }
 
 /// Errors, delays and moves of the mock cluster.

@@ -102,7 +102,8 @@ pub const EXCLUDED: [(&str, &str); 3] = [
 ];
 
 /// What a prototype does not say: the code of the result, or of a parameter.
-const CODES: [(&str, &str, &str); 75] = [
+const CODES: [(&str, &str, &str); 76] = [
+    ("rd_kafka_ListOffsetsResultInfo_timestamp", "", "i64~"),
     ("rd_kafka_consume_callback", "", "i~"),
     ("rd_kafka_consume_callback_queue", "", "i~"),
     ("rd_kafka_err2str", "", "s~"),
@@ -412,6 +413,8 @@ fn flag(function: &str, suffix: &str, otherwise: char) -> char {
 }
 
 fn handle_flag(function: &str, handle: &str, part: &str) -> char {
+    // Functions that add an interceptor of destruction destroy nothing.
+    let function = if function.contains("interceptor_add_") { "" } else { function };
     let destroys = ["rd_kafka_destroy_flags", "rd_kafka_share_destroy_flags"].contains(&function);
     match handle {
         _ if destroys => '!',

@@ -8,7 +8,14 @@ type Pool = (&'static str, &'static [&'static str], &'static [&'static str]);
 const TOPICS: &[&str] = &["\"t%a\"", "\"t%a\"", "\"t%b\""];
 
 /// The pools by the name of the parameter.
-const BY_NAME: [Pool; 46] = [
+const BY_NAME: [Pool; 48] = [
+    // Metadata of a group, as bytes.
+    (
+        "buffer",
+        &["\"CGMDv2:\\xff\\xff\\xff\\xffg\\x00\\x00\\x01\""],
+        &["NULL", "\"\"", "\"CGMDv1:\"", "\"CGMDv2:\\x01\""],
+    ),
+    ("errnox", &["0", "22", "2"], &["-1", "110"]),
     ("topic", TOPICS, &["\"\"", "\"no%\"", "\"a b\"", "\"^t%\"", "\".\""]),
     ("topics", &["[\"t%a\"]", "[\"t%a\",\"t%b\"]"], &["[]", "[\"\"]", "[\"no%\"]", "[\"t%a\",\"t%a\"]"]),
     ("partition", &["0", "1"], &["-1", "-2", "5", "100000", "2147483647", "-2147483648"]),
@@ -62,7 +69,8 @@ const BY_NAME: [Pool; 46] = [
 ];
 
 /// The pools by code.
-const BY_CODE: [Pool; 12] = [
+const BY_CODE: [Pool; 13] = [
+    ("amsg", &["4", "1"], &["100"]),
     ("i", &["0", "1", "2"], &["-1", "3", "2147483647", "-2147483648", "100"]),
     ("t", &["100", "1000", "0"], &["1", "0"]),
     ("s", &["\"a\"", "\"t%a\""], &["\"\"", "\"a b\"", "\"\\xc3\\xa4\""]),

@@ -138,6 +138,9 @@ export!(
             }
             (Err(code), _) => Err(ErrorObject::new(code, "this is no client that runs")),
             (_, None) => Err(ErrorObject::new(code::_INVALID_ARG, "no partitions were given")),
+            (Ok(_), Some(list)) if list.elements().is_empty() => {
+                Err(ErrorObject::new(code::_INVALID_ARG, "the list of partitions is empty"))
+            }
             (Ok((client, consumer)), Some(list)) => {
                 client.logging().note_partitions(c"SEEK", "Seeking", list.elements());
                 for element in list.elements_mut() {
