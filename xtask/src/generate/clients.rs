@@ -197,7 +197,8 @@ impl Builder<'_> {
         self.step(&format!("rd_kafka_mock_sharegroup_set_auto_offset_reset {cluster} 1"));
         let (conf, share) = (self.conf(), self.name("s"));
         self.step(&format!("bootstrap {conf} {cluster}"));
-        self.step(&format!("rd_kafka_conf_set {conf} \"group.id\" \"g%\" 512"));
+        // A group has one type.
+        self.step(&format!("rd_kafka_conf_set {conf} \"group.id\" \"s%\" 512"));
         if self.random.percent(30) {
             let explicit = "\"share.acknowledgement.mode\" \"explicit\"";
             self.step(&format!("rd_kafka_conf_set {conf} {explicit} 512"));

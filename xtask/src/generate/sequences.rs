@@ -297,7 +297,7 @@ fn share_outcomes(b: &mut Builder<'_>) {
     b.step(&format!("rd_kafka_mock_sharegroup_set_auto_offset_reset {cluster} 1"));
     let (conf, share, list) = (b.conf(), b.name("s"), b.name("l"));
     b.step(&format!("bootstrap {conf} {cluster}"));
-    for (name, value) in [("group.id", "g%"), ("share.acknowledgement.mode", "explicit")] {
+    for (name, value) in [("group.id", "s%"), ("share.acknowledgement.mode", "explicit")] {
         b.step(&format!("rd_kafka_conf_set {conf} \"{name}\" \"{value}\" 512"));
     }
     b.step(&format!("{share} = rd_kafka_share_consumer_new {conf} 512"));
@@ -322,7 +322,7 @@ fn share_outcomes(b: &mut Builder<'_>) {
     b.step(&format!("rd_kafka_share_acknowledge_type {share} {message} 2"));
     b.step(&format!("_,_ = rd_kafka_share_commit_sync {share} 2000"));
     if b.random.percent(30) {
-        b.step(&format!("rd_kafka_mock_sharegroup_target_assignment {cluster} \"g%\" {target}"));
+        b.step(&format!("rd_kafka_mock_sharegroup_target_assignment {cluster} \"s%\" {target}"));
     }
     b.add(share, "share", Role::None);
     b.add(list, "topic_partition_list", Role::None);
@@ -340,7 +340,7 @@ fn identities(b: &mut Builder<'_>) {
     let (list, partition) = (b.name("l"), b.name("t"));
     b.step(&format!("{list} = rd_kafka_topic_partition_list_new 1"));
     b.step(&format!("{partition} = rd_kafka_topic_partition_list_add {list} \"t%a\" 0"));
-    b.step(&format!("rd_kafka_topic_partition_set_leader_epoch {partition} 5"));
+    b.step(&format!("rd_kafka_topic_partition_set_leader_epoch {partition} 0"));
     b.step(&format!("rd_kafka_topic_partition_get_leader_epoch {partition}"));
     b.step(&format!("offset {list} 0 1"));
     b.written(2);
