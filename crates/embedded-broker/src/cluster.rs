@@ -24,6 +24,7 @@ use crate::{
     faults::Faults,
     frame::Frame,
     groups::Groups,
+    identity::MixedClusters,
     options::{BrokerId, ClusterOptions},
     random::Random,
     scram_users::ScramChanges,
@@ -44,6 +45,7 @@ pub struct Cluster {
     pub(crate) now: Instant,
     pub(crate) random: Random,
     pub(crate) cluster_id: String,
+    pub(crate) mixed: MixedClusters,
     pub(crate) brokers: SortedMap<BrokerId, Broker>,
     pub(crate) controller: BrokerId,
     pub(crate) topics: Topics,
@@ -265,6 +267,7 @@ impl Cluster {
             now: Instant::ZERO,
             random,
             cluster_id,
+            mixed: MixedClusters::default(),
             brokers,
             controller: BrokerId(1),
             topics: Topics::default(),
@@ -310,7 +313,7 @@ impl Cluster {
         }
         let connection = ConnectionId(self.next_connection);
         self.next_connection += 1;
-        self.connections.insert(connection, Connection::new(broker));
+        self.connections.insert(connection, self.mixed.connect(broker));
         Some(connection)
     }
 

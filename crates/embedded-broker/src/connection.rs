@@ -27,6 +27,8 @@ pub struct ConnectionId(pub u64);
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub broker: BrokerId,
+    /// The ID of the cluster on the other end, if the addresses lead to several.
+    pub cluster: Option<String>,
     /// The broker's listener that the client is connected to.
     pub listener: ListenerId,
     pub inbox: Inbox,
@@ -124,6 +126,7 @@ impl Connection {
     pub fn new(broker: BrokerId) -> Self {
         Self {
             broker,
+            cluster: None,
             listener: ListenerId(0),
             inbox: Inbox::new(),
             pending: None,

@@ -342,11 +342,6 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// Replaces the ID of the cluster, as if another cluster had taken over its addresses. Open connections stay.
-    pub fn set_cluster_id(&mut self, id: &str) {
-        id.clone_into(&mut self.cluster.cluster_id);
-    }
-
     /// Sets the endpoint that clients receive for a broker; the listener stays where it is.
     pub fn set_endpoint(&mut self, broker: BrokerId, host: &str, port: u16) {
         self.cluster.set_endpoint(broker, host, port);

@@ -23,6 +23,7 @@ mod event_loop;
 mod faults;
 mod frame;
 mod groups;
+mod identity;
 mod inbox;
 mod listeners;
 mod log;

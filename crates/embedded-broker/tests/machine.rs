@@ -582,3 +582,23 @@ fn connection_for_another_node_or_cluster_is_refused() {
         assert_eq!(response.api_keys.is_empty(), error.is_error());
     }
 }
+
+#[test]
+fn connections_lead_to_mixed_clusters_in_turn() {
+    let mut world =
+        World::new(ClusterOptions { cluster_id: Some("c".to_owned()), ..ClusterOptions::default() });
+    let before = world.open(1);
+    world.cluster.control().mix_clusters(&["a", "b"]);
+    let mixed = [world.open(1), world.open(1), world.open(1)];
+    world.cluster.control().mix_clusters(&[]);
+    let after = world.open(1);
+    for (connection, id) in [(before, "c"), (mixed[0], "b"), (mixed[1], "a"), (mixed[2], "b"), (after, "c")] {
+        let metadata = world.call(connection, 13, &MetadataRequest::default());
+        assert_eq!(metadata.cluster_id.as_deref(), Some(id));
+        for (stated, error) in [(id, ErrorCode::NONE), ("d", ErrorCode::REBOOTSTRAP_REQUIRED)] {
+            let request =
+                ApiVersionsRequest { cluster_id: Some(stated.to_owned()), node_id: 1, ..software() };
+            assert_eq!(world.call(connection, 5, &request).error_code, error, "{stated}");
+        }
+    }
+}

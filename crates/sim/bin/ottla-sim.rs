@@ -5,7 +5,7 @@
 //! consumer groups, `--hunt-sasl` and `--hunt-telemetry` like `--hunt` with worlds in which clients authenticate or push metrics; the
 //! flags of `WORLDS` replay one of them and of other special worlds. `--transaction SEED`,
 //! `--transactions` and `--hunt-transactions` run the worlds of transactions, `--share SEED`, `--shares` and `--hunt-shares`
-//! those of share groups. `--minutes N` runs fresh seeds, every second one
+//! those of share groups. `--hunt-misrouting` runs the schedules in which addresses lead elsewhere, by their numbers. `--minutes N` runs fresh seeds, every second one
 //! with its group.
 
 use std::{
@@ -15,7 +15,9 @@ use std::{
 
 use ottla_sim::{
     Broken, Knobs, Outcome, groups,
-    hunt::{Hunt, hunt, hunt_groups, hunt_sasl, hunt_shares, hunt_telemetry, hunt_transactions},
+    hunt::{
+        Hunt, hunt, hunt_groups, hunt_misrouting, hunt_sasl, hunt_shares, hunt_telemetry, hunt_transactions,
+    },
     run, shares, transactions,
 };
 
@@ -56,6 +58,12 @@ fn main() -> ExitCode {
         Some("--hunt-groups") => match (number(1), number(2), arguments.get(3)) {
             (Some(first), Some(count), Some(checker)) => {
                 notice(&hunt_groups(first, count, checker), checker, count)
+            }
+            _ => usage(),
+        },
+        Some("--hunt-misrouting") => match (number(1), number(2), arguments.get(3)) {
+            (Some(first), Some(count), Some(checker)) => {
+                notice(&hunt_misrouting(first, count, checker), checker, count)
             }
             _ => usage(),
         },
@@ -407,7 +415,7 @@ fn parse(text: &str) -> Option<u64> {
 
 fn usage() -> ExitCode {
     eprintln!(
-        "usage: ottla-sim SEED | --swarm SEEDS | --groups SEEDS | --minutes N | --hunt FIRST COUNT CHECKER | --group SEED | --schedule NAME | --crowd SEED | --hunt-groups FIRST COUNT CHECKER | --hunt-sasl FIRST COUNT CHECKER | --hunt-telemetry FIRST COUNT CHECKER | --transaction SEED | --transactions SEEDS | --hunt-transactions FIRST COUNT CHECKER | --share SEED | --shares SEEDS | --hunt-shares FIRST COUNT CHECKER\nSEEDS: FIRST COUNT | --minutes N"
+        "usage: ottla-sim SEED | --swarm SEEDS | --groups SEEDS | --minutes N | --hunt FIRST COUNT CHECKER | --group SEED | --schedule NAME | --crowd SEED | --hunt-groups FIRST COUNT CHECKER | --hunt-sasl FIRST COUNT CHECKER | --hunt-telemetry FIRST COUNT CHECKER | --hunt-misrouting FIRST COUNT CHECKER | --transaction SEED | --transactions SEEDS | --hunt-transactions FIRST COUNT CHECKER | --share SEED | --shares SEEDS | --hunt-shares FIRST COUNT CHECKER\nSEEDS: FIRST COUNT | --minutes N"
     );
     WORLDS.iter().for_each(|(flag, _)| eprintln!("or: ottla-sim {flag} SEED"));
     ExitCode::from(2)

@@ -50,6 +50,20 @@ pub fn hunt_shares(first: u64, count: u64, checker: &str) -> Hunt {
     })
 }
 
+/// The schedules with addresses that lead to other nodes or other clusters, by the numbers from 1 on that stand for seeds.
+const MISROUTING: [&str; 4] = ["misrouted", "mixed-clusters", "swapped-brokers", "two-clusters"];
+
+/// Like [`hunt`], in schedules of groups and of transactions in which addresses lead to other nodes or clusters.
+pub fn hunt_misrouting(first: u64, count: u64, checker: &str) -> Hunt {
+    search(first, count, checker, |number| {
+        let name = MISROUTING.get((number.checked_sub(1)?) as usize)?;
+        match groups::schedules::run(name, false) {
+            Some((result, _)) => result.err(),
+            None => transactions::schedules::run(name, false).and_then(|(result, _)| result.err()),
+        }
+    })
+}
+
 fn search(first: u64, count: u64, checker: &str, broken_by: impl Fn(u64) -> Option<Broken>) -> Hunt {
     let mut result = Hunt::default();
     for seed in first..first.saturating_add(count) {
@@ -76,6 +90,13 @@ fn broken_by(seed: u64, twice: bool) -> Option<Broken> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn schedules_of_misrouting_exist() {
+        let exists =
+            |name| groups::schedules::NAMES.contains(&name) || transactions::schedules::NAMES.contains(&name);
+        assert!(MISROUTING.into_iter().all(exists));
+    }
 
     #[test]
     fn correct_code_is_not_reported() {

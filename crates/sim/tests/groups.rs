@@ -143,6 +143,11 @@ fn addresses_may_lead_to_other_nodes_and_other_clusters() {
 }
 
 #[test]
+fn members_commit_in_their_own_cluster_behind_a_mixing_load_balancer() {
+    schedule("mixed-clusters");
+}
+
+#[test]
 fn every_schedule_has_a_test() {
     let source = include_str!("groups.rs");
     for name in schedules::NAMES {

@@ -126,3 +126,13 @@ fn each_record_is_copied_once_while_copiers_restart() {
 fn committed_records_survive_brokers_that_die() {
     schedule("brokers-die");
 }
+
+#[test]
+fn transactions_survive_addresses_that_lead_elsewhere() {
+    schedule("swapped-brokers");
+}
+
+#[test]
+fn transactions_stay_in_one_cluster_behind_a_mixing_load_balancer() {
+    schedule("two-clusters");
+}

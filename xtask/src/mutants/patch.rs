@@ -47,7 +47,7 @@ pub struct Worlds {
 }
 
 /// The kinds of worlds.
-pub const WORLDS: [Worlds; 6] = [
+pub const WORLDS: [Worlds; 7] = [
     Worlds {
         name: "simulator",
         option: "--hunt",
@@ -83,6 +83,12 @@ pub const WORLDS: [Worlds; 6] = [
         option: "--hunt-shares",
         what: " of share groups",
         heading: "Share groups in the simulator",
+    },
+    Worlds {
+        name: "misrouting",
+        option: "--hunt-misrouting",
+        what: " of schedules with addresses that lead elsewhere",
+        heading: "Misrouted connections in the simulator",
     },
 ];
 

@@ -27,7 +27,7 @@ use std::{collections::VecDeque, io::IoSlice, sync::Arc};
 
 use core::net::SocketAddr;
 
-use ottla_protocol::vocabulary::NodeId;
+use ottla_protocol::{error_code::ErrorCode, vocabulary::NodeId};
 
 use self::{
     buffer::BufferPool,
@@ -212,7 +212,7 @@ impl BrokerCore {
                 }
             }
             ConnectionMessage::SetAddress { host, port } => self.connection.set_address(now, &host, port),
-            ConnectionMessage::SetCluster(id) => self.connection.set_cluster_id(id),
+            ConnectionMessage::SetCluster(id) => self.connection.set_cluster_id(now, id),
             ConnectionMessage::Connect => self.connection.want(now),
             ConnectionMessage::StopConnecting if self.needs_connection() => {}
             ConnectionMessage::StopConnecting => self.connection.stop_connecting(now),
@@ -448,7 +448,7 @@ impl BrokerCore {
                 if let Some(sender) = &mut self.sender {
                     sender.handle_down(&error);
                 }
-                self.handle_lost(now, lost, &error);
+                self.handle_lost(now, lost, &of_requests(&error));
                 if let Some(share) = &mut self.share {
                     share.handle_disconnected();
                 }
@@ -639,5 +639,16 @@ impl BrokerCore {
             }
             _ => {}
         }
+    }
+}
+
+/// Returns the error of the requests that a lost connection takes with it. A broker that refuses the connection because it is not
+/// the expected node (KIP-1242) does not refuse the requests: they are repeated elsewhere.
+fn of_requests(error: &Error) -> Error {
+    match error.kind() {
+        ErrorKind::Broker(ErrorCode::REBOOTSTRAP_REQUIRED) => {
+            error.clone().with_kind(ErrorKind::Disconnected)
+        }
+        _ => error.clone(),
     }
 }

@@ -29,7 +29,7 @@ impl Cluster {
     pub(crate) fn metadata(&mut self, request: &mut Request, body: MetadataRequest) -> MetadataResponse {
         let mut response = MetadataResponse {
             throttle_time_ms: request.throttle_ms(),
-            cluster_id: Some(self.cluster_id.clone()),
+            cluster_id: Some(self.cluster_id(request.connection).to_owned()),
             controller_id: self.controller.0,
             ..Default::default()
         };

@@ -39,8 +39,8 @@ impl Cluster {
             response.error_code = ErrorCode::INVALID_REQUEST;
             return response;
         }
-        let is_here =
-            body.cluster_id.is_none_or(|id| id == self.cluster_id && body.node_id == request.broker.0);
+        let cluster_id = self.cluster_id(request.connection);
+        let is_here = body.cluster_id.is_none_or(|id| id == cluster_id && body.node_id == request.broker.0);
         if !is_here {
             response.error_code = ErrorCode::REBOOTSTRAP_REQUIRED;
             return response;

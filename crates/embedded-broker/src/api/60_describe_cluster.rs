@@ -21,7 +21,7 @@ impl Cluster {
         let mut response = DescribeClusterResponse {
             throttle_time_ms: request.throttle_ms(),
             error_code: request.injected_error(),
-            cluster_id: self.cluster_id.clone(),
+            cluster_id: self.cluster_id(request.connection).to_owned(),
             controller_id: self.controller.0,
             ..Default::default()
         };

@@ -91,8 +91,8 @@ struct Conversation {
     written: u64,
     /// What the last response brought.
     fetched: Fetched,
-    /// The last response was metadata that name the cluster.
-    names_cluster: bool,
+    /// The ID of the cluster, if the last response was metadata that name it.
+    named_cluster: Option<String>,
     /// The correlation ID of the last response, and its contents if it is about a membership.
     of_group: Option<(i32, Option<Box<GroupResponse>>)>,
     /// The last response, if it is about batches, a transaction or client telemetry, with its correlation ID.
@@ -166,7 +166,7 @@ impl Wire {
                 sends_tokens: false,
                 written: 0,
                 fetched: Fetched::Other,
-                names_cluster: false,
+                named_cluster: None,
                 of_group: None,
                 of_transaction: None,
                 throttle: None,
@@ -175,6 +175,11 @@ impl Wire {
         );
         self.membership.open(now, client, link);
         self.rates.connected(now, client)
+    }
+
+    /// The broker of a cluster has accepted a connection.
+    pub fn accepted(&mut self, link: u64, cluster: &str) {
+        self.misrouting.accepted(link, cluster);
     }
 
     /// Takes the number of times that each record was sent, by producer and number.
@@ -284,7 +289,7 @@ impl Wire {
                 }
                 _ => {}
             }
-            if let Err(what) = self.misrouting.asked(link, api) {
+            if let Err(what) = self.misrouting.asked(now, client, link, api) {
                 return broken(what);
             }
             self.rates.asked(now, client, api)?;
@@ -316,8 +321,8 @@ impl Wire {
             let response = talk.respond(&frame, confirmed, refused, |line| {
                 report(&format!("{client} receives on link {link}: {line}"));
             });
-            if std::mem::take(&mut talk.names_cluster) {
-                self.misrouting.received(client, link);
+            if let Some(cluster) = talk.named_cluster.take() {
+                self.misrouting.received(now, client, link, cluster);
             }
             if !refusals.is_empty() {
                 self.rates.fetched_news(now, client, link);
@@ -463,7 +468,7 @@ impl Conversation {
         self.throttle = (throttle_ms > 0).then(|| Duration::from_millis(throttle_ms.unsigned_abs().into()));
         self.of_group = Some((correlation_id, None));
         if let Response::Metadata(response) = &response {
-            self.names_cluster = response.cluster_id.as_ref().is_some_and(|id| !id.is_empty());
+            self.named_cluster = response.cluster_id.clone().filter(|id| !id.is_empty());
             for topic in &response.topics {
                 let (called, code) = (topic.name.as_deref().unwrap_or_default(), topic.error_code);
                 report(&format!("{name}: {called} {} {}", topic.topic_id, code.name()));

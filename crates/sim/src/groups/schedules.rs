@@ -19,6 +19,7 @@
 //! | throttle | every response of the coordinator throttles the client for a second (KIP-219) |
 //! | mixed | members with the encodings of the Java client, librdkafka and franz-go, in subscription versions 0 to 3 |
 //! | misrouted | brokers swap their addresses, and another cluster takes the addresses over (KIP-1242) |
+//! | mixed-clusters | addresses lead to one of two clusters, for each connection anew (KIP-1242) |
 //! | static-return | partitions are added while a static leader is away, which does not assign when it returns (KIP-814) |
 
 use std::time::Duration;
@@ -40,7 +41,7 @@ use super::{
 use crate::{Broken, network::NetworkKnobs};
 
 /// The names of the schedules.
-pub const NAMES: [&str; 18] = [
+pub const NAMES: [&str; 19] = [
     "join-late",
     "leader-dies",
     "half-sync",
@@ -59,6 +60,7 @@ pub const NAMES: [&str; 18] = [
     "mixed",
     "static-return",
     "misrouted",
+    "mixed-clusters",
 ];
 
 /// Runs the schedule of this name with each protocol that it concerns; `None` if there is none. The trace is kept if
@@ -115,6 +117,7 @@ fn schedule(name: &str) -> Option<Schedule> {
         "coord-unknown" => new(ALL, true, coord_unknown),
         "throttle" => new(ALL, true, throttle),
         "misrouted" => new(ALL, true, misrouted),
+        "mixed-clusters" => new(ALL, true, mixed_clusters),
         "mixed" => new(CLASSIC, false, mixed),
         "static-return" => {
             Some(Schedule { protocols: CLASSIC, is_static: true, has_faults: true, carry_out: static_return })
@@ -406,6 +409,26 @@ fn misrouted(run: &mut Run) -> Result<(), Broken> {
             control.set_cluster_id(&format!("cluster-{round}"));
             control.close_connections(None);
         }
+        run.run_for(SESSION)?;
+        run.send();
+        run.wait_until_settled(SETTLE)?;
+    }
+    Ok(())
+}
+
+/// A load balancer mixes two clusters, whose connections it also closes at times, and then leads to one of them again.
+fn mixed_clusters(run: &mut Run) -> Result<(), Broken> {
+    run.start(2)?;
+    for round in 0..6 {
+        run.world.cluster.control().mix_clusters(&["one", "two"]);
+        for _ in 0..4 {
+            run.send();
+            run.world.reset_a_link();
+            run.run_for(millis(400))?;
+        }
+        let mut control = run.world.cluster.control();
+        control.mix_clusters(&[["one", "two"][round % 2]]);
+        control.close_connections(None);
         run.run_for(SESSION)?;
         run.send();
         run.wait_until_settled(SETTLE)?;

@@ -390,6 +390,7 @@ impl Run {
         let mut control = self.world.cluster.control();
         control.clear_faults();
         control.thaw_metadata();
+        control.mix_clusters(&[]);
         for broker in control.brokers() {
             control.restart_broker(broker);
             control.set_latency(broker, Duration::ZERO);

@@ -8,7 +8,7 @@ use super::{Manners, Run, Setup, Summary, transactional_id};
 use crate::{checkers::Broken, network::NetworkKnobs};
 
 /// The names of the schedules.
-pub const NAMES: [&str; 15] = [
+pub const NAMES: [&str; 17] = [
     "late-produce",
     "late-commit",
     "late-registration",
@@ -24,6 +24,8 @@ pub const NAMES: [&str; 15] = [
     "slow-markers",
     "copiers-come-and-go",
     "brokers-die",
+    "swapped-brokers",
+    "two-clusters",
 ];
 
 /// A schedule: its world, and its periodic events.
@@ -176,6 +178,33 @@ fn schedule_of_processes(name: &str, calm: Setup) -> Option<Schedule> {
             event: |run, number| {
                 let delay = (number % 3 != 0).then(|| Duration::from_secs(number % 7));
                 run.world.cluster.control().delay_markers("out0", number as i32 % 2, delay);
+            },
+        },
+        // Learned addresses lead to other nodes, and then to nodes of another cluster (KIP-1242).
+        "swapped-brokers" => Schedule {
+            setup: Setup { copiers: 1, fault_interval: Duration::from_millis(1_300), ..calm },
+            event: |run, number| {
+                if number % 3 < 2 {
+                    return run.world.swap_brokers();
+                }
+                let mut control = run.world.cluster.control();
+                control.set_cluster_id(&format!("cluster-{number}"));
+                control.close_connections(None);
+                run.world.settle_cluster();
+            },
+        },
+        // A load balancer leads each connection to one of two clusters for a while.
+        "two-clusters" => Schedule {
+            setup: Setup { copiers: 1, ..calm },
+            event: |run, number| {
+                let mut control = run.world.cluster.control();
+                if number % 4 < 2 {
+                    control.mix_clusters(&["one", "two"]);
+                    return run.world.reset_a_link();
+                }
+                control.mix_clusters(&[["one", "two"][number as usize / 4 % 2]]);
+                control.close_connections(None);
+                run.world.settle_cluster();
             },
         },
         "copiers-come-and-go" => Schedule {

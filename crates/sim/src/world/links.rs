@@ -205,6 +205,7 @@ impl World {
         match self.cluster.open(self.now, broker) {
             Some(connection) => {
                 self.by_connection.insert(connection, id);
+                self.wire.accepted(id, self.cluster.cluster_id(connection));
                 if let Some(link) = self.links.get_mut(&id) {
                     link.connection = Some(connection);
                 }

@@ -295,11 +295,6 @@ impl Connection {
         self.node_id = Some(id);
     }
 
-    /// Sets the ID of the only cluster that may be on the other end, from the next handshake on.
-    pub fn set_cluster_id(&mut self, id: Arc<str>) {
-        self.cluster_id = Some(id);
-    }
-
     /// Returns the broker's node ID, if known.
     pub const fn node_id(&self) -> Option<NodeId> {
         self.node_id

@@ -1,7 +1,7 @@
 //! The state machine of a [`Connection`]: resolving, connecting, negotiating API versions, ready, and backing off.
 
 use core::net::SocketAddr;
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use ottla_protocol::api::ApiKey;
 
@@ -62,6 +62,16 @@ impl Connection {
             State::Idle | State::AwaitingToken => {}
             State::BackingOff { .. } => self.state = State::BackingOff { until: now },
             _ => self.fail(now, Error::new(ErrorKind::Disconnected, "the broker's address changed")),
+        }
+    }
+
+    /// Sets the ID of the only cluster that may be on the other end. A connection that was made for another one ends (KIP-1242).
+    pub fn set_cluster_id(&mut self, now: Instant, id: Arc<str>) {
+        let known = self.cluster_id.replace(Arc::clone(&id));
+        let is_other = known.is_some_and(|known| known != id);
+        if is_other && matches!(self.state, State::Asking | State::Authenticating | State::Ready) {
+            let detail = format!("the bootstrap servers lead to another cluster, \"{id}\"");
+            self.fail(now, Error::new(ErrorKind::Disconnected, detail));
         }
     }
 

@@ -16,6 +16,7 @@ use crate::{
     broker::{
         buffer::BufferPool,
         connection::{Connection, ConnectionOutput, ConnectionSettings},
+        of_requests,
     },
     error::{Error, ErrorKind},
     rng::Rng,
@@ -71,13 +72,13 @@ fn connection_to_a_node_states_the_ids_once_both_are_known() {
     let known: Option<Arc<str>> = Some("c".into());
     for (node, cluster) in [(None, None), (NodeId::from_wire(3), None), (None, known)] {
         let mut connection = connection(node);
-        cluster.into_iter().for_each(|id| connection.set_cluster_id(id));
+        cluster.into_iter().for_each(|id| connection.set_cluster_id(at(0), id));
         let (header, request) = first_request(&mut connection);
         assert_eq!(header.api_version, 5);
         assert_eq!((request.cluster_id, request.node_id), (None, -1), "{node:?}");
     }
     let mut connection = connection(NodeId::from_wire(3));
-    connection.set_cluster_id("c".into());
+    connection.set_cluster_id(at(0), "c".into());
     let (_, request) = first_request(&mut connection);
     assert_eq!((request.cluster_id.as_deref(), request.node_id), (Some("c"), 3));
 }
@@ -85,7 +86,7 @@ fn connection_to_a_node_states_the_ids_once_both_are_known() {
 #[test]
 fn refused_connection_names_the_node_and_the_cluster() {
     let mut connection = connection(NodeId::from_wire(3));
-    connection.set_cluster_id("c".into());
+    connection.set_cluster_id(at(0), "c".into());
     let (header, _) = first_request(&mut connection);
     let error = refuse(&mut connection, &header, ErrorCode::REBOOTSTRAP_REQUIRED).expect("it is closed");
     assert_eq!(error.kind(), ErrorKind::Broker(ErrorCode::REBOOTSTRAP_REQUIRED));
@@ -96,10 +97,40 @@ fn refused_connection_names_the_node_and_the_cluster() {
 #[test]
 fn older_broker_is_asked_again_without_the_ids() {
     let mut connection = connection(NodeId::from_wire(3));
-    connection.set_cluster_id("c".into());
+    connection.set_cluster_id(at(0), "c".into());
     let (header, _) = first_request(&mut connection);
     let newer = RequestHeader { api_version: 0, ..header };
     assert_eq!(refuse(&mut connection, &newer, ErrorCode::UNSUPPORTED_VERSION), None);
     let (header, request) = first_request(&mut connection);
     assert_eq!((header.api_version, request.cluster_id, request.node_id), (0, None, -1));
+}
+
+#[test]
+fn connection_for_a_cluster_ends_when_another_one_is_known() {
+    for (first, ends) in [(None, false), (Some("c"), false), (Some("d"), true)] {
+        let mut connection = connection(NodeId::from_wire(3));
+        if let Some(first) = first {
+            connection.set_cluster_id(at(0), first.into());
+        }
+        first_request(&mut connection);
+        connection.set_cluster_id(at(1), "c".into());
+        let ended = std::iter::from_fn(|| connection.poll_output())
+            .any(|output| matches!(output, ConnectionOutput::Down { .. }));
+        assert_eq!(ended, ends, "{first:?}");
+        if ends {
+            connection.handle_timeout(at(10_000));
+            let (_, request) = first_request(&mut connection);
+            assert_eq!(request.cluster_id.as_deref(), Some("c"));
+        }
+    }
+}
+
+#[test]
+fn requests_of_a_refused_connection_are_lost_and_not_refused() {
+    let refusal = Error::broker(ErrorCode::REBOOTSTRAP_REQUIRED, Some("elsewhere")).with_api("ApiVersions");
+    let lost = of_requests(&refusal);
+    assert_eq!(lost.kind(), ErrorKind::Disconnected);
+    assert!(lost.to_string().contains("elsewhere"), "{lost}");
+    let other = Error::new(ErrorKind::Authentication, "");
+    assert_eq!(of_requests(&other), other);
 }
