@@ -24,7 +24,6 @@ pub struct Kip {
 enum Support {
     Yes,
     Part,
-    OnlyC,
     No,
 }
 
@@ -33,7 +32,6 @@ impl Support {
         match self {
             Self::Yes => "yes",
             Self::Part => "in part",
-            Self::OnlyC => "in C",
             Self::No => "no",
         }
     }
@@ -55,7 +53,7 @@ const fn kip(
 pub const KIPS: &[Kip] = &[
     kip(32, "timestamps of records", "0.10.0", Support::Yes, "in records, and in offsets by time", Some("old_messages_keep_the_type_of_their_timestamps")),
     kip(35, "ApiVersions", "0.10.0", Support::Yes, "asks each broker for its versions", Some("error_35_is_acted_on_whatever_body_follows")),
-    kip(42, "interceptors", "0.10.0", Support::OnlyC, "on send, acknowledgement, consume and commit; Rust has none", Some("interceptors.c")),
+    kip(42, "interceptors", "0.10.0", Support::Yes, "on send, acknowledgement, consume and commit; in Rust with [trace context](https://www.w3.org/TR/trace-context/)", Some("interceptors_see_records_deliveries_and_commits")),
     kip(48, "delegation tokens", "1.1", Support::Yes, "administration, and login with a token", Some("java_spelling_and_delegation_tokens_authenticate")),
     kip(54, "sticky assignor", "0.11", Support::Yes, "`sticky`, also with members of other clients", Some("eager_sticky_members_have_their_last_assignment_in_the_user_data")),
     kip(79, "offsets by time", "0.10.1", Support::Yes, "`OffsetSpec::Timestamp`, `ottla offsets --time`", Some("offsets_are_listed_by_name_and_by_timestamp")),

@@ -251,6 +251,7 @@ mod consumer;
 mod guard;
 #[cfg(test)]
 mod idle;
+mod interceptors;
 mod logging;
 mod metrics;
 mod oidc;
@@ -259,6 +260,7 @@ mod sasl;
 mod share;
 mod start;
 mod topic_name;
+mod trace_context;
 mod wait;
 
 pub use admin::{
@@ -274,6 +276,7 @@ pub use consumer::{
     Consumer, ConsumerBuilder, GroupEvent, MessageStream, PartitionCommits, PartitionStream, Rebalance,
     RebalanceListener, Rebalances, TrackedMessage, TrackedMessages, TrackedStream,
 };
+pub use interceptors::{ConsumerInterceptor, InterceptorCounts, ProducerInterceptor};
 pub use metrics::{Metric, MetricKind, MetricValue, MetricsSnapshot};
 pub use ottla_core::config::table as properties;
 pub use ottla_core::group::{
@@ -328,6 +331,7 @@ pub use ottla_core::{
     observer::{Exchange, Observer, Peer},
     produce::{
         order::{Comparison, QueueOrder, QueuedRecord},
+        outgoing::OutgoingRecord,
         partitioner::{PartitionChoice, Partitioner},
         purge::Purge,
         record::{Record, SendError},
@@ -364,6 +368,7 @@ pub use producer::{
 pub use sasl::Sasl;
 pub use sasl::{OauthToken, TokenProvider};
 pub use share::{ShareCommit, ShareConsumer, ShareConsumerBuilder, ShareRecord, ShareRecords};
+pub use trace_context::{TraceContext, TracePropagation};
 
 /// The README's examples are compiled with the documentation's.
 #[cfg(doctest)]

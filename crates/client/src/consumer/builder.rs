@@ -21,20 +21,33 @@ use ottla_core::{
 };
 use ottla_net::{PassedCredentials, Transport, clock};
 
-use super::{Consumer, Inner, subscription::Subscription};
-use crate::{config::Config, logging::Logger, producer::config_error, start};
+use super::{Consumer, Inner, rebalances::Questions, subscription::Subscription};
+use crate::{
+    config::Config,
+    interceptors::{Chain, ConsumerInterceptor},
+    logging::Logger,
+    producer::config_error,
+    start,
+};
 
 /// Creates a [`Consumer`] with callbacks.
 pub struct ConsumerBuilder<'a> {
     config: &'a Config,
     hooks: start::Hooks,
     assignors: Vec<Arc<dyn PartitionAssignor>>,
+    interceptors: Vec<Arc<dyn ConsumerInterceptor>>,
     needs_servers: bool,
 }
 
 impl<'a> ConsumerBuilder<'a> {
     pub(super) fn new(config: &'a Config) -> Self {
-        Self { config, hooks: start::Hooks::default(), assignors: Vec::new(), needs_servers: true }
+        Self {
+            config,
+            hooks: start::Hooks::default(),
+            assignors: Vec::new(),
+            interceptors: Vec::new(),
+            needs_servers: true,
+        }
     }
 
     /// Accepts a configuration without `bootstrap.servers`. The consumer connects once
@@ -50,6 +63,15 @@ impl<'a> ConsumerBuilder<'a> {
     #[must_use]
     pub fn assignor(mut self, assignor: impl PartitionAssignor + 'static) -> Self {
         self.assignors.push(Arc::new(assignor));
+        self
+    }
+
+    /// Adds an interceptor, which sees every record that the application gets, and every commit (KIP-42). Several are called in
+    /// the order in which they were added. If one panics, the client goes on and reports
+    /// [`ErrorKind::CallbackPanicked`](crate::ErrorKind::CallbackPanicked) as an event.
+    #[must_use]
+    pub fn interceptor(mut self, interceptor: impl ConsumerInterceptor + 'static) -> Self {
+        self.interceptors.push(Arc::new(interceptor));
         self
     }
 
@@ -73,7 +95,13 @@ impl<'a> ConsumerBuilder<'a> {
         let of_group = group.as_ref().map(|group| Arc::clone(&group.shared)).unwrap_or_default();
         let is_classic = group.as_ref().is_ok_and(|group| group.group_protocol == GroupProtocol::Classic);
         let refusal = group.as_ref().err().cloned();
-        let subscription = Subscription::new(refusal, is_classic, of_group, Arc::clone(&events));
+        let interceptors = Arc::new(Chain::new(self.interceptors, Arc::clone(&events)));
+        let questions = Questions::new(Arc::clone(&events), Arc::clone(&interceptors));
+        let subscription = Subscription::new(refusal, is_classic, of_group, questions);
+        if !interceptors.is_empty() {
+            // Automatic commits are reported to the sink.
+            subscription.group().set_sink(Arc::clone(subscription.questions()) as _);
+        }
         let client = start::client(
             &config,
             logger,
@@ -92,6 +120,7 @@ impl<'a> ConsumerBuilder<'a> {
             warnings,
             instance_id: config.non_empty("group.instance.id"),
             last_route: AtomicU64::new(0),
+            interceptors,
         };
         Ok(Consumer { inner: Arc::new(inner) })
     }
@@ -136,6 +165,7 @@ impl fmt::Debug for ConsumerBuilder<'_> {
             .field("config", &self.config)
             .field("hooks", &self.hooks)
             .field("assignors", &self.assignors.len())
+            .field("interceptors", &self.interceptors.len())
             .field("servers_later", &!self.needs_servers)
             .finish()
     }

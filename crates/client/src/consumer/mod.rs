@@ -64,7 +64,14 @@ pub use self::{
     tracked::{TrackedMessage, TrackedMessages, TrackedStream},
 };
 use self::{read::Single, subscription::Subscription};
-use crate::{admin::Admin, config::Config, producer::STATISTICS_TIMEOUT, sasl::OauthToken, start};
+use crate::{
+    admin::Admin,
+    config::Config,
+    interceptors::{Chain, ConsumerInterceptor, InterceptorCounts},
+    producer::STATISTICS_TIMEOUT,
+    sasl::OauthToken,
+    start,
+};
 
 /// Reads records of assigned partitions, or as a member of a group. Cheap to clone; all clones read from the same queue, so that each record is
 /// returned to one of them.
@@ -94,6 +101,7 @@ struct Inner {
     instance_id: Option<String>,
     /// The number of the last partition that got a stream of its own.
     last_route: AtomicU64,
+    interceptors: Arc<Chain<dyn ConsumerInterceptor>>,
 }
 
 impl Consumer {
@@ -264,6 +272,11 @@ impl Consumer {
     /// [`Producer::client_instance_id`](crate::Producer::client_instance_id).
     pub fn client_instance_id(&self, timeout: Duration) -> Result<Uuid> {
         self.inner.client.client_instance_id(timeout)
+    }
+
+    /// Returns what happened in the [interceptors](ConsumerBuilder::interceptor).
+    pub fn interceptor_counts(&self) -> InterceptorCounts {
+        self.inner.interceptors.counts()
     }
 
     /// Returns warnings about the configuration, a sentence each.

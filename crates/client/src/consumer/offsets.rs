@@ -3,7 +3,7 @@
 use std::{future::Future, sync::Arc, time::Duration};
 
 use ottla_core::{
-    completion::completion,
+    completion::{Waiting, completion},
     error::{Error, ErrorKind, Result},
     fetch::{
         FetchCommand,
@@ -17,6 +17,7 @@ use ottla_protocol::vocabulary::TopicPartition;
 use super::{Consumer, closed};
 use crate::{
     admin::offset_query,
+    background::spawn,
     topic_name::check_partition,
     wait::{check_may_wait, wait_for},
 };
@@ -139,6 +140,7 @@ impl Consumer {
         let is_valid = check_offsets(offsets);
         let kind = GroupCallKind::Commit(self.with_topic_ids(offsets), done);
         let started = is_valid.and_then(|()| self.command(FetchCommand::Group(GroupCall { timeout, kind })));
+        let waiting = self.showing(offsets, waiting);
         async move {
             started?;
             waiting.await.unwrap_or_else(|| Err(closed()))
@@ -150,6 +152,22 @@ impl Consumer {
         let mut offsets = offsets.to_vec();
         self.inner.shared.add_topic_ids(&mut offsets);
         offsets
+    }
+
+    /// Shows the outcome of a commit to the interceptors, even if nothing waits for it.
+    fn showing(&self, offsets: &[GroupOffset], waiting: Waiting<CommitResult>) -> Waiting<CommitResult> {
+        if self.inner.interceptors.is_empty() {
+            return waiting;
+        }
+        let (done, shown) = completion();
+        let (interceptors, offsets) = (Arc::clone(&self.inner.interceptors), offsets.to_vec());
+        spawn(async move {
+            if let Some(outcome) = waiting.await {
+                interceptors.on_commit(&offsets, &outcome);
+                done.complete(outcome);
+            }
+        });
+        shown
     }
 
     /// Returns the offsets that the group of `group.id` has committed.

@@ -87,7 +87,10 @@ impl PartitionStream {
             loop {
                 while let Some(next) = cursor.next(queue) {
                     match next {
-                        Next::Message(message) => return Poll::Ready(Some(Ok(message))),
+                        Next::Message(message) => {
+                            consumer.inner.interceptors.on_consume(&message);
+                            return Poll::Ready(Some(Ok(message)));
+                        }
                         Next::Event(ConsumerEvent::Error(error)) => return Poll::Ready(Some(Err(error))),
                         Next::Event(event) => consumer.inner.single.lock().keep(event),
                     }

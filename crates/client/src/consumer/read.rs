@@ -151,6 +151,7 @@ impl Consumer {
                 }
             }
             if !records.is_empty() {
+                self.inner.interceptors.on_consume_all(&records);
                 return Poll::Ready(Ok(records));
             }
             if self.sleep(waits, context)? {
@@ -173,6 +174,17 @@ impl Consumer {
     /// Returns the next record if it is in the queue.
     #[inline]
     pub(super) fn take_next(&self) -> Option<Result<Message>> {
+        let next = self.take_next_unseen();
+        if let Some(Ok(message)) = &next
+            && !self.inner.interceptors.is_empty()
+        {
+            self.inner.interceptors.on_consume(message);
+        }
+        next
+    }
+
+    #[inline]
+    fn take_next_unseen(&self) -> Option<Result<Message>> {
         let queue = &self.inner.shared.queue;
         let mut single = self.inner.single.lock();
         let single = &mut *single;

@@ -33,7 +33,10 @@ use ottla_net::clock;
 use ottla_protocol::vocabulary::TopicPartition;
 
 use super::{Consumer, listener::RebalanceListener};
-use crate::wait::wait_for;
+use crate::{
+    interceptors::{Chain, ConsumerInterceptor},
+    wait::wait_for,
+};
 
 /// The rebalances that the application has to answer.
 pub(super) struct Questions {
@@ -42,6 +45,7 @@ pub(super) struct Questions {
     /// The listener, unless it is being called.
     pub(super) listener: Mutex<Option<Box<dyn RebalanceListener>>>,
     pub(super) has_listener: AtomicBool,
+    interceptors: Arc<Chain<dyn ConsumerInterceptor>>,
 }
 
 #[derive(Debug, Default)]
@@ -61,12 +65,13 @@ struct State {
 }
 
 impl Questions {
-    pub(super) fn new(events: Arc<EventQueue>) -> Self {
+    pub(super) fn new(events: Arc<EventQueue>, interceptors: Arc<Chain<dyn ConsumerInterceptor>>) -> Self {
         Self {
             state: Mutex::default(),
             events,
             listener: Mutex::default(),
             has_listener: AtomicBool::new(false),
+            interceptors,
         }
     }
 
@@ -164,7 +169,9 @@ impl GroupSink for Questions {
         wakers.into_iter().for_each(Waker::wake);
     }
 
-    fn committed(&self, _offsets: &[GroupOffset], _outcome: &CommitResult) {}
+    fn committed(&self, offsets: &[GroupOffset], outcome: &CommitResult) {
+        self.interceptors.on_commit(offsets, outcome);
+    }
 
     fn error(&self, error: Error) {
         self.events.push(Event::Error(error));

@@ -9,7 +9,6 @@ use ottla_core::{
     cluster::command::Command,
     completion::{Waiting, completion},
     error::{Error, ErrorKind, Result},
-    event::EventQueue,
     group::{GroupCommand, SubscribedTopics, departure::GroupMembershipOperation, shared::GroupShared},
     lock::Mutex,
 };
@@ -42,10 +41,9 @@ impl Subscription {
         refusal: Option<Error>,
         is_classic: bool,
         group: Arc<GroupShared>,
-        events: Arc<EventQueue>,
+        questions: Questions,
     ) -> Self {
-        let questions = Arc::new(Questions::new(events));
-        Self { refusal, is_classic, topics: Mutex::default(), group, questions }
+        Self { refusal, is_classic, topics: Mutex::default(), group, questions: Arc::new(questions) }
     }
 
     /// Returns the rebalances that the application has to answer.

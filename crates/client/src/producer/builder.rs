@@ -19,13 +19,21 @@ use ottla_core::{
 use ottla_net::{PassedCredentials, Transport};
 
 use super::{Inner, Producer, config_error};
-use crate::{config::Config, guard::Guard, logging::Logger, start, wait::in_callback};
+use crate::{
+    config::Config,
+    guard::Guard,
+    interceptors::{Chain, Intercepted, ProducerInterceptor},
+    logging::Logger,
+    start,
+    wait::in_callback,
+};
 
 /// Creates a [`Producer`] with callbacks.
 pub struct ProducerBuilder<'a> {
     config: &'a Config,
     sink: Option<Arc<dyn DeliverySink>>,
     partitioner: Option<Partitioner>,
+    interceptors: Vec<Arc<dyn ProducerInterceptor>>,
     hooks: start::Hooks,
     needs_servers: bool,
 }
@@ -33,7 +41,7 @@ pub struct ProducerBuilder<'a> {
 impl<'a> ProducerBuilder<'a> {
     pub(super) fn new(config: &'a Config) -> Self {
         let hooks = start::Hooks::default();
-        Self { config, sink: None, partitioner: None, hooks, needs_servers: true }
+        Self { config, sink: None, partitioner: None, interceptors: Vec::new(), hooks, needs_servers: true }
     }
 
     /// Calls `on_delivery` with the reports of each batch, on an I/O thread. The function must not block; it may send
@@ -67,6 +75,15 @@ impl<'a> ProducerBuilder<'a> {
         self
     }
 
+    /// Adds an interceptor, which sees every record before it is queued, and every delivery (KIP-42). Several are called in the
+    /// order in which they were added. If one panics, the record goes on as it was before, and the client reports
+    /// [`ErrorKind::CallbackPanicked`](crate::ErrorKind::CallbackPanicked) as an event.
+    #[must_use]
+    pub fn interceptor(mut self, interceptor: impl ProducerInterceptor + 'static) -> Self {
+        self.interceptors.push(Arc::new(interceptor));
+        self
+    }
+
     /// Starts the producer. It connects in the background.
     ///
     /// Error: the configuration contradicts itself, or has no `bootstrap.servers`.
@@ -76,7 +93,7 @@ impl<'a> ProducerBuilder<'a> {
             config.require_servers().map_err(config_error)?;
         }
         let mut settings = ProducerSettings::new(&config);
-        settings.keep_opaques = self.sink.is_some();
+        settings.keep_opaques = self.sink.is_some() || !self.interceptors.is_empty();
         if let Some(partitioner) = self.partitioner {
             settings = settings.with_partitioner(partitioner);
         }
@@ -86,6 +103,11 @@ impl<'a> ProducerBuilder<'a> {
         let sink: Arc<dyn DeliverySink> = match self.sink {
             Some(sink) => Arc::new(Guarded { sink, guard: Guard(Arc::clone(&events)) }),
             None => Arc::new(NoReports),
+        };
+        let interceptors = Arc::new(Chain::new(self.interceptors, Arc::clone(&events)));
+        let sink = match interceptors.is_empty() {
+            true => sink,
+            false => Arc::new(Intercepted { chain: Arc::clone(&interceptors), sink }),
         };
         let sink = Logger::before(&logger, sink);
         let mut rng = start::seeded_rng();
@@ -101,7 +123,7 @@ impl<'a> ProducerBuilder<'a> {
         )?);
         let drop_timeout = config.millis("drop.timeout.ms");
         let config = self.config.raw.clone();
-        let inner = Inner { shared, client, events, config, drop_timeout, is_unobserved };
+        let inner = Inner { shared, client, events, config, drop_timeout, is_unobserved, interceptors };
         Ok(Producer { inner: Arc::new(inner) })
     }
 }
@@ -114,6 +136,7 @@ impl fmt::Debug for ProducerBuilder<'_> {
             .field("config", &self.config)
             .field("on_delivery", &self.sink.is_some())
             .field("partitioner", &self.partitioner)
+            .field("interceptors", &self.interceptors.len())
             .field("hooks", &self.hooks)
             .field("servers_later", &!self.needs_servers)
             .finish()

@@ -13,6 +13,7 @@ use ottla_core::{
     error::{Error, ErrorKind, Result},
     produce::{
         budget::Budget,
+        outgoing::PreparedRecord,
         record::Record,
         report::{PersistenceStatus, Tracker},
     },
@@ -100,7 +101,7 @@ pub struct DeliverFuture<'a> {
 
 enum State<'a> {
     /// The record waits for room in the queue.
-    WaitingForRoom(Record<'a>),
+    WaitingForRoom(PreparedRecord<'a>),
     /// The record is in the queue or sent.
     Queued(Delivery),
     /// The result was returned.
@@ -110,6 +111,7 @@ enum State<'a> {
 impl<'a> DeliverFuture<'a> {
     pub(super) fn new(topic: Topic, record: Record<'a>) -> Self {
         let limit = MaxBlock::new(&topic.inner);
+        let record = topic.intercepted(record);
         Self { topic, state: State::WaitingForRoom(record), limit, waiter: Waiter::default() }
     }
 
@@ -141,16 +143,17 @@ impl Future for DeliverFuture<'_> {
         loop {
             match &mut this.state {
                 State::WaitingForRoom(record) => {
-                    if let Err(error) = record.check_timestamp() {
-                        this.state = State::Done;
-                        return Poll::Ready(Err(error.into()));
-                    }
                     let (now, wall_ms) = clock::now_and_wall_ms();
                     let shared = &this.topic.inner.shared;
                     let mut track = None;
                     let register = |budget: &Arc<Budget>| budget.register(&mut this.waiter, context.waker());
-                    let sent =
-                        shared.poll_send(&this.topic.topic, now, wall_ms, record, Some(&mut track), register);
+                    let sent = record.with(|record| {
+                        if let Err(error) = record.check_timestamp() {
+                            return Poll::Ready(Err(error));
+                        }
+                        let topic = &this.topic.topic;
+                        shared.poll_send(topic, now, wall_ms, record, Some(&mut track), register)
+                    });
                     let sent = this.limit.apply(&this.topic.inner, context, sent);
                     this.state = match (sent, track) {
                         (Poll::Pending, _) => return Poll::Pending,

@@ -2,7 +2,11 @@
 
 use std::{future::poll_fn, io::Write, sync::Arc, time::Duration};
 
-use crate::{background::spawn, start};
+use crate::{
+    background::spawn,
+    interceptors::{Chain, ProducerInterceptor},
+    start,
+};
 use ottla_core::{
     cluster::command::Command, config::RawConfig, error::Result, event::EventQueue,
     produce::shared::ProducerShared, waiters::Waiter,
@@ -17,6 +21,7 @@ pub(super) struct Inner {
     pub(super) drop_timeout: Duration,
     /// There is no callback for delivery reports: only a [`Delivery`](super::Delivery) receives one.
     pub(super) is_unobserved: bool,
+    pub(super) interceptors: Arc<Chain<dyn ProducerInterceptor>>,
 }
 
 impl Inner {

@@ -62,6 +62,7 @@ pub use self::{
 use crate::{
     admin::Admin,
     config::Config,
+    interceptors::InterceptorCounts,
     sasl::OauthToken,
     start::{CLOSING, last_push},
     topic_name::check_topic_name,
@@ -307,6 +308,11 @@ impl Producer {
     /// [`ErrorKind::NotConfigured`] with `enable.metrics.push=false`.
     pub fn client_instance_id(&self, timeout: Duration) -> Result<Uuid> {
         self.inner.client.client_instance_id(timeout)
+    }
+
+    /// Returns what happened in the [interceptors](ProducerBuilder::interceptor).
+    pub fn interceptor_counts(&self) -> InterceptorCounts {
+        self.inner.interceptors.counts()
     }
 
     /// Returns warnings about the configuration, a sentence each.

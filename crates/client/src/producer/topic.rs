@@ -4,6 +4,7 @@ use std::{
     fmt,
     future::{Future, poll_fn},
     sync::Arc,
+    task::Poll,
     time::Duration,
 };
 
@@ -11,6 +12,7 @@ use ottla_core::{
     error::Result,
     produce::{
         budget::Budget,
+        outgoing::PreparedRecord,
         record::{Record, SendError},
         topic::ProducerTopic,
         topic_settings::TopicSettings,
@@ -81,6 +83,19 @@ impl Topic {
     /// Queues records in their order, without blocking, at a lower cost than one by one. The error has the number of records
     /// that were queued before the one that was refused.
     pub fn send_batch(&self, records: &[Record<'_>]) -> Result<(), SendBatchError> {
+        if self.is_intercepted() {
+            return self.send_batch_intercepted(records);
+        }
+        self.send_batch_now(records)
+    }
+
+    /// Passes records through the interceptors, and queues those before the first one that is refused.
+    fn send_batch_intercepted(&self, records: &[Record<'_>]) -> Result<(), SendBatchError> {
+        let outgoing: Vec<_> = records.iter().map(|record| self.intercepted(record.clone())).collect();
+        self.send_batch_now(&outgoing.iter().map(PreparedRecord::record).collect::<Vec<_>>())
+    }
+
+    fn send_batch_now(&self, records: &[Record<'_>]) -> Result<(), SendBatchError> {
         let (now, wall_ms) = clock::now_and_wall_ms();
         let refused = records.iter().enumerate().find_map(|(number, record)| {
             let error = record.check_timestamp().err()?;
@@ -97,7 +112,8 @@ impl Topic {
     /// In a delivery callback it fails with [`SendError::WouldDeadlock`] instead of blocking, because the callback's thread
     /// is the one that makes room.
     pub fn send_blocking(&self, record: Record<'_>, timeout: Duration) -> Result<(), SendError> {
-        match self.send_now(&record) {
+        let record = self.intercepted(record);
+        match record.with(|record| self.queue(record)) {
             Err(SendError::QueueFull) => {}
             result => return result,
         }
@@ -112,7 +128,7 @@ impl Topic {
     ///
     /// If the future is dropped before it is ready, the record was not queued.
     pub async fn send_async(&self, record: Record<'_>) -> Result<(), SendError> {
-        self.send_when_room(record, MaxBlock::new(&self.inner)).await
+        self.send_when_room(self.intercepted(record), MaxBlock::new(&self.inner)).await
     }
 
     /// Queues a record, without blocking, and returns its delivery: a future, or [`Delivery::wait`].
@@ -136,9 +152,11 @@ impl Topic {
     /// ```
     pub fn send_tracked(&self, record: Record<'_>) -> Result<Delivery, SendError> {
         record.check_timestamp()?;
-        let (now, wall_ms) = clock::now_and_wall_ms();
         let mut track = None;
-        self.inner.shared.send(&self.topic, now, wall_ms, &record, Some(&mut track))?;
+        self.intercepted(record).with(|record| {
+            let (now, wall_ms) = clock::now_and_wall_ms();
+            self.inner.shared.send(&self.topic, now, wall_ms, record, Some(&mut track))
+        })?;
         track.map(|track| Delivery::new(self, track)).ok_or(SendError::Closed)
     }
 
@@ -216,8 +234,25 @@ impl Topic {
         self.inner.shared.set_topic_linger(&self.topic, linger);
     }
 
+    fn is_intercepted(&self) -> bool {
+        !self.inner.interceptors.is_empty()
+    }
+
+    /// Passes a record through the interceptors.
+    pub(super) fn intercepted<'a>(&self, record: Record<'a>) -> PreparedRecord<'a> {
+        self.inner.interceptors.on_send(self.name(), record)
+    }
+
     #[inline]
     fn send_now(&self, record: &Record<'_>) -> Result<(), SendError> {
+        match self.is_intercepted() {
+            false => self.queue(record),
+            true => self.intercepted(record.clone()).with(|record| self.queue(record)),
+        }
+    }
+
+    #[inline]
+    fn queue(&self, record: &Record<'_>) -> Result<(), SendError> {
         record.check_timestamp()?;
         let (now, wall_ms) = clock::now_and_wall_ms();
         self.inner.shared.send(&self.topic, now, wall_ms, record, None)
@@ -225,15 +260,19 @@ impl Topic {
 
     fn send_when_room<'a>(
         &'a self,
-        record: Record<'a>,
+        record: PreparedRecord<'a>,
         mut limit: MaxBlock,
     ) -> impl Future<Output = Result<(), SendError>> + 'a {
         let mut waiter = Waiter::default();
         poll_fn(move |context| {
-            record.check_timestamp()?;
             let (now, wall_ms) = clock::now_and_wall_ms();
             let register = |budget: &Arc<Budget>| budget.register(&mut waiter, context.waker());
-            let sent = self.inner.shared.poll_send(&self.topic, now, wall_ms, &record, None, register);
+            let sent = record.with(|record| {
+                if let Err(error) = record.check_timestamp() {
+                    return Poll::Ready(Err(error));
+                }
+                self.inner.shared.poll_send(&self.topic, now, wall_ms, record, None, register)
+            });
             limit.apply(&self.inner, context, sent)
         })
     }

@@ -24,6 +24,7 @@ pub mod compression;
 mod due_queue;
 pub mod message;
 pub mod order;
+pub mod outgoing;
 pub mod partition;
 pub mod partitioner;
 pub mod pending_reports;
