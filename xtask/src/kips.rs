@@ -113,7 +113,7 @@ pub const KIPS: &[Kip] = &[
     kip(1106, "reset by duration", "4.0", Support::Yes, "`auto.offset.reset=by_duration:PT1H`", Some("reset_by_duration_continues_at_records_of_that_time")),
     kip(1123, "partitioner with racks", "4.4", Support::No, "`partitioner.rack.aware` is accepted without effect", None),
     kip(1139, "assertions for tokens", "4.1", Support::Yes, "`jwt-bearer`", Some("assertion_of_a_file_is_read_for_each_token")),
-    kip(1191, "dead letter topics of share groups", "4.4", Support::No, "", None),
+    kip(1191, "dead letter topics of share groups", "4.4", Support::Yes, "properties of the group; brokers write the records ([share-groups.md](share-groups.md))", Some("dead_letter_topic_of_a_share_group_is_set_and_described")),
     kip(1206, "limit of acquired records", "4.2", Support::Yes, "`share.acquire.mode=record_limit`", Some("every_schedule_passes")),
     kip(1222, "renewal of locks", "4.2", Support::Yes, "`share.renew.locks`", Some("closing_releases_a_held_record_whose_renewal_is_in_flight")),
     kip(1242, "misrouted connections", "4.4", Support::Yes, "connections to nodes state the IDs of cluster and node", Some("addresses_may_lead_to_other_nodes_and_other_clusters")),

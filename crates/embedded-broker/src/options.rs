@@ -162,6 +162,11 @@ pub struct ShareGroupOptions {
     pub renew_acknowledge_enable: bool,
     /// The visibility of records of open transactions (`share.isolation.level`).
     pub isolation_level: IsolationLevel,
+    /// `errors.deadletterqueue.topic.name`: the topic for records that are not delivered any more (KIP-1191); empty without one.
+    /// The embedded brokers write nothing to it.
+    pub dead_letter_topic: String,
+    /// `errors.deadletterqueue.copy.record.enable`: dead letters have the key and the value of their records.
+    pub dead_letter_copies: bool,
 }
 
 /// The start offset of a share group in a partition that is new to it.
@@ -196,6 +201,8 @@ impl Default for ShareGroupOptions {
             partition_max_record_locks: 2000,
             auto_offset_reset: ShareOffsetReset::Latest,
             renew_acknowledge_enable: true,
+            dead_letter_topic: String::new(),
+            dead_letter_copies: false,
             isolation_level: IsolationLevel::ReadUncommitted,
         }
     }

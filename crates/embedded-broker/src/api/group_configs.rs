@@ -11,6 +11,7 @@ use crate::{
     cluster::Cluster,
     options::{IsolationLevel, ShareGroupOptions, ShareOffsetReset},
     provisioning::Refusal,
+    topics::check_name,
 };
 
 use ConfigType::{Boolean, Int, String as Text};
@@ -79,8 +80,8 @@ impl Cluster {
     }
 }
 
-/// Every share group configuration of Kafka 4.3 that has an effect here: name, default, type.
-fn rows(options: &ShareGroupOptions) -> [(&'static str, String, ConfigType); 8] {
+/// Every share group configuration of Kafka 4.3 that has an effect here, and those of dead letter topics (KIP-1191): name, default, type.
+fn rows(options: &ShareGroupOptions) -> [(&'static str, String, ConfigType); 10] {
     let reset = match options.auto_offset_reset {
         ShareOffsetReset::Earliest => "earliest".to_owned(),
         ShareOffsetReset::Latest => "latest".to_owned(),
@@ -92,6 +93,8 @@ fn rows(options: &ShareGroupOptions) -> [(&'static str, String, ConfigType); 8] 
     };
     let millis = |duration: Duration| duration.as_millis().to_string();
     [
+        ("errors.deadletterqueue.copy.record.enable", options.dead_letter_copies.to_string(), Boolean),
+        ("errors.deadletterqueue.topic.name", options.dead_letter_topic.clone(), Text),
         ("share.auto.offset.reset", reset, Text),
         ("share.delivery.count.limit", options.delivery_count_limit.to_string(), Int),
         ("share.heartbeat.interval.ms", millis(options.heartbeat_interval), Int),
@@ -109,6 +112,13 @@ fn apply(options: &mut ShareGroupOptions, name: &str, value: &str) -> Result<(),
     let number = || value.parse::<i32>().ok().filter(|number| *number > 0).ok_or_else(invalid);
     let millis = || number().map(|number| Duration::from_millis(u64::from(number.unsigned_abs())));
     match name {
+        "errors.deadletterqueue.copy.record.enable" => {
+            options.dead_letter_copies = value.parse().map_err(|_| invalid())?;
+        }
+        "errors.deadletterqueue.topic.name" => {
+            let is_topic = value.is_empty() || check_name(value).is_ok() && !value.starts_with("__");
+            options.dead_letter_topic = Some(value.to_owned()).filter(|_| is_topic).ok_or_else(invalid)?;
+        }
         "share.auto.offset.reset" => {
             options.auto_offset_reset = match value.strip_prefix("by_duration:") {
                 Some(duration) => ShareOffsetReset::ByDuration(iso_duration(duration).ok_or_else(invalid)?),

@@ -1,11 +1,16 @@
 //! Calls about share groups.
 
-use ottla::{Admin, ErrorCode, ErrorKind, GroupState, ShareOffset, TopicPartition};
-use ottla_scenarios::{Backend, TIMEOUT, eventually};
+use ottla::{
+    Admin, ConfigChange, ConfigResource, ErrorCode, ErrorKind, GroupState, ShareOffset, TopicPartition,
+};
+use ottla_scenarios::{Backend, TIMEOUT, eventually, not_checked, unused_topic_name};
 
 use crate::share_groups::{commit, consumer, number, poll, topic_with_numbers};
 
-ottla_scenarios::run_on_all!(share_group_is_described_reset_and_deleted);
+ottla_scenarios::run_on_all!(
+    share_group_is_described_reset_and_deleted,
+    dead_letter_topic_of_a_share_group_is_set_and_described,
+);
 
 /// Returns where the group starts in the topic's partitions.
 fn offsets(admin: &Admin, group: &str) -> Vec<(i32, ShareOffset)> {
@@ -69,4 +74,36 @@ fn share_group_is_described_reset_and_deleted(backend: &Backend) {
     deleted.into_iter().for_each(|(_, result)| result.expect("the group is empty"));
     let error = describe().expect_err("the group is gone");
     assert_eq!(error.kind(), ErrorKind::Broker(ErrorCode::GROUP_ID_NOT_FOUND), "{error}");
+}
+
+/// Kafka knows dead letter topics of share groups from version 4.4 on (KIP-1191).
+fn dead_letter_topic_of_a_share_group_is_set_and_described(backend: &Backend) {
+    let admin = Admin::new(&backend.config(&[])).expect("the configuration is right");
+    let (topic_name, copies) =
+        ("errors.deadletterqueue.topic.name", "errors.deadletterqueue.copy.record.enable");
+    let group = unused_topic_name();
+    let dead_letters = format!("dlq.{group}");
+    let resource = ConfigResource::group(&group);
+    let set = |name: &str, value: &str| {
+        let changes = vec![(resource.clone(), vec![ConfigChange::set(name, value)])];
+        let results = admin.incremental_alter_configs(&changes, TIMEOUT).expect("the call succeeds");
+        results.into_iter().next().expect("there is one").1
+    };
+    match set(topic_name, &dead_letters) {
+        Ok(()) => {}
+        Err(error) if error.to_string().contains("Unknown") => {
+            return not_checked("dead letter topics of share groups", "the broker is older than Kafka 4.4");
+        }
+        Err(error) => panic!("{error}"),
+    }
+    set(copies, "true").expect("it is known");
+    let value = |name: &str| {
+        let described = admin.describe_configs(&[resource.clone()], TIMEOUT).expect("the call succeeds");
+        let entries = described.into_iter().next().expect("there is one").1.expect("it has a configuration");
+        entries.into_iter().find(|entry| entry.name == name).and_then(|entry| entry.value)
+    };
+    assert!(eventually(|| value(copies).as_deref() == Some("true")));
+    assert_eq!(value(topic_name), Some(dead_letters));
+    let error = set(topic_name, "__internal").expect_err("internal topics take no dead letters");
+    assert_eq!(error.kind(), ErrorKind::Broker(ErrorCode::INVALID_CONFIG), "{error}");
 }
