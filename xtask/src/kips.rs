@@ -107,7 +107,7 @@ pub const KIPS: &[Kip] = &[
     kip(1023, "earliest pending upload", "4.2", Support::Yes, "`OffsetSpec::EarliestPendingUpload`", Some("topic_without_tiered_storage_has_only_local_offsets")),
     kip(1071, "streams groups", "4.2", Support::Part, "administration only; Ottla does not join such a group", Some("streams_group_is_described_with_its_topology_and_tasks")),
     kip(1073, "fenced brokers", "4.0", Support::Yes, "listed on request", Some("fenced_brokers_are_listed_on_request")),
-    kip(1076, "metrics of the application in telemetry", "4.0", Support::No, "", None),
+    kip(1076, "metrics of the application in telemetry", "4.0", Support::Yes, "`ApplicationMetrics`; Rust", Some("metrics_of_the_application_are_pushed_as_subscribed")),
     kip(1092, "closing with a choice", "4.1", Support::Yes, "`Consumer::close_with`; Rust", Some("member_leaves_as_the_operation_demands")),
     kip(1102, "brokers request a return to the bootstrap servers", "4.0", Support::Yes, "REBOOTSTRAP_REQUIRED", Some("broker_can_request_a_rebootstrap")),
     kip(1106, "reset by duration", "4.0", Support::Yes, "`auto.offset.reset=by_duration:PT1H`", Some("reset_by_duration_continues_at_records_of_that_time")),

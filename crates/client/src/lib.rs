@@ -345,6 +345,7 @@ pub use ottla_core::{
         BrokerStatistics, CollectorStatistics, ConsumerStatistics, EosStatistics, GroupStatistics,
         PartitionStatistics, Statistics, TopicStatistics, Window, table as statistics_table,
     },
+    telemetry::application::ApplicationMetrics,
     txn::{
         command::ConsumerGroupMetadata,
         error::{TransactionError, TransactionResult},

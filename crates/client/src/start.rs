@@ -31,6 +31,7 @@ use ottla_core::{
     stats::{Gather, Statistics, StatisticsSink, metrics::ClientKind},
     telemetry::{
         TelemetryCommand,
+        application::ApplicationMetrics,
         settings::{TelemetrySettings, WallClock},
     },
 };
@@ -139,6 +140,9 @@ pub fn client(
     let mut cluster =
         ClusterSettings { statistics, group, share: share.clone(), ..ClusterSettings::new(config) };
     cluster.telemetry = TelemetrySettings::new(config, WallClock::new(clock::unix_nanos));
+    if let (Some(telemetry), Some(application)) = (&mut cluster.telemetry, hooks.application) {
+        telemetry.application = application;
+    }
     let has_telemetry = cluster.telemetry.is_some();
     cluster.bootstrap = servers.canonical(cluster.bootstrap);
     let observer = Logger::beside(&logger, hooks.observer);
@@ -254,6 +258,14 @@ macro_rules! hook_setters {
                 self
             }
 
+            /// Pushes metrics of the application to brokers with the client's own, as far as their operators subscribe to
+            /// them (KIP-1076). Several clients can push the same ones.
+            #[must_use]
+            pub fn application_metrics(mut self, metrics: &$crate::ApplicationMetrics) -> Self {
+                self.hooks.application = Some(metrics.clone());
+                self
+            }
+
             /// Opens and closes sockets and resolves host names with `transport` instead of the operating system.
             #[must_use]
             pub fn transport(mut self, transport: Arc<dyn Transport>) -> Self {
@@ -314,6 +326,8 @@ pub struct Hooks {
     pub credentials: PassedCredentials,
     /// The source of tokens for OAUTHBEARER.
     pub tokens: Option<TokenSource>,
+    /// Metrics that are pushed with the client's.
+    pub application: Option<ApplicationMetrics>,
 }
 
 impl fmt::Debug for Hooks {

@@ -78,6 +78,7 @@ impl TelemetryKnobs {
             scope: ("simulated".to_owned(), "1".to_owned()),
             request_timeout: Duration::from_secs(5),
             wall_clock: WallClock::new(Instant::as_nanos),
+            application: Default::default(),
         }
     }
 }

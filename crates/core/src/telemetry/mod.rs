@@ -26,6 +26,7 @@
 //!   (`increases_of_a_lost_push_are_not_sent_twice`).
 //! - Requests for metrics must not keep an idle connection open, nor open one (`telemetry_does_not_keep_a_connection`).
 
+pub mod application;
 mod exchange;
 mod otlp;
 pub mod registry;
@@ -50,6 +51,7 @@ use ottla_protocol::{
 };
 
 use self::{
+    application::{ApplicationPoint, ApplicationReader, Totals},
     exchange::{Exchange, Failure, Step},
     registry::{Bases, MetricPoint, Registry},
     settings::TelemetrySettings,
@@ -85,6 +87,7 @@ pub struct Telemetry {
     settings: TelemetrySettings,
     exchange: Exchange,
     registry: Registry,
+    application: ApplicationReader,
     instance_id: Option<Uuid>,
     /// Calls that wait for the client instance ID.
     waiting: Vec<Completion<Uuid>>,
@@ -104,6 +107,7 @@ struct Push {
     bytes: Vec<u8>,
     /// The values to which the next increases refer.
     bases: Bases,
+    totals: Totals,
 }
 
 impl Telemetry {
@@ -113,6 +117,7 @@ impl Telemetry {
             settings,
             exchange: Exchange::new(rng),
             registry: Registry::new(kind),
+            application: ApplicationReader::default(),
             instance_id: None,
             waiting: Vec::new(),
             push: None,
@@ -215,25 +220,34 @@ impl Telemetry {
             subscription.temporality,
             Window::since_push,
         );
-        let all = points.len();
-        let (codec, bytes) = self.encode(&mut points, subscription, statistics);
-        self.drops += (all - points.len()) as u64;
-        self.push = Some(Push { codec, bytes, bases });
+        let (mut of_application, errors, totals) = self.application.read(
+            &self.settings.application,
+            &subscription.prefixes,
+            subscription.temporality,
+            clock(now),
+        );
+        self.needs.extend(errors.into_iter().map(|error| Need::Event(Event::Error(error))));
+        let all = points.len() + of_application.len();
+        let (codec, bytes) = self.encode(&mut points, &mut of_application, subscription, statistics);
+        self.drops += (all - points.len() - of_application.len()) as u64;
+        self.push = Some(Push { codec, bytes, bases, totals });
     }
 
-    /// Encodes and compresses as many of the points as fit into a push, and removes the others.
+    /// Encodes and compresses as many of the points as fit into a push, and removes the others: those of the application first.
     fn encode(
         &self,
         points: &mut Vec<MetricPoint>,
+        of_application: &mut Vec<ApplicationPoint>,
         subscription: &Subscription,
         statistics: &Statistics,
     ) -> (Compression, Vec<u8>) {
         let limit = subscription.max_bytes.min(self.exchange.size_limit());
         loop {
-            if points.is_empty() {
+            if points.is_empty() && of_application.is_empty() {
                 return (Compression::None, Vec::new());
             }
-            let plain = otlp::encode(points, self.registry.kind(), &self.settings, &statistics.member_id);
+            let kind = self.registry.kind();
+            let plain = otlp::encode(points, of_application, kind, &self.settings, &statistics.member_id);
             // Brokers limit the decompressed size, too.
             if plain.len() <= limit {
                 let mut bytes = Vec::new();
@@ -245,7 +259,10 @@ impl Telemetry {
                 }
                 return (Compression::None, plain);
             }
-            points.truncate(points.len() / 2);
+            match of_application.len() {
+                0 => points.truncate(points.len() / 2),
+                count => of_application.truncate(count / 2),
+            }
         }
     }
 
@@ -265,6 +282,7 @@ impl Telemetry {
         // Increases of a push that may have arrived must not count twice.
         if matches!(outcome, Ok(()) | Err(Failure::Lost)) {
             self.registry.confirm(push.bases);
+            self.application.confirm(push.totals);
         }
         let outcome = self.exchange.handle_pushed(now, push.bytes.len(), outcome);
         self.stop_if(outcome, ApiKey::PushTelemetry);

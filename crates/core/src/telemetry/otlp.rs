@@ -7,6 +7,7 @@
 //! ```
 
 use super::{
+    application::ApplicationPoint,
     registry::{MetricPoint, MetricValue, PointKind, Temporality},
     settings::TelemetrySettings,
 };
@@ -20,6 +21,7 @@ const NODE_ID: &str = "node_id";
 /// Encodes points; those of a metric are adjacent. `member_id` may be empty.
 pub(super) fn encode(
     points: &[MetricPoint],
+    of_application: &[ApplicationPoint],
     kind: ClientKind,
     settings: &TelemetrySettings,
     member_id: &str,
@@ -42,6 +44,9 @@ pub(super) fn encode(
             for points in points.chunk_by(|a, b| a.name == b.name) {
                 scope_metrics.message(2, |metric| put_metric(metric, points, kind));
             }
+            for point in of_application {
+                scope_metrics.message(2, |metric| put_of_application(metric, point));
+            }
         });
     });
     out.0
@@ -50,7 +55,11 @@ pub(super) fn encode(
 fn put_metric(metric: &mut Message, points: &[MetricPoint], kind: ClientKind) {
     let Some(first) = points.first() else { return };
     metric.text_in_parts(1, [kind.prefix(), first.name]);
-    match first.kind {
+    put_values(metric, first.kind, points);
+}
+
+fn put_values(metric: &mut Message, kind: PointKind, points: &[MetricPoint]) {
+    match kind {
         PointKind::Gauge => metric.message(5, |gauge| put_points(gauge, points)),
         PointKind::Sum(temporality) => metric.message(7, |sum| {
             put_points(sum, points);
@@ -64,6 +73,14 @@ fn put_metric(metric: &mut Message, points: &[MetricPoint], kind: ClientKind) {
             sum.number(3, 1);
         }),
     }
+}
+
+/// Writes a metric of the application, whose name is whole.
+fn put_of_application(metric: &mut Message, point: &ApplicationPoint) {
+    metric.text(1, &point.name);
+    let ApplicationPoint { kind, value, start_unix_nanos, time_unix_nanos, .. } = *point;
+    let points = [MetricPoint { name: "", node: None, kind, value, start_unix_nanos, time_unix_nanos }];
+    put_values(metric, kind, &points);
 }
 
 fn put_points(out: &mut Message, points: &[MetricPoint]) {
@@ -144,6 +161,7 @@ mod tests {
             scope: ("s".to_owned(), "1".to_owned()),
             request_timeout: std::time::Duration::ZERO,
             wall_clock: WallClock::new(Instant::as_nanos),
+            application: Default::default(),
         };
         let point = |name, kind, value, node| MetricPoint {
             name,
@@ -157,7 +175,7 @@ mod tests {
             point("a", PointKind::Sum(Temporality::Delta), MetricValue::Int(-2), None),
             point("b", PointKind::Gauge, MetricValue::Double(1.5), Some(7)),
         ];
-        let bytes = encode(&points, ClientKind::Producer, &settings, "m");
+        let bytes = encode(&points, &[], ClientKind::Producer, &settings, "m");
         let expected = [
             // The resource: group_id and group_member_id.
             "0acb01 0a29 0a0f 0a08 67726f75705f6964 1203 0a01 67",
@@ -174,6 +192,6 @@ mod tests {
         ];
         let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         assert_eq!(hex, expected.concat().replace(' ', ""));
-        assert!(encode(&[], ClientKind::Producer, &settings, "").len() < 64);
+        assert!(encode(&[], &[], ClientKind::Producer, &settings, "").len() < 64);
     }
 }

@@ -41,6 +41,7 @@ fn settings() -> TelemetrySettings {
         scope: ("ottla".to_owned(), "1".to_owned()),
         request_timeout: Duration::from_secs(60),
         wall_clock: WallClock::new(Instant::as_nanos),
+        application: Default::default(),
     }
 }
 

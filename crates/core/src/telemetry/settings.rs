@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::application::ApplicationMetrics;
 use crate::config::EffectiveConfig;
 pub use crate::wall_clock::WallClock;
 
@@ -16,6 +17,8 @@ pub struct TelemetrySettings {
     pub request_timeout: Duration,
     /// The system's time.
     pub wall_clock: WallClock,
+    /// The metrics of the application (KIP-1076).
+    pub application: ApplicationMetrics,
 }
 
 /// The attributes by Java's names, with the property of each.
@@ -41,6 +44,7 @@ impl TelemetrySettings {
             ),
             request_timeout: config.millis("socket.timeout.ms"),
             wall_clock,
+            application: ApplicationMetrics::default(),
         })
     }
 }

@@ -15,6 +15,9 @@ pub(super) const DEFAULT_INTERVAL: Duration = Duration::from_secs(300);
 pub(super) const MIN_INTERVAL: Duration = Duration::from_millis(100);
 /// Kafka's default of `telemetry.max.bytes`.
 const DEFAULT_MAX_BYTES: usize = 1 << 20;
+/// The longest name of a metric of the application, and the number of prefixes that are kept for them.
+const LONGEST_PREFIX: usize = 255;
+const MOST_PREFIXES: usize = 1_000;
 /// The name that requests all metrics.
 const EVERYTHING: &str = "*";
 
@@ -33,8 +36,10 @@ pub(super) struct Subscription {
     pub(super) temporality: Temporality,
     /// False if the broker wants no metrics for now.
     pub(super) is_requested: bool,
-    /// The requested metrics that the client has, as indices of [`METRICS`]. The broker's list is not kept.
+    /// The requested metrics that the client has, as indices of [`METRICS`].
     pub(super) metrics: Vec<usize>,
+    /// The prefixes that may name metrics of the application: those of a possible length, up to a number.
+    pub(super) prefixes: Vec<String>,
 }
 
 impl Subscription {
@@ -60,6 +65,13 @@ impl Subscription {
             },
             is_requested: !response.requested_metrics.is_empty(),
             metrics: select(&response.requested_metrics, kind),
+            prefixes: response
+                .requested_metrics
+                .iter()
+                .filter(|prefix| prefix.len() <= LONGEST_PREFIX)
+                .take(MOST_PREFIXES)
+                .cloned()
+                .collect(),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ottla::{Admin, Consumer, ErrorKind, Producer, Record};
+use ottla::{Admin, ApplicationMetrics, Consumer, ErrorKind, Event, MetricValue, Producer, Record};
 use ottla_embedded_broker::{ApiKey, ClientTelemetry, Fault, FaultAction, MetricKind, Tail, TelemetryPush};
 use ottla_scenarios::{Backend, TIMEOUT, eventually};
 
@@ -18,6 +18,7 @@ ottla_scenarios::run_on_embedded!(
     clients_send_no_metrics_if_they_are_off_or_nobody_asks,
     closing_ends_in_time_if_the_broker_does_not_respond,
     instance_id_stays_when_brokers_die,
+    metrics_of_the_application_are_pushed_as_subscribed,
 );
 
 const INTERVAL: Duration = Duration::from_millis(150);
@@ -237,4 +238,32 @@ fn instance_id_stays_when_brokers_die(_: &Backend) {
     let moved = pushes(&backend, |pushes| pushes.iter().any(|push| push.broker != first[0].broker));
     assert!(moved.iter().all(|push| push.client_instance_id == first[0].client_instance_id));
     assert_eq!(first[0].client_instance_id.to_string(), id.to_string());
+}
+
+fn metrics_of_the_application_are_pushed_as_subscribed(_: &Backend) {
+    let backend = asking(&["orders.", "org.apache.kafka.producer.record.send.total"]);
+    let (topic, metrics) = (backend.topic(1), ApplicationMetrics::new());
+    metrics.add_sum("orders.done", || 12).unwrap();
+    metrics.add_gauge("orders.age", || MetricValue::Double(0.5)).unwrap();
+    metrics.add_gauge("orders.broken", || panic!("the application's own")).unwrap();
+    metrics.add_gauge("carts.open", || MetricValue::Int(1)).unwrap();
+    let config = backend.config(&[]);
+    let producer = Producer::builder(&config).application_metrics(&metrics).build().unwrap();
+    send(&producer, &topic, 10);
+    let age = |pushes: &[TelemetryPush]| {
+        let mut points = pushes.iter().flat_map(TelemetryPush::points);
+        points.find(|point| point.name == "orders.age").map(|point| (point.kind, point.value))
+    };
+    let before = pushes(&backend, |pushes| age(pushes).is_some() && sum(pushes, "orders.done") > 0.0);
+    assert_eq!(age(&before), Some((MetricKind::Gauge, 0.5)));
+    let names = names(&before);
+    assert!(!names.contains("carts.open") && !names.contains("orders.broken"), "{names:?}");
+    assert!(metrics.remove("orders.age"));
+    producer.close(TIMEOUT).unwrap();
+    let after = pushes(&backend, has_last);
+    assert_eq!(sum(&before, "orders.done") + sum(&after, "orders.done"), 12.0, "increases add up");
+    assert_eq!(age(&after[after.len() - 1..]), None);
+    let panics = std::iter::from_fn(|| producer.poll_event())
+        .filter(|event| matches!(event, Event::Error(error) if error.kind() == ErrorKind::CallbackPanicked));
+    assert!(panics.count() > 0);
 }
