@@ -111,7 +111,7 @@ pub const KIPS: &[Kip] = &[
     kip(1092, "closing with a choice", "4.1", Support::Yes, "`Consumer::close_with`; Rust", Some("member_leaves_as_the_operation_demands")),
     kip(1102, "brokers request a return to the bootstrap servers", "4.0", Support::Yes, "REBOOTSTRAP_REQUIRED", Some("broker_can_request_a_rebootstrap")),
     kip(1106, "reset by duration", "4.0", Support::Yes, "`auto.offset.reset=by_duration:PT1H`", Some("reset_by_duration_continues_at_records_of_that_time")),
-    kip(1123, "partitioner with racks", "4.4", Support::No, "`partitioner.rack.aware` is accepted without effect", None),
+    kip(1123, "partitioner with racks", "4.4", Support::Yes, "`partitioner.rack.aware` with `client.rack`", Some("records_without_a_key_go_to_leaders_in_the_rack")),
     kip(1139, "assertions for tokens", "4.1", Support::Yes, "`jwt-bearer`", Some("assertion_of_a_file_is_read_for_each_token")),
     kip(1191, "dead letter topics of share groups", "4.4", Support::Yes, "properties of the group; brokers write the records ([share-groups.md](share-groups.md))", Some("dead_letter_topic_of_a_share_group_is_set_and_described")),
     kip(1206, "limit of acquired records", "4.2", Support::Yes, "`share.acquire.mode=record_limit`", Some("every_schedule_passes")),

@@ -224,6 +224,9 @@ impl ProducerPlacement {
                 entry.topic.end_idle();
             }
             entry.topic.set_leaderless(leaderless, count);
+            if let Some(rack) = &self.shared.settings.rack {
+                entry.topic.set_elsewhere(elsewhere(metadata, name, count, rack));
+            }
             if entry.topic.partition_count().is_some_and(|old| old > count) {
                 entry.topic.shrink(count);
             }
@@ -633,4 +636,14 @@ fn handover(
 
 fn message(node: NodeId, message: ProduceMessage) -> Need {
     Need::Message { node, message: ToBroker::Produce(message) }
+}
+
+/// Returns the partitions whose leaders are in other racks than this one; none if no leader is in this one.
+fn elsewhere(metadata: &Metadata, topic: &str, count: i32, rack: &str) -> Vec<i32> {
+    let rack_of = |partition: i32| {
+        let (leader, _) = metadata.leader(topic, partition)?;
+        metadata.nodes.get(&leader)?.rack.as_deref()
+    };
+    let elsewhere: Vec<i32> = (0..count).filter(|partition| rack_of(*partition) != Some(rack)).collect();
+    if elsewhere.len() < count as usize { elsewhere } else { Vec::new() }
 }

@@ -43,6 +43,8 @@ pub struct ProducerSettings {
     pub sticky_is_timed: bool,
     /// How the load of partitions decides where records without a key go next; `None` chooses at random.
     pub load_choice: Option<LoadChoice>,
+    /// `client.rack`, if `partitioner.rack.aware` is set: records without a key prefer leaders there (KIP-1123).
+    pub rack: Option<String>,
     /// `queue.buffering.backpressure.threshold`, if it is set: the number of unsent requests from which on a broker gets no
     /// further one.
     pub max_unsent_requests: Option<usize>,
@@ -85,6 +87,7 @@ impl Default for ProducerSettings {
             sticky_linger: Duration::from_millis(10),
             sticky_is_timed: false,
             load_choice: None,
+            rack: None,
             max_unsent_requests: None,
             idempotence: true,
             transactional_id: None,
@@ -144,6 +147,7 @@ impl ProducerSettings {
             },
             sticky_is_timed,
             load_choice: LoadChoice::new(config),
+            rack: config.non_empty("client.rack").filter(|_| config.boolean("partitioner.rack.aware")),
             max_unsent_requests: Some("queue.buffering.backpressure.threshold")
                 .filter(|name| config.is_modified(name))
                 .and_then(|name| config.positive(name)),

@@ -47,6 +47,11 @@ pub struct ProducerTopic {
     leaderless: Mutex<Vec<i32>>,
     /// The length of `leaderless`; the lock is not taken while it is 0.
     leaderless_count: AtomicU32,
+    /// Partitions whose leaders are in other racks, in order, while others have one in the producer's rack: records without a
+    /// key avoid them (KIP-1123).
+    elsewhere: Mutex<Vec<i32>>,
+    /// The length of `elsewhere`; the lock is not taken while it is 0.
+    elsewhere_count: AtomicU32,
     /// True if no partition has a leader.
     is_leaderless: AtomicBool,
     /// True while the metadata refresh leaves the topic out, because nothing is sent to it.
@@ -118,6 +123,8 @@ impl ProducerTopic {
             sticky_until: AtomicU64::new(0),
             leaderless: Mutex::default(),
             leaderless_count: AtomicU32::new(0),
+            elsewhere: Mutex::default(),
+            elsewhere_count: AtomicU32::new(0),
             is_leaderless: AtomicBool::new(false),
             is_idle: AtomicBool::new(false),
             linger: AtomicU64::new(NO_LINGER),
@@ -216,7 +223,7 @@ impl ProducerTopic {
             self.sticky_partition.store(next as u32, Ordering::Relaxed);
             return next;
         }
-        if self.leaderless_count.load(Ordering::Relaxed) > 0
+        if self.leaderless_count.load(Ordering::Relaxed) + self.elsewhere_count.load(Ordering::Relaxed) > 0
             && let Some(next) = self.next_with_leader(count, current as i32)
         {
             self.sticky_partition.store(next as u32, Ordering::Relaxed);
@@ -247,6 +254,7 @@ impl ProducerTopic {
         };
         let may_choose = |partition: &i32| self.is_available(*partition) && is_drained(*partition);
         let mut candidates: Vec<i32> = (0..count).filter(may_choose).collect();
+        self.prefer_near(&mut candidates);
         if candidates.len() > 1 {
             candidates.retain(|partition| *partition != current);
         }
@@ -266,12 +274,39 @@ impl ProducerTopic {
         let leaderless = self.leaderless.lock();
         let has_leader = |partition: &i32| leaderless.binary_search(partition).is_err();
         let mut choice: Vec<i32> = (0..count).filter(has_leader).collect();
+        drop(leaderless);
+        self.prefer_near(&mut choice);
         if choice.len() > 1 {
             choice.retain(|partition| *partition != current);
         }
-        drop(leaderless);
         let index = self.rng.lock().below(choice.len() as u64) as usize;
         choice.get(index).copied()
+    }
+
+    /// Removes the partitions whose leaders are in other racks, unless all are.
+    fn prefer_near(&self, partitions: &mut Vec<i32>) {
+        if self.elsewhere_count.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let elsewhere = self.elsewhere.lock();
+        let is_near = |partition: &i32| elsewhere.binary_search(partition).is_err();
+        if partitions.iter().any(is_near) {
+            partitions.retain(is_near);
+        }
+    }
+
+    /// Sets the partitions whose leaders are in other racks, in order.
+    pub(crate) fn set_elsewhere(&self, partitions: Vec<i32>) {
+        let mut elsewhere = self.elsewhere.lock();
+        if *elsewhere == partitions {
+            return;
+        }
+        let sticky = self.sticky_partition.load(Ordering::Relaxed);
+        if partitions.contains(&(sticky as i32)) {
+            self.sticky_until.store(0, Ordering::Relaxed);
+        }
+        self.elsewhere_count.store(partitions.len() as u32, Ordering::Relaxed);
+        *elsewhere = partitions;
     }
 
     /// Sets the partitions without a leader, in order. If all lack one, none is avoided.
@@ -546,6 +581,34 @@ mod tests {
         topic.set_leaderless(vec![0, 1, 2], 4);
         let only = |n: u64| topic.sticky_partition(4, at(9000 + n * 20), &settings).0;
         assert!((0..10).all(|n| only(n) == 3));
+    }
+
+    #[test]
+    fn records_without_a_key_prefer_leaders_in_the_rack() {
+        let topic = topic();
+        let settings = ProducerSettings { sticky_linger: Duration::ZERO, ..ProducerSettings::default() };
+        let by_load = LoadChoice { prefers_shorter_queue: true, availability_timeout: None };
+        let by_load = ProducerSettings { load_choice: Some(by_load), ..settings.clone() };
+        let hits = |settings: &ProducerSettings| {
+            let mut hits = [0; 4];
+            (0..100).for_each(|n| {
+                let now = Instant::from_nanos(n * 1_000_000);
+                hits[topic.sticky_partition(4, now, settings).0 as usize] += 1;
+            });
+            hits
+        };
+        topic.set_elsewhere(vec![0, 3]);
+        for settings in [&settings, &by_load] {
+            let hits = hits(settings);
+            assert_eq!((hits[0], hits[3]), (0, 0), "{hits:?}");
+            assert!(hits[1] > 40 && hits[2] > 40, "{hits:?}");
+        }
+        topic.set_leaderless(vec![1, 2], 4);
+        let far = hits(&settings);
+        assert_eq!((far[1], far[2]), (0, 0), "only leaders in other racks are left: {far:?}");
+        topic.set_leaderless(Vec::new(), 4);
+        topic.set_elsewhere(Vec::new());
+        assert!(hits(&settings).iter().all(|hits| *hits > 10), "without the property");
     }
 
     #[test]

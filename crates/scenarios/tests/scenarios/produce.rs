@@ -37,6 +37,7 @@ ottla_scenarios::run_on_embedded!(
     request_is_sent_when_enough_partitions_have_records,
     request_is_sent_when_enough_bytes_are_collected,
     one_record_is_sent_in_one_request,
+    records_without_a_key_go_to_leaders_in_the_rack,
 );
 
 fn records_are_written_once_and_in_order_with_any_acks(backend: &Backend) {
@@ -507,4 +508,28 @@ fn warm_up(producer: &Producer, topic: &str, backend: &Backend) {
 fn produce_requests(backend: &Backend) -> Vec<RequestRecord> {
     let requests = backend.control(|control| control.take_requests());
     requests.into_iter().filter(|request| request.api == ApiKey::Produce).collect()
+}
+
+fn records_without_a_key_go_to_leaders_in_the_rack(backend: &Backend) {
+    let topic = backend.topic(6);
+    backend.control(|control| {
+        for broker in control.brokers() {
+            control.set_rack(broker, Some(if broker == BrokerId(2) { "here" } else { "there" }));
+        }
+    });
+    let near = |backend: &Backend, partition: i32| {
+        backend.control(|control| control.partition(&topic, partition).and_then(|state| state.leader))
+            == Some(BrokerId(2))
+    };
+    let properties = [("client.rack", "here"), ("partitioner.rack.aware", "true"), ("linger.ms", "0")];
+    let producer = backend.producer(&properties);
+    for _ in 0..30 {
+        let written = producer.deliver(&topic, Record::new().value("v"), TIMEOUT).unwrap();
+        assert!(near(backend, written.partition), "{written:?}");
+    }
+    let keyed = (0..30).map(|key| {
+        let key = format!("key-{key}");
+        producer.deliver(&topic, Record::new().key(&key).value("v"), TIMEOUT).unwrap().partition
+    });
+    assert!(keyed.collect::<Vec<_>>().into_iter().any(|partition| !near(backend, partition)), "keys decide");
 }

@@ -71,8 +71,9 @@ pub(super) const ROWS: &[Property] = &[
     Property::java("partitioner.rack.aware")
         .producer()
         .boolean("false")
-        .accepted("records without a key go to partitions in every rack")
-        .doc("Prefer partitions whose leaders are in the producer's rack."),
+        .doc(
+            "Records without a key prefer partitions whose leaders are in the rack `client.rack`, if there are any (KIP-1123).",
+        ),
     Property::java("partitioner.adaptive.partitioning.enable")
         .producer()
         .boolean("true")

@@ -538,7 +538,8 @@ pub(super) const ROWS: &[Property] = &[
         .rust_default("true")
         .doc("Verify the CRC32C of every fetched batch. It costs a few nanoseconds per kilobyte."),
     Property::global("client.rack").string("").doc(
-        "The rack of this client: consumers then fetch from a replica in the same rack if the brokers allow it.",
+        "The rack of this client: consumers then fetch from a replica in the same rack if the brokers allow it; for producers see \
+         `partitioner.rack.aware`.",
     ),
     Property::global("max.poll.records")
         .consumer()
