@@ -20,6 +20,7 @@ fn subscription(interval: Duration) -> Subscription {
         temporality: Temporality::Delta,
         is_requested: true,
         metrics: vec![0],
+        prefixes: Vec::new(),
     }
 }
 
