@@ -99,7 +99,7 @@ pub const KIPS: &[Kip] = &[
     kip(881, "racks in assignments", "3.5", Support::Yes, "by the client-side assignors", Some("co_partitioned_topics_stay_together_in_racks")),
     kip(890, "transactions without hanging ones", "4.0", Support::Yes, "an epoch per transaction", Some("transactions_survive_an_upgrade_and_a_downgrade")),
     kip(899, "return to the bootstrap servers", "3.8", Support::Yes, "`metadata.recovery.strategy`", Some("silent_brokers_cause_a_rebootstrap")),
-    kip(919, "calls to controllers", "3.7", Support::No, "`bootstrap.controllers` is accepted without effect", None),
+    kip(919, "calls to controllers", "3.7", Support::Yes, "`bootstrap.controllers`; administration only", Some("controllers_serve_administration_without_brokers")),
     kip(932, "share groups", "4.2", Support::Yes, "[share-groups.md](share-groups.md)", Some("share_session_requires_its_next_epoch_and_releases_records")),
     kip(951, "leaders in responses", "3.7", Support::Yes, "the next request goes to the new leader; [kip-951.md](kip-951.md)", Some("leader_hint_needs_a_newer_epoch_and_a_reachable_leader")),
     kip(966, "eligible leader replicas", "4.0", Support::Yes, "in descriptions of topics", Some("topics_are_described_with_their_eligible_leaders")),

@@ -32,6 +32,15 @@ pub struct ClientOptions {
     )]
     pub bootstrap_server: Option<String>,
 
+    /// Controllers to connect to instead of brokers, separated by commas, for administration
+    #[arg(
+        long = "bootstrap-controller",
+        visible_alias = "bootstrap-controllers",
+        value_name = "HOST:PORT,...",
+        conflicts_with = "bootstrap_server"
+    )]
+    pub bootstrap_controller: Option<String>,
+
     /// Set a property of the client; can be repeated. `-X list` prints all properties
     #[arg(short = 'X', value_name = "NAME=VALUE")]
     pub property: Vec<String>,
@@ -56,7 +65,14 @@ impl ClientOptions {
     #[must_use]
     pub fn after(&self, outer: &ClientOptions) -> ClientOptions {
         ClientOptions {
-            bootstrap_server: self.bootstrap_server.clone().or_else(|| outer.bootstrap_server.clone()),
+            bootstrap_server: self
+                .bootstrap_server
+                .clone()
+                .or_else(|| outer.bootstrap_server.clone().filter(|_| self.bootstrap_controller.is_none())),
+            bootstrap_controller: self
+                .bootstrap_controller
+                .clone()
+                .or_else(|| outer.bootstrap_controller.clone().filter(|_| self.bootstrap_server.is_none())),
             property: outer.property.iter().chain(&self.property).cloned().collect(),
             file: self.file.clone().or_else(|| outer.file.clone()),
             timeout: self.timeout.or(outer.timeout),
@@ -64,11 +80,16 @@ impl ClientOptions {
         }
     }
 
-    /// The configuration: the file first, then -X, then -b.
+    /// The configuration: the file first, then -X, then -b or --bootstrap-controller.
     pub fn config(&self) -> Outcome<Config> {
         let mut config = self.properties()?;
         if let Some(servers) = &self.bootstrap_server {
             config.set("bootstrap.servers", servers)?;
+            config.set("bootstrap.controllers", "")?;
+        }
+        if let Some(controllers) = &self.bootstrap_controller {
+            config.set("bootstrap.controllers", controllers)?;
+            config.set("bootstrap.servers", "")?;
         }
         require_servers(&config)?;
         debug_lines::print_if_requested(&config);
@@ -123,7 +144,7 @@ impl ClientOptions {
         match *self == ClientOptions::default() {
             true => Ok(()),
             false => Err(Failure::Usage(format!(
-                "-b, -X, -F and --timeout have no effect on `{command}`, which has no client: leave them out"
+                "-b, --bootstrap-controller, -X, -F and --timeout have no effect on `{command}`, which has no client: leave them out"
             ))),
         }
     }
@@ -187,9 +208,10 @@ fn read(file: &Path) -> Outcome<String> {
         .unwrap_or_else(|error| error.as_bytes().iter().copied().map(char::from).collect()))
 }
 
-/// Error: `bootstrap.servers` is not set.
+/// Error: neither `bootstrap.servers` nor `bootstrap.controllers` is set.
 pub fn require_servers(config: &Config) -> Outcome {
-    match config.get("bootstrap.servers").is_none_or(|servers| servers.is_empty()) {
+    let is_unset = |name| config.get(name).is_none_or(|servers| servers.is_empty());
+    match is_unset("bootstrap.servers") && is_unset("bootstrap.controllers") {
         true => Err(Failure::Usage(
             "no broker is named: add -b HOST:PORT (`ottla broker` starts a local one at 127.0.0.1:9092)"
                 .into(),

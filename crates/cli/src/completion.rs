@@ -78,6 +78,9 @@ fn options(arguments: impl Iterator<Item = OsString>) -> ClientOptions {
     for pair in words.windows(2) {
         let value = || pair[1].clone();
         match pair[0].as_str() {
+            "--bootstrap-controller" | "--bootstrap-controllers" => {
+                options.bootstrap_controller = Some(value());
+            }
             "-b" | "--bootstrap-server" | "--bootstrap-servers" => options.bootstrap_server = Some(value()),
             "-F" => options.file = Some(value().into()),
             "-X" => options.property.push(value()),

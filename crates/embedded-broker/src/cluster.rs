@@ -116,6 +116,8 @@ pub(crate) struct Broker {
     pub share_sessions: ShareSessions,
     pub api_versions: SortedMap<i16, (i16, i16)>,
     pub serves_telemetry: bool,
+    /// It is a controller and not a broker.
+    pub is_controller: bool,
 }
 
 impl Broker {
@@ -135,12 +137,13 @@ impl Broker {
             share_sessions: ShareSessions::default(),
             api_versions: options.api_versions.clone().into_iter().collect(),
             serves_telemetry: options.client_telemetry != ClientTelemetry::None,
+            is_controller: false,
         }
     }
 
     /// Metadata names it.
     pub fn is_listed(&self) -> bool {
-        self.alive && !self.unlisted
+        self.alive && !self.unlisted && !self.is_controller
     }
 }
 

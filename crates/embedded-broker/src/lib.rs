@@ -19,6 +19,7 @@ mod batch;
 mod cluster;
 mod connection;
 mod control;
+mod controllers;
 mod event_loop;
 mod faults;
 mod frame;

@@ -153,7 +153,8 @@ impl Client {
     fn begin(&self) -> Result<(), String> {
         let is_watched = self.interceptors.has(kind::OBSERVED);
         let _ = self.observer_gates.set(is_watched.then(Arc::<Gates>::default));
-        let has_servers = self.raw.lock().get("bootstrap.servers").is_ok_and(|servers| !servers.is_empty());
+        let is_set = |name| self.raw.lock().get(name).is_ok_and(|servers| !servers.is_empty());
+        let has_servers = is_set("bootstrap.servers") || is_set("bootstrap.controllers");
         self.note_configuration();
         self.interceptors.note(&self.log);
         let mock = self.mock.lock().as_deref().map(MockCluster::owner_is_there);

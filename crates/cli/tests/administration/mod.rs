@@ -405,6 +405,22 @@ fn quorum_is_described_and_brokers_are_unregistered() {
 }
 
 #[test]
+fn controller_is_administered_without_brokers() {
+    let cluster = default();
+    cluster._cluster.control(|control| control.set_controller_only(BrokerId(3)));
+    let (brokers, controller) = cluster.servers.rsplit_once(',').unwrap();
+    let status = ottla(&["quorum", "--bootstrap-controller", controller, "status", "--json"]);
+    assert_eq!(status.code, 0, "{}", status.err);
+    let rows: Vec<Value> = serde_json::from_str(&status.out).unwrap();
+    assert_eq!(rows[0]["leader"], json!(3));
+    let wrong = ottla(&["quorum", "--bootstrap-controller", brokers, "status"]);
+    assert_eq!(wrong.code, 1);
+    assert!(wrong.err.contains("set `bootstrap.servers`"), "{}", wrong.err);
+    let both = ottla(&["quorum", "-b", brokers, "--bootstrap-controller", controller, "status"]);
+    assert_eq!(both.code, 2, "{}", both.err);
+}
+
+#[test]
 fn tokens_are_created_renewed_and_expired() {
     let listener = SaslListener::new(&SaslMechanism::ALL).user("alice", "alice-secret");
     let cluster = Started::new(ClusterOptions { sasl: Some(listener), ..ClusterOptions::default() });

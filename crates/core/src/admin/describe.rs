@@ -21,7 +21,10 @@ use super::{
     AdminCall, Operation, Verdict, describe_cluster as cluster, topic_pages::TopicPages, undecodable,
 };
 use crate::{
-    cluster::route::{EncodeBody, Route},
+    cluster::{
+        controllers::OF_CONTROLLERS,
+        route::{EncodeBody, Route},
+    },
     completion::Completion,
     error::{Error, ErrorKind},
 };
@@ -197,7 +200,11 @@ fn start(
 /// The API that the call uses.
 enum Source {
     Metadata,
-    Cluster { with_fenced: bool },
+    Cluster {
+        with_fenced: bool,
+    },
+    /// The controllers, described by one of them.
+    Controllers,
     Topics(TopicPages),
 }
 
@@ -264,10 +271,16 @@ impl Describe {
 }
 
 impl Operation for Describe {
+    fn ask_controllers(&mut self) {
+        if self.topics == WhichTopics::None {
+            self.source = Source::Controllers;
+        }
+    }
+
     fn api(&self) -> ApiKey {
         match self.source {
             Source::Metadata => ApiKey::Metadata,
-            Source::Cluster { .. } => ApiKey::DescribeCluster,
+            Source::Cluster { .. } | Source::Controllers => ApiKey::DescribeCluster,
             Source::Topics(_) => ApiKey::DescribeTopicPartitions,
         }
     }
@@ -276,6 +289,7 @@ impl Operation for Describe {
         match self.source {
             Source::Metadata => self.metadata_versions(),
             Source::Cluster { with_fenced } => cluster::versions(with_fenced),
+            Source::Controllers => OF_CONTROLLERS,
             Source::Topics(_) => self.api().versions(),
         }
     }
@@ -288,6 +302,7 @@ impl Operation for Describe {
         match &self.source {
             Source::Metadata => self.encode_metadata(),
             Source::Cluster { with_fenced } => cluster::encode(self.with_operations, *with_fenced),
+            Source::Controllers => cluster::encode_for_controllers(self.with_operations),
             Source::Topics(pages) => pages.encode(),
         }
     }
@@ -295,7 +310,7 @@ impl Operation for Describe {
     fn handle_response(&mut self, body: &[u8], version: i16) -> Result<Verdict, Error> {
         match &mut self.source {
             Source::Metadata => self.handle_metadata(body, version),
-            Source::Cluster { .. } => {
+            Source::Cluster { .. } | Source::Controllers => {
                 self.response = Some(cluster::description(body, version)?);
                 Ok(Verdict::Done)
             }
@@ -305,7 +320,10 @@ impl Operation for Describe {
 
     /// Requests metadata from a broker that lacks the newer API. Fenced brokers are not in there.
     fn handle_failure(&mut self, error: Error) -> Result<Verdict, Error> {
-        let is_final = matches!(self.source, Source::Metadata | Source::Cluster { with_fenced: true });
+        let is_final = matches!(
+            self.source,
+            Source::Metadata | Source::Controllers | Source::Cluster { with_fenced: true }
+        );
         if error.kind() != ErrorKind::UnsupportedVersion || is_final {
             return Err(error);
         }

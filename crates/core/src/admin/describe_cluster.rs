@@ -13,7 +13,10 @@ use super::{
     describe::{AuthorizedOperations, BrokerDescription, ClusterDescription},
     undecodable,
 };
-use crate::{cluster::route::EncodeBody, error::Error};
+use crate::{
+    cluster::{controllers::CONTROLLERS, route::EncodeBody},
+    error::Error,
+};
 
 /// The first version that can list fenced brokers.
 const FIRST_WITH_FENCED: i16 = 2;
@@ -29,6 +32,16 @@ pub(super) fn encode(with_operations: bool, with_fenced: bool) -> EncodeBody {
     let request = DescribeClusterRequest {
         include_cluster_authorized_operations: with_operations,
         include_fenced_brokers: with_fenced,
+        ..DescribeClusterRequest::default()
+    };
+    Box::new(move |version, out| request.encode(version, out))
+}
+
+/// Encodes the request for the controllers, which has no fenced brokers.
+pub(super) fn encode_for_controllers(with_operations: bool) -> EncodeBody {
+    let request = DescribeClusterRequest {
+        include_cluster_authorized_operations: with_operations,
+        endpoint_type: CONTROLLERS,
         ..DescribeClusterRequest::default()
     };
     Box::new(move |version, out| request.encode(version, out))

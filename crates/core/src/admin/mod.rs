@@ -130,6 +130,7 @@ pub struct AdminCalls {
     backoff: (Duration, Duration),
     rng: Rng,
     needs: VecDeque<Need>,
+    of_controllers: bool,
 }
 
 struct Running {
@@ -154,6 +155,8 @@ enum State {
 pub(crate) trait Operation: Send {
     /// Returns the API of the request.
     fn api(&self) -> ApiKey;
+    /// Adapts the call to servers that are controllers (KIP-919).
+    fn ask_controllers(&mut self) {}
     /// Returns the versions of the API that support the operation.
     fn versions(&self) -> RangeInclusive<i16> {
         self.api().versions()
@@ -255,13 +258,23 @@ impl AdminCalls {
             backoff,
             rng,
             needs: VecDeque::new(),
+            of_controllers: false,
         }
+    }
+
+    /// Sets whether the servers are controllers (KIP-919).
+    pub(crate) const fn of_controllers(mut self, of_controllers: bool) -> Self {
+        self.of_controllers = of_controllers;
+        self
     }
 
     /// Starts a call.
     pub(crate) fn start(&mut self, now: Instant, call: AdminCall) {
         match call.0 {
-            Call::Operation { operation, timeout, how } => {
+            Call::Operation { mut operation, timeout, how } => {
+                if self.of_controllers {
+                    operation.ask_controllers();
+                }
                 let running = Running {
                     operation,
                     how,

@@ -21,7 +21,7 @@ use ottla_protocol::{
 };
 
 use super::{
-    ClusterCore,
+    ClusterCore, controllers,
     metadata::{Applied, HintVerdict, LeaderHint},
     part::{Interest, MetadataChanges, RequestOwner},
     requests::Waiting,
@@ -73,6 +73,9 @@ impl ClusterCore {
 
     /// Returns the metadata request that the parts need now.
     fn metadata_request(&self) -> RoutedRequest {
+        if self.settings.of_controllers {
+            return self.request_for_controllers();
+        }
         let Interest { used: mut names, mut asked } = self.interest();
         // A query of a topic must not create it.
         let is_only_asked =
@@ -104,6 +107,9 @@ impl ClusterCore {
     pub(super) fn handle_metadata(&mut self, now: Instant, from: BrokerKey, result: Result<Response, Error>) {
         self.metadata_at = Some(now);
         let response = result.and_then(|response| {
+            if self.settings.of_controllers {
+                return controllers::controllers(&response);
+            }
             MetadataResponse::decode(&mut Reader::new(response.body()), response.request.version)
                 .map_err(|error| Error::new(ErrorKind::BadResponse, error.to_string()).with_api("Metadata"))
         });
@@ -112,6 +118,7 @@ impl ClusterCore {
             Err(error) => {
                 // The application closed the client, so the lost request is no news to it.
                 if error.kind() != ErrorKind::Closed {
+                    self.handle_wrong_endpoint(now, &error);
                     self.events.push(Event::Error(error));
                 }
                 return self.refresh.failed(now);

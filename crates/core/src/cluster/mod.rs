@@ -29,6 +29,7 @@
 mod brokers;
 mod closing;
 pub mod command;
+pub(crate) mod controllers;
 pub(crate) mod coordinators;
 pub mod metadata;
 mod metadata_response;
@@ -166,7 +167,7 @@ impl ClusterCore {
         Self {
             refresh: Refresh::new(settings.refresh_interval, backoff, rng.fork()),
             coordinators: Coordinators::new(timeout, backoff, rng.fork()),
-            admin: AdminCalls::new(timeout, backoff, rng.fork()),
+            admin: AdminCalls::new(timeout, backoff, rng.fork()).of_controllers(settings.of_controllers),
             transactions: Transactions::new(producer.as_ref(), timeout, &mut rng),
             producer: producer.map(|shared| ProducerPlacement::new(shared, timeout, rng.fork())),
             group: consumer
@@ -567,11 +568,9 @@ impl ClusterCore {
     /// Sends a request by its route, as soon as a broker there can take it.
     fn route(&mut self, now: Instant, route: Route, request: RoutedRequest, owner: RequestOwner) {
         // Metadata requests have no deadline: they are needed to find a broker.
-        let deadline = match owner {
-            RequestOwner::Metadata => Instant::FAR_FUTURE,
-            _ => now + request.timeout,
-        };
-        let waiting = Waiting { deadline, route, request, owner };
+        let is_free = owner == RequestOwner::Metadata;
+        let deadline = if is_free { Instant::FAR_FUTURE } else { now + request.timeout };
+        let waiting = Waiting { deadline, route: self.past_standby(route, owner), request, owner };
         if let Some(waiting) = self.try_send(waiting) {
             if waiting.route == Route::Telemetry {
                 let error = self.not_sent(&waiting.route);

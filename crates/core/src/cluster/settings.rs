@@ -18,8 +18,10 @@ use crate::{
 /// The settings of the cluster actor.
 #[derive(Clone, Debug)]
 pub struct ClusterSettings {
-    /// `bootstrap.servers`.
+    /// `bootstrap.servers` or `bootstrap.controllers`.
     pub bootstrap: Vec<(String, u16)>,
+    /// The servers are controllers (KIP-919).
+    pub of_controllers: bool,
     /// What is wrong with `bootstrap.servers`, to be reported as the client starts.
     pub wrong_servers: Vec<Event>,
     /// `topic.metadata.refresh.interval.ms`; `None` refreshes only on demand.
@@ -76,6 +78,7 @@ impl Default for ClusterSettings {
     fn default() -> Self {
         Self {
             bootstrap: Vec::new(),
+            of_controllers: false,
             wrong_servers: Vec::new(),
             refresh_interval: Some(Duration::from_secs(300)),
             refresh_all_topics: false,
@@ -106,6 +109,7 @@ impl ClusterSettings {
         Self {
             wrong_servers: wrong_servers(config),
             bootstrap: config.servers().into_iter().map(|server| (server.host, server.port)).collect(),
+            of_controllers: config.has_controllers(),
             refresh_interval: config.positive_millis("topic.metadata.refresh.interval.ms"),
             refresh_all_topics: !config.boolean("topic.metadata.refresh.sparse"),
             hidden_topics: TopicPatterns::parse(config.text("topic.blacklist")).unwrap_or_default(),
@@ -142,8 +146,9 @@ fn wrong_servers(config: &EffectiveConfig<'_>) -> Vec<Event> {
     let unusable = config.unusable_servers().into_iter();
     let mut events: Vec<_> =
         unusable.map(|reason| Event::Error(Error::new(ErrorKind::Resolve, reason))).collect();
-    if config.servers().is_empty() && !config.text("bootstrap.servers").is_empty() {
-        let detail = "`bootstrap.servers` has no usable entry";
+    let (name, list) = config.server_list();
+    if config.servers().is_empty() && !list.is_empty() {
+        let detail = format!("`{name}` has no usable entry");
         events.push(Event::AllBrokersDown(Error::new(ErrorKind::AllBrokersDown, detail)));
     }
     events

@@ -83,19 +83,31 @@ impl<'a> EffectiveConfig<'a> {
         &self.warnings
     }
 
-    /// Returns `bootstrap.servers`, without duplicates. It may be empty, see [`EffectiveConfig::require_servers`].
+    /// Returns true if the client connects to controllers instead of brokers (KIP-919).
+    pub fn has_controllers(&self) -> bool {
+        !self.text("bootstrap.controllers").is_empty()
+    }
+
+    /// Returns the name and the value of the property that lists the servers.
+    pub(crate) fn server_list(&self) -> (&'static str, &str) {
+        let name = if self.has_controllers() { "bootstrap.controllers" } else { "bootstrap.servers" };
+        (name, self.text(name))
+    }
+
+    /// Returns `bootstrap.servers` or `bootstrap.controllers`, without duplicates. It may be empty, see
+    /// [`EffectiveConfig::require_servers`].
     pub fn servers(&self) -> Vec<ServerAddress> {
-        let list = self.text("bootstrap.servers");
+        let (_, list) = self.server_list();
         match self.client.profile() {
             Profile::Librdkafka => ServerAddress::parse_usable(list).0,
             Profile::Rust => ServerAddress::parse_list(list).unwrap_or_default(),
         }
     }
 
-    /// Returns the reasons for which entries of `bootstrap.servers` are skipped.
+    /// Returns the reasons for which entries of the list of servers are skipped.
     pub fn unusable_servers(&self) -> Vec<String> {
         match self.client.profile() {
-            Profile::Librdkafka => ServerAddress::parse_usable(self.text("bootstrap.servers")).1,
+            Profile::Librdkafka => ServerAddress::parse_usable(self.server_list().1).1,
             Profile::Rust => Vec::new(),
         }
     }
@@ -207,7 +219,7 @@ impl<'a> EffectiveConfig<'a> {
         self.topic_with(name).unwrap_or(self.client)
     }
 
-    pub(super) fn is_librdkafka(&self) -> bool {
+    pub(crate) fn is_librdkafka(&self) -> bool {
         self.client.profile() == Profile::Librdkafka
     }
 

@@ -28,14 +28,21 @@ impl Cluster {
         if response.error_code != ErrorCode::NONE {
             return response;
         }
-        if request.version >= 1 && body.endpoint_type != 1 {
-            response.error_code = ErrorCode::MISMATCHED_ENDPOINT_TYPE;
-            response.error_message =
-                Some("The request was sent to an endpoint of the wrong type.".to_owned());
-            return response;
-        }
-        for (id, broker) in &self.brokers {
-            if broker.is_listed() || !broker.unlisted && body.include_fenced_brokers && request.version >= 2 {
+        let of_controllers = match self.check_endpoint_type(request.broker, body.endpoint_type) {
+            Ok(of_controllers) => of_controllers,
+            Err(code) => {
+                response.error_code = code;
+                response.error_message =
+                    Some("The request was sent to an endpoint of the wrong type.".to_owned());
+                return response;
+            }
+        };
+        response.endpoint_type = body.endpoint_type;
+        for (id, broker) in self.brokers.iter().filter(|(_, broker)| broker.is_controller == of_controllers) {
+            if broker.is_listed()
+                || broker.is_controller && broker.alive
+                || !broker.unlisted && body.include_fenced_brokers && request.version >= 2
+            {
                 let Some(port) = self.port_for(request.connection, *id) else { continue };
                 response.brokers.push(response::Broker {
                     broker_id: id.0,

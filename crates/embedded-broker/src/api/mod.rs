@@ -11,6 +11,7 @@ use ottla_protocol::{
 use crate::{
     cluster::{Broker, Cluster},
     connection::Request,
+    controllers::is_of_controllers,
     inbox::FrameBytes,
     options::BrokerId,
 };
@@ -213,6 +214,9 @@ pub(crate) const SERVED: &[(ApiKey, i16, i16)] = &[
 pub(crate) fn advertised_versions(broker: &Broker, key: i16) -> Option<(i16, i16)> {
     let (api, min, max) = *SERVED.iter().find(|(api, _, _)| *api as i16 == key)?;
     if !broker.serves_telemetry && matches!(api, ApiKey::GetTelemetrySubscriptions | ApiKey::PushTelemetry) {
+        return None;
+    }
+    if broker.is_controller && !is_of_controllers(api) {
         return None;
     }
     let (min, max) = broker.api_versions.get(&key).copied().unwrap_or((min, max));

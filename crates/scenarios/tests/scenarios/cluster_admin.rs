@@ -1,9 +1,9 @@
 //! Quotas, reassignments, log directories, features, the quorum, and delegation tokens.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use ottla::{
-    Admin, AdminOptions, ErrorCode, ErrorKind, NewTopic,
+    Admin, AdminOptions, ErrorCode, ErrorKind, GroupFilter, NewTopic,
     admin::{
         FeatureUpdate, FeatureUpgrade, NewDelegationToken, Principal, QuotaChanges, QuotaEntity, QuotaFilter,
         QuotaMatch, Uuid, Voter, VoterListener,
@@ -33,6 +33,8 @@ ottla_scenarios::run_on_embedded!(
     broker_that_is_down_is_unregistered,
     changes_of_voters_are_an_unsupported_version,
     token_authenticates_until_it_expires,
+    controllers_serve_administration_without_brokers,
+    broker_among_the_controllers_fails_the_calls,
 );
 
 fn admin(backend: &Backend) -> Admin {
@@ -368,4 +370,60 @@ fn token_authenticates_until_it_expires(_: &Backend) {
     client(&token.token_id, password, "true").list_topics(short).unwrap_err();
     let error = admin.expire_delegation_token(&token.hmac, None, TIMEOUT).unwrap_err();
     assert_eq!(code(&error), Some(ErrorCode::DELEGATION_TOKEN_NOT_FOUND), "{error}");
+}
+
+/// Makes the third node a controller, and returns its address and those of the brokers.
+fn split(backend: &Backend) -> (String, String) {
+    backend.control(|control| control.set_controller_only(BrokerId(3)));
+    let servers = backend.bootstrap_servers();
+    let (brokers, controller) = servers.rsplit_once(',').expect("there are three");
+    (controller.to_owned(), brokers.to_owned())
+}
+
+fn of_controllers(servers: &str) -> Admin {
+    let config = ottla::Config::from_properties([("bootstrap.controllers", servers)]).expect("it is right");
+    Admin::new(&config).expect("the client's configuration is right")
+}
+
+fn controllers_serve_administration_without_brokers(backend: &Backend) {
+    let (controller, _) = split(backend);
+    let admin = of_controllers(&controller);
+    let cluster = admin.describe_cluster(TIMEOUT).unwrap();
+    assert_eq!(cluster.brokers.iter().map(|node| node.id).collect::<Vec<_>>(), [3]);
+    assert_eq!(cluster.controller_id, Some(3));
+    let name = unused_topic_name();
+    let created = admin.create_topics(&[NewTopic::new(&name, 1, 1)], TIMEOUT).unwrap();
+    assert!(created.iter().all(|(_, result)| result.is_ok()), "{created:?}");
+    assert_eq!(admin.describe_quorum(TIMEOUT).unwrap().leader, Some(3));
+    admin.describe_features(TIMEOUT).unwrap();
+    for refused in [
+        admin.describe_topics(&[&name], TIMEOUT).map(drop),
+        admin.describe_client_quotas(&QuotaFilter::default(), TIMEOUT).map(drop),
+    ] {
+        assert_eq!(refused.unwrap_err().kind(), ErrorKind::UnsupportedVersion, "only brokers serve it");
+    }
+    for properties in [
+        vec![("bootstrap.controllers", "a:1"), ("bootstrap.servers", "b:1")],
+        vec![("bootstrap.controllers", "a:b:c")],
+    ] {
+        let config = ottla::Config::from_properties(properties).expect("each is right");
+        let error = Admin::new(&config).expect_err("it contradicts itself or is wrong");
+        assert!(error.to_string().contains("bootstrap.controllers"), "{error}");
+    }
+    let config = ottla::Config::from_properties([("bootstrap.controllers", "a:1")]).expect("it is right");
+    let error = ottla::Producer::new(&config).expect_err("controllers take no records");
+    assert!(error.to_string().contains("bootstrap.controllers"), "{error}");
+}
+
+fn broker_among_the_controllers_fails_the_calls(backend: &Backend) {
+    let (controller, brokers) = split(backend);
+    let error = of_controllers(&brokers).describe_cluster(TIMEOUT).unwrap_err();
+    assert_eq!(code(&error), Some(ErrorCode::MISMATCHED_ENDPOINT_TYPE), "{error}");
+    assert!(error.to_string().contains("bootstrap.servers"), "{error}");
+    let config = ottla::Config::from_properties([("bootstrap.servers", &*controller)]).expect("it is right");
+    let error = Admin::new(&config)
+        .unwrap()
+        .list_groups(&GroupFilter::default(), Duration::from_secs(3))
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TimedOut, "it describes no brokers: {error}");
 }

@@ -16,6 +16,7 @@ pub(in crate::config) fn apply(config: &mut EffectiveConfig<'_>, side: Side) -> 
     no_mock_brokers(config)?;
     java::apply(config, side)?;
     security::apply(config)?;
+    controllers(config, side)?;
     bootstrap_servers(config)?;
     fallback_version(config)?;
     metadata_times(config);
@@ -76,9 +77,30 @@ fn no_mock_brokers(config: &EffectiveConfig<'_>) -> Outcome {
     Err(ConfigError::new(config.name(name), ConfigErrorKind::Refused { value, reason }))
 }
 
-/// Checks the bootstrap servers. The C library skips invalid entries.
+/// Refuses controllers beside brokers, and for clients that controllers do not serve. In C each client has the administrative
+/// calls.
+fn controllers(config: &EffectiveConfig<'_>, side: Side) -> Outcome {
+    let name = "bootstrap.controllers";
+    if !config.has_controllers() {
+        return Ok(());
+    }
+    if !config.text("bootstrap.servers").is_empty() {
+        return Err(conflict(config, name, "bootstrap.servers", |controllers, servers| {
+            format!("a client connects to the nodes of `{controllers}` or of `{servers}`; set one of them")
+        }));
+    }
+    if config.is_librdkafka() || matches!(side, Side::Both) {
+        return Ok(());
+    }
+    let reason = "controllers serve administrative calls only; set `bootstrap.servers`";
+    let value = config.text(name).to_owned();
+    Err(ConfigError::new(config.name(name), ConfigErrorKind::Refused { value, reason }))
+}
+
+/// Checks the list of servers. The C library skips invalid entries.
 fn bootstrap_servers(config: &mut EffectiveConfig<'_>) -> Outcome {
-    let (name, list) = (config.name("bootstrap.servers"), config.text("bootstrap.servers"));
+    let (name, list) = config.server_list();
+    let name = config.name(name);
     if config.is_librdkafka() {
         for sentence in config.unusable_servers() {
             config.warn(format!("`{name}`: entry skipped: {sentence}"));

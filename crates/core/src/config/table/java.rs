@@ -138,8 +138,11 @@ pub(super) const ROWS: &[Property] = &[
         .doc("Exclude internal topics from pattern subscriptions (`group.protocol=classic`)."),
     Property::java("bootstrap.controllers")
         .string("")
-        .accepted("this client connects to brokers only; set `bootstrap.servers`")
-        .doc("Controllers to connect to instead of brokers."),
+        .doc(
+            "Controllers to connect to instead of brokers, as `host:port`, separated by commas (KIP-919). The active controller \
+             gets every administrative call; what only brokers serve is an error. Not together with `bootstrap.servers`; in Rust \
+             for admin clients only.",
+        ),
     Property::java("config.providers")
         .string("")
         .accepted("they are Java code; a value that asks one of them is refused")
