@@ -46,7 +46,7 @@ impl History {
         self.deleted
             .entry((index, partition))
             .or_default()
-            .extend(records.range(..start).map(|(offset, logged)| (*offset, logged.clone())));
+            .extend(records.range(..start).map(|(offset, logged)| (*offset, *logged)));
         cluster.control().delete_records(topic, partition, start);
         self.note(index, partition, Change::Start(index, partition, start));
     }
