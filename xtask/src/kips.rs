@@ -118,7 +118,7 @@ pub const KIPS: &[Kip] = &[
     kip(1222, "renewal of locks", "4.2", Support::Yes, "`share.renew.locks`", Some("closing_releases_a_held_record_whose_renewal_is_in_flight")),
     kip(1242, "misrouted connections", "4.4", Support::Yes, "connections to nodes state the IDs of cluster and node", Some("addresses_may_lead_to_other_nodes_and_other_clusters")),
     kip(1251, "commits in an older epoch", "4.3", Support::Yes, "a commit that crosses a rebalance succeeds", Some("commit_after_a_lost_epoch_rewinds_nothing")),
-    kip(1258, "assertions for client credentials", "4.4", Support::No, "", None),
+    kip(1258, "assertions for client credentials", "4.3", Support::Yes, "an assertion instead of `sasl.oauthbearer.client.secret`", Some("assertion_replaces_the_secret_of_client_credentials")),
     kip(1319, "topic IDs in transactional offsets", "4.4", Support::Yes, "if the consumer knows the IDs of all topics; not in C", Some("topics_are_named_by_id_if_all_ids_are_known")),
     kip(1331, "descriptions of streams topologies", "4.4", Support::Part, "messages only", Some("versions_that_kafka_protocol_lacks_are_laid_out_as_in_kafka")),
 ];

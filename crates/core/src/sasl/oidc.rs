@@ -1,9 +1,9 @@
 //! The settings of tokens that the library gets from an identity provider: `sasl.oauthbearer.method=oidc`.
 //!
 //! ```text
-//!   client_credentials   client ID and secret            ─┐
-//!   jwt-bearer           an assertion: a file, or signed ─┼─► POST token endpoint ─► token
-//!   azure_imds           the identity of the machine     ─┘   (azure_imds: GET)
+//!   client_credentials   client ID and secret, or an assertion ─┐
+//!   jwt-bearer           an assertion: a file, or signed ───────┼─► POST token endpoint ─► token
+//!   azure_imds           the identity of the machine ───────────┘   (azure_imds: GET)
 //! ```
 //!
 //! `ottla-net` carries out the exchange, on a thread of its own.
@@ -56,12 +56,26 @@ pub enum Grant {
         /// `sasl.oauthbearer.header.urlencode` (KIP-1025).
         is_encoded: bool,
     },
-    /// `urn:ietf:params:oauth:grant-type:jwt-bearer` (RFC 7523) with an assertion from a file, which is read for each token.
-    AssertionFile(String),
-    /// `urn:ietf:params:oauth:grant-type:jwt-bearer` with an assertion that the client signs.
-    SignedAssertion(Box<AssertionSettings>),
+    /// `client_credentials` with an assertion instead of a secret (KIP-1258, RFC 7523).
+    ClientAssertion {
+        /// `sasl.oauthbearer.client.id`; the assertion may name the client.
+        id: Option<String>,
+        /// The assertion.
+        assertion: Assertion,
+    },
+    /// `urn:ietf:params:oauth:grant-type:jwt-bearer` (RFC 7523).
+    JwtBearer(Assertion),
     /// The metadata service of Azure, with this query.
     AzureImds(Option<String>),
+}
+
+/// Where an assertion comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Assertion {
+    /// A file, which is read for each token.
+    File(String),
+    /// The client signs it.
+    Signed(Box<AssertionSettings>),
 }
 
 /// The properties of a signed assertion: `sasl.oauthbearer.assertion.*`.
@@ -118,6 +132,14 @@ impl Algorithm {
 }
 
 impl Grant {
+    /// Returns the assertion, if the client presents one.
+    pub const fn assertion(&self) -> Option<&Assertion> {
+        match self {
+            Self::ClientAssertion { assertion, .. } | Self::JwtBearer(assertion) => Some(assertion),
+            Self::ClientCredentials { .. } | Self::AzureImds(_) => None,
+        }
+    }
+
     /// Returns the secrets that a text from a peer may contain and an error must not.
     pub const fn secret(&self) -> Option<&Secret> {
         match self {
@@ -234,18 +256,39 @@ fn azure(config: &EffectiveConfig<'_>) -> Result<(Endpoint, Grant), ConfigError>
 }
 
 fn grant(config: &EffectiveConfig<'_>, jaas: &JaasConfig) -> Result<Grant, ConfigError> {
-    if config.text("sasl.oauthbearer.grant.type") == "client_credentials" {
-        let id = config.non_empty("sasl.oauthbearer.client.id").or_else(|| jaas.client_id.clone());
-        let secret = config.non_empty("sasl.oauthbearer.client.secret");
-        let secret =
-            secret.map(|secret| Secret::new(secret.into_bytes())).or_else(|| jaas.client_secret.clone());
-        let purpose = "the grant type `client_credentials` of `sasl.oauthbearer.method=oidc` needs a client ID and a secret";
-        return Ok(Grant::ClientCredentials {
-            id: id.ok_or_else(|| missing("sasl.oauthbearer.client.id", purpose))?,
-            secret: secret.ok_or_else(|| missing("sasl.oauthbearer.client.secret", purpose))?,
-            is_encoded: config.boolean("sasl.oauthbearer.header.urlencode"),
-        });
+    if config.text("sasl.oauthbearer.grant.type") != "client_credentials" {
+        return Ok(Grant::JwtBearer(assertion(config)?));
     }
+    client_credentials(config, jaas)
+}
+
+/// The properties that name an assertion.
+const OF_ASSERTIONS: [&str; 3] = [
+    "sasl.oauthbearer.assertion.file",
+    "sasl.oauthbearer.assertion.private.key.file",
+    "sasl.oauthbearer.assertion.private.key.pem",
+];
+
+/// Returns the ID and the assertion or the secret of the client. As in the Java client an assertion goes first; the C library
+/// uses a secret that is set.
+fn client_credentials(config: &EffectiveConfig<'_>, jaas: &JaasConfig) -> Result<Grant, ConfigError> {
+    let id = config.non_empty("sasl.oauthbearer.client.id").or_else(|| jaas.client_id.clone());
+    let secret = config.non_empty("sasl.oauthbearer.client.secret");
+    let secret = secret.map(|secret| Secret::new(secret.into_bytes())).or_else(|| jaas.client_secret.clone());
+    let has_assertion = OF_ASSERTIONS.into_iter().any(|name| !config.text(name).is_empty());
+    if has_assertion && (secret.is_none() || !config.is_librdkafka()) {
+        return Ok(Grant::ClientAssertion { id, assertion: assertion(config)? });
+    }
+    let purpose = "the grant type `client_credentials` of `sasl.oauthbearer.method=oidc` needs a client ID and a secret, or \
+                   an assertion";
+    Ok(Grant::ClientCredentials {
+        id: id.ok_or_else(|| missing("sasl.oauthbearer.client.id", purpose))?,
+        secret: secret.ok_or_else(|| missing("sasl.oauthbearer.client.secret", purpose))?,
+        is_encoded: config.boolean("sasl.oauthbearer.header.urlencode"),
+    })
+}
+
+fn assertion(config: &EffectiveConfig<'_>) -> Result<Assertion, ConfigError> {
     let key_file = config.non_empty("sasl.oauthbearer.assertion.private.key.file");
     let key_pem = config.non_empty("sasl.oauthbearer.assertion.private.key.pem");
     if let Some(file) = config.non_empty("sasl.oauthbearer.assertion.file") {
@@ -265,7 +308,7 @@ fn grant(config: &EffectiveConfig<'_>, jaas: &JaasConfig) -> Result<Grant, Confi
             );
             return Err(conflict("sasl.oauthbearer.assertion.file", other, &sentence));
         }
-        return Ok(Grant::AssertionFile(file));
+        return Ok(Assertion::File(file));
     }
     let key = match (key_file, key_pem) {
         (Some(_), Some(_)) => {
@@ -281,13 +324,13 @@ fn grant(config: &EffectiveConfig<'_>, jaas: &JaasConfig) -> Result<Grant, Confi
         (None, None) => {
             return Err(missing(
                 "sasl.oauthbearer.assertion.private.key.file",
-                "the grant type `jwt-bearer` needs a key that signs assertions (also as \
+                "an assertion needs a key that signs assertions (also as \
                  `sasl.oauthbearer.assertion.private.key.pem`), or `sasl.oauthbearer.assertion.file`",
             ));
         }
     };
     let passphrase = config.non_empty("sasl.oauthbearer.assertion.private.key.passphrase");
-    Ok(Grant::SignedAssertion(Box::new(AssertionSettings {
+    Ok(Assertion::Signed(Box::new(AssertionSettings {
         algorithm: match config.text("sasl.oauthbearer.assertion.algorithm") {
             "ES256" => Algorithm::Es256,
             _ => Algorithm::Rs256,
@@ -448,10 +491,18 @@ mod tests {
         assert!(matches!(found.grant, Grant::ClientCredentials { is_encoded: false, .. }));
         assert!(!format!("{found:?}").contains("hunter2"));
         let found = settings(&[URL, JWT, KEY, ("sasl.oauthbearer.assertion.algorithm", "ES256")]).unwrap();
-        let Grant::SignedAssertion(assertion) = found.grant else { panic!("{found:?}") };
+        let Grant::JwtBearer(Assertion::Signed(assertion)) = found.grant else { panic!("{found:?}") };
         assert_eq!((assertion.algorithm, assertion.life_seconds), (Algorithm::Es256, 300));
         let found = settings(&[URL, JWT, ("sasl.oauthbearer.assertion.file", "/jwt")]).unwrap();
-        assert_eq!(found.grant, Grant::AssertionFile("/jwt".to_owned()));
+        let of_file = Assertion::File("/jwt".to_owned());
+        assert_eq!(found.grant, Grant::JwtBearer(of_file.clone()));
+        let file = ("sasl.oauthbearer.assertion.file", "/jwt");
+        for (pairs, id) in [(&[URL, file][..], None), (&[URL, ID, SECRET, file], Some(ID.1.to_owned()))] {
+            let grant = settings(pairs).unwrap().grant;
+            assert_eq!(grant, Grant::ClientAssertion { id, assertion: of_file.clone() });
+        }
+        let found = settings(&[URL, KEY]).unwrap();
+        assert!(matches!(found.grant, Grant::ClientAssertion { id: None, assertion: Assertion::Signed(_) }));
         let azure = ("sasl.oauthbearer.metadata.authentication.type", "azure_imds");
         let query = ("sasl.oauthbearer.config", "query=api-version=1&resource=api://x");
         let found = settings(&[azure, query]).unwrap();

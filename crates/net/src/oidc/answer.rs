@@ -29,7 +29,7 @@ pub fn token(answer: &Answer, settings: &OidcSettings, now_ms: i64) -> Result<Is
             "{kind} is no JSON; is sasl.oauthbearer.token.endpoint.url the token endpoint?"
         ))
     })?;
-    let is_assertion = matches!(settings.grant, Grant::AssertionFile(_) | Grant::SignedAssertion(_));
+    let is_assertion = matches!(settings.grant, Grant::JwtBearer(_));
     let text = match (&json["access_token"], &json["id_token"]) {
         (Value::String(token), _) => token,
         (_, Value::String(token)) if is_assertion => token,

@@ -40,7 +40,7 @@ use ottla_core::{
     lock::Mutex,
     sasl::{
         base64::{self, Alphabet},
-        oidc::{Grant, OidcSettings},
+        oidc::{Assertion, Grant, OidcSettings},
     },
     secret::Secret,
 };
@@ -80,6 +80,8 @@ impl TokenFailure {
 }
 
 const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
+/// The type of an assertion that identifies the client (RFC 7523).
+const CLIENT_ASSERTION: &str = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer";
 /// The longest assertion in a file.
 const MAX_ASSERTION_BYTES: usize = 1 << 20;
 
@@ -99,7 +101,7 @@ impl TokenClient {
     /// Creates the client. Reads the trusted certificates, and signs an assertion to check the key. Error: what is wrong
     /// with which property.
     pub fn new(settings: OidcSettings) -> Result<Self, Error> {
-        if let Grant::SignedAssertion(assertion) = &settings.grant {
+        if let Some(Assertion::Signed(assertion)) = settings.grant.assertion() {
             assertion::sign(assertion, 0).map_err(|why| tls::invalid("sasl.oauthbearer.assertion", why))?;
         }
         let location = settings.ca_location.as_deref();
@@ -164,11 +166,18 @@ impl TokenClient {
                     method: Method::Post,
                 })
             }
-            Grant::AssertionFile(_) | Grant::SignedAssertion(_) => {
-                let assertion = self.assertion(now_ms / 1000).map_err(TokenFailure::permanent)?;
-                let form = Form::new(JWT_BEARER)
-                    .add("assertion", assertion.expose())
-                    .add("scope", self.settings.scope.as_bytes());
+            Grant::JwtBearer(assertion) | Grant::ClientAssertion { assertion, .. } => {
+                let text = read_assertion(assertion, now_ms / 1000).map_err(TokenFailure::permanent)?;
+                let form = match &self.settings.grant {
+                    Grant::ClientAssertion { id, .. } => {
+                        let form = Form::new("client_credentials")
+                            .add("client_assertion_type", CLIENT_ASSERTION.as_bytes())
+                            .add("client_assertion", text.expose());
+                        id.iter().fold(form, |form, id| form.add("client_id", id.as_bytes()))
+                    }
+                    _ => Form::new(JWT_BEARER).add("assertion", text.expose()),
+                };
+                let form = form.add("scope", self.settings.scope.as_bytes());
                 let header = ("Accept", "application/json");
                 http.send(Request {
                     url: &endpoint.url(None),
@@ -184,25 +193,20 @@ impl TokenClient {
         };
         answer.and_then(|answer| answer::token(&answer, &self.settings, now_ms)).map_err(at_endpoint)
     }
+}
 
-    fn assertion(&self, now_seconds: i64) -> Result<Secret, String> {
-        match &self.settings.grant {
-            Grant::SignedAssertion(settings) => assertion::sign(settings, now_seconds),
-            Grant::AssertionFile(path) => {
-                let name = "sasl.oauthbearer.assertion.file";
-                let bytes = tls::read_file(name, path).map_err(|error| error.context().detail.clone())?;
-                let text = bytes.expose().trim_ascii();
-                if text.is_empty()
-                    || text.len() > MAX_ASSERTION_BYTES
-                    || !text.iter().all(u8::is_ascii_graphic)
-                {
-                    return Err(format!("{name}: \"{path}\" is no assertion of one line, up to 1 MiB"));
-                }
-                Ok(Secret::new(text.to_vec()))
+/// Returns an assertion. Error: why there is none.
+fn read_assertion(assertion: &Assertion, now_seconds: i64) -> Result<Secret, String> {
+    match assertion {
+        Assertion::Signed(settings) => assertion::sign(settings, now_seconds),
+        Assertion::File(path) => {
+            let name = "sasl.oauthbearer.assertion.file";
+            let bytes = tls::read_file(name, path).map_err(|error| error.context().detail.clone())?;
+            let text = bytes.expose().trim_ascii();
+            if text.is_empty() || text.len() > MAX_ASSERTION_BYTES || !text.iter().all(u8::is_ascii_graphic) {
+                return Err(format!("{name}: \"{path}\" is no assertion of one line, up to 1 MiB"));
             }
-            Grant::ClientCredentials { .. } | Grant::AzureImds(_) => {
-                Err("the grant has no assertion".to_owned())
-            }
+            Ok(Secret::new(text.to_vec()))
         }
     }
 }

@@ -12,7 +12,7 @@ use ottla_core::{
     rng::Rng,
     sasl::{
         base64::{self, Alphabet},
-        oidc::{Algorithm, AssertionKey, AssertionSettings, Endpoint, Grant, OidcSettings},
+        oidc::{Algorithm, Assertion, AssertionKey, AssertionSettings, Endpoint, Grant, OidcSettings},
     },
     secret::Secret,
 };
@@ -181,7 +181,8 @@ fn es256_signature_is_two_numbers_of_32_bytes() {
         .unwrap();
     let mut settings = assertion(Algorithm::Es256, &key.serialize_pem());
     settings.template = Some(template.to_string_lossy().into_owned());
-    let client = TokenClient::new(idp.settings(Grant::SignedAssertion(Box::new(settings)))).unwrap();
+    let client =
+        TokenClient::new(idp.settings(Grant::JwtBearer(Assertion::Signed(Box::new(settings))))).unwrap();
     // Many signatures, because every 256th number has less than 32 bytes.
     for _ in 0..300 {
         client.fetch().unwrap();
@@ -222,7 +223,7 @@ fn unusable_keys_and_templates_are_errors_of_their_property() {
     let idp = Idp::answering(Vec::new());
     let key = KeyPair::generate().unwrap().serialize_pem();
     let failure = |settings: AssertionSettings| {
-        let grant = Grant::SignedAssertion(Box::new(settings));
+        let grant = Grant::JwtBearer(Assertion::Signed(Box::new(settings)));
         TokenClient::new(idp.settings(grant)).unwrap_err().to_string()
     };
     assert!(failure(assertion(Algorithm::Rs256, &key)).contains("RSA key"));
@@ -253,7 +254,7 @@ fn assertion_of_a_file_is_read_for_each_token() {
     let token = token_with(&json!({ "sub": "alice", "exp": exp() }));
     let idp = Idp::answering(json_response("200 OK", &json!({ "access_token": token })));
     let path = std::env::temp_dir().join(format!("ottla-assertion-{}", std::process::id()));
-    let grant = Grant::AssertionFile(path.to_string_lossy().into_owned());
+    let grant = Grant::JwtBearer(Assertion::File(path.to_string_lossy().into_owned()));
     let client = TokenClient::new(idp.settings(grant)).unwrap();
     assert!(client.fetch().unwrap_err().reason.contains("assertion.file"));
     for text in ["a.b.c\n", "d.e.f"] {
@@ -263,6 +264,26 @@ fn assertion_of_a_file_is_read_for_each_token() {
     }
     std::fs::write(&path, "two\nlines").unwrap();
     assert!(client.fetch().unwrap_err().reason.contains("one line"));
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn assertion_replaces_the_secret_of_client_credentials() {
+    let token = token_with(&json!({ "sub": "alice", "exp": exp() }));
+    let idp = Idp::answering(json_response("200 OK", &json!({ "access_token": token })));
+    let path = std::env::temp_dir().join(format!("ottla-client-assertion-{}", std::process::id()));
+    std::fs::write(&path, "a.b.c\n").unwrap();
+    let expected = "grant_type=client_credentials&client_assertion_type=urn%3Aietf%3Aparams%3Aoauth%3A\
+                    client-assertion-type%3Ajwt-bearer&client_assertion=a.b.c";
+    for (id, of_id) in [(None, ""), (Some("m/e".to_owned()), "&client_id=m%2Fe")] {
+        let assertion = Assertion::File(path.to_string_lossy().into_owned());
+        let client = TokenClient::new(idp.settings(Grant::ClientAssertion { id, assertion })).unwrap();
+        client.fetch().unwrap();
+        let request = idp.request();
+        assert!(!request.contains("Authorization"), "{request}");
+        let body = request.split("\r\n\r\n").nth(1).unwrap();
+        assert_eq!(body, format!("{expected}{of_id}&scope=a+b%26c"));
+    }
     std::fs::remove_file(path).unwrap();
 }
 

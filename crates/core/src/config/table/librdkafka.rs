@@ -355,7 +355,10 @@ pub(super) const ROWS: &[Property] = &[
         .doc("The claim of the token that names its subject."),
     Property::global("sasl.oauthbearer.grant.type")
         .one_of(&["client_credentials", "urn:ietf:params:oauth:grant-type:jwt-bearer"], "client_credentials")
-        .doc("The OAuth grant type: a client ID with a secret, or a signed assertion."),
+        .doc(
+            "The OAuth grant type: a client ID with a secret or an assertion (KIP-1258), or an assertion alone. As in Java an \
+             assertion goes before a secret; in C a secret goes first.",
+        ),
     Property::global("sasl.oauthbearer.assertion.algorithm")
         .one_of(&["RS256", "ES256"], "RS256")
         .doc("The algorithm that signs the assertion, by the kind of the key: RSA or EC (P-256)."),
