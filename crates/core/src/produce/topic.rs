@@ -589,10 +589,12 @@ mod tests {
         let settings = ProducerSettings { sticky_linger: Duration::ZERO, ..ProducerSettings::default() };
         let by_load = LoadChoice { prefers_shorter_queue: true, availability_timeout: None };
         let by_load = ProducerSettings { load_choice: Some(by_load), ..settings.clone() };
+        let passed = std::cell::Cell::new(0);
         let hits = |settings: &ProducerSettings| {
             let mut hits = [0; 4];
-            (0..100).for_each(|n| {
-                let now = Instant::from_nanos(n * 1_000_000);
+            (0..100).for_each(|_| {
+                passed.set(passed.get() + 1);
+                let now = Instant::from_nanos(passed.get());
                 hits[topic.sticky_partition(4, now, settings).0 as usize] += 1;
             });
             hits
