@@ -98,7 +98,8 @@ fn dead_letter_topic_of_a_share_group_is_set_and_described(backend: &Backend) {
     }
     set(copies, "true").expect("it is known");
     let value = |name: &str| {
-        let described = admin.describe_configs(std::slice::from_ref(&resource), TIMEOUT).expect("the call succeeds");
+        let described =
+            admin.describe_configs(std::slice::from_ref(&resource), TIMEOUT).expect("the call succeeds");
         let entries = described.into_iter().next().expect("there is one").1.expect("it has a configuration");
         entries.into_iter().find(|entry| entry.name == name).and_then(|entry| entry.value)
     };
