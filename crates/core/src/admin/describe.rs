@@ -21,10 +21,7 @@ use super::{
     AdminCall, Operation, Verdict, describe_cluster as cluster, topic_pages::TopicPages, undecodable,
 };
 use crate::{
-    cluster::{
-        controllers::OF_CONTROLLERS,
-        route::{EncodeBody, Route},
-    },
+    cluster::route::{EncodeBody, OF_CONTROLLERS, Route},
     completion::Completion,
     error::{Error, ErrorKind},
 };

@@ -14,7 +14,7 @@ use super::{
     undecodable,
 };
 use crate::{
-    cluster::{controllers::CONTROLLERS, route::EncodeBody},
+    cluster::route::{CONTROLLERS, EncodeBody},
     error::Error,
 };
 

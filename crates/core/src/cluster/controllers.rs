@@ -8,8 +8,6 @@
 //! - A broker among `bootstrap.controllers` answers for ever that it is not a controller, so the waiting calls fail at once
 //!   instead of at their deadlines (`broker_among_the_controllers_fails_the_calls`).
 
-use std::ops::RangeInclusive;
-
 use ottla_protocol::{
     api::ApiKey,
     error_code::ErrorCode,
@@ -23,18 +21,13 @@ use ottla_protocol::{
 use super::{
     ClusterCore,
     part::RequestOwner,
-    route::{Route, RoutedRequest},
+    route::{CONTROLLERS, OF_CONTROLLERS, Route, RoutedRequest},
 };
 use crate::{
     broker::connection::Response,
     error::{Error, ErrorKind},
     machine::Instant,
 };
-
-/// The versions of DescribeCluster that state the kind of nodes.
-pub(crate) const OF_CONTROLLERS: RangeInclusive<i16> = 1..=2;
-/// Controllers, as DescribeCluster numbers the kinds of nodes.
-pub(crate) const CONTROLLERS: i8 = 2;
 
 impl ClusterCore {
     /// Returns the request for the controllers.

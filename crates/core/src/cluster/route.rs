@@ -4,6 +4,11 @@ use std::{fmt, ops::RangeInclusive, sync::Arc, time::Duration};
 
 use ottla_protocol::{api::ApiKey, primitive::EncodeError, vocabulary::NodeId};
 
+/// The versions of DescribeCluster that state the kind of nodes.
+pub(crate) const OF_CONTROLLERS: RangeInclusive<i16> = 1..=2;
+/// Controllers, as DescribeCluster numbers the kinds of nodes.
+pub(crate) const CONTROLLERS: i8 = 2;
+
 /// The destination of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Route {
