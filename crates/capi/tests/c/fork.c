@@ -4,8 +4,9 @@
 #include <errno.h>
 #include <sys/wait.h>
 
+#define CHILDREN 10
 /* Valgrind takes a second for each. */
-#define CHILDREN (slowness() > 1 ? 3 : 10)
+#define STARTED (slowness() > 1 ? 3 : CHILDREN)
 #define MESSAGES 20
 
 static volatile int is_over;
@@ -100,7 +101,7 @@ static void inherited(rd_kafka_t *rk, rd_kafka_t *reader, rd_kafka_topic_t *topi
 
 static void wait_for(pid_t *children) {
         int i;
-        for (i = 0; i < CHILDREN; i++) {
+        for (i = 0; i < STARTED; i++) {
                 int status = 0;
                 CHECK(waitpid(children[i], &status, 0) == children[i]);
                 if (!WIFEXITED(status) || WEXITSTATUS(status))
@@ -114,7 +115,7 @@ static void forks_without_clients(const char *brokers, const char *when) {
         pid_t children[CHILDREN];
         char topic[64];
         int i;
-        for (i = 0; i < CHILDREN; i++) {
+        for (i = 0; i < STARTED; i++) {
                 children[i] = fork();
                 if (!children[i]) {
                         alarm(SCALED_MS(100));
@@ -192,7 +193,7 @@ static void forks_with_clients(const char *brokers) {
         for (i = 0; i < 4; i++)
                 CHECK(pthread_create(&threads[i], NULL, functions[i], (void *)brokers) == 0);
         WAIT_FOR(came > 100);
-        for (i = 0; i < CHILDREN; i++) {
+        for (i = 0; i < STARTED; i++) {
                 usleep(i * 1300);
                 children[i] = fork();
                 if (!children[i]) {
