@@ -68,7 +68,7 @@ impl<'a> ConsumerBuilder<'a> {
 
     /// Adds an interceptor, which sees every record that the application gets, and every commit (KIP-42). Several are called in
     /// the order in which they were added. If one panics, the client goes on and reports
-    /// [`ErrorKind::CallbackPanicked`](crate::ErrorKind::CallbackPanicked) as an event.
+    /// [`ErrorKind::CallbackPanicked`] as an event.
     #[must_use]
     pub fn interceptor(mut self, interceptor: impl ConsumerInterceptor + 'static) -> Self {
         self.interceptors.push(Arc::new(interceptor));

@@ -245,10 +245,17 @@ impl Topic {
 
     #[inline]
     fn send_now(&self, record: &Record<'_>) -> Result<(), SendError> {
-        match self.is_intercepted() {
-            false => self.queue(record),
-            true => self.intercepted(record.clone()).with(|record| self.queue(record)),
+        if self.is_intercepted() {
+            return self.send_intercepted(record);
         }
+        self.queue(record)
+    }
+
+    /// Apart from the path of records without interceptors, whose code stays small.
+    #[cold]
+    #[inline(never)]
+    fn send_intercepted(&self, record: &Record<'_>) -> Result<(), SendError> {
+        self.intercepted(record.clone()).with(|record| self.queue(record))
     }
 
     #[inline]
