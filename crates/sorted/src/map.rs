@@ -27,7 +27,7 @@ pub(crate) struct Place {
     pub at: usize,
 }
 
-/// A map whose entries are in the order of their keys. See the [crate](crate) for how it is built.
+/// A map whose entries are in the order of their keys. See the [`crate`] for how it is built.
 #[derive(Clone)]
 pub struct SortedMap<K, V> {
     /// None of them is empty.

@@ -8,7 +8,7 @@ use std::{
 
 use crate::{iter, map::SortedMap};
 
-/// A set whose elements are in order. See the [crate](crate) for how it is built.
+/// A set whose elements are in order. See the [`crate`] for how it is built.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SortedSet<T> {
     map: SortedMap<T, ()>,
