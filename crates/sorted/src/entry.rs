@@ -29,12 +29,12 @@ pub struct VacantEntry<'a, K, V> {
 }
 
 impl<'a, K, V> Entry<'a, K, V> {
-    /// Returns the value; if there is none, it becomes this one.
+    /// Returns the value, and inserts this one before if the key has none.
     pub fn or_insert(self, value: V) -> &'a mut V {
         self.or_insert_with(|| value)
     }
 
-    /// Returns the value; if there is none, it becomes what the function returns.
+    /// Returns the value, and inserts what the function returns before if the key has none.
     pub fn or_insert_with(self, value: impl FnOnce() -> V) -> &'a mut V {
         match self {
             Self::Occupied(entry) => entry.into_mut(),
@@ -42,7 +42,7 @@ impl<'a, K, V> Entry<'a, K, V> {
         }
     }
 
-    /// Returns the value; if there is none, it becomes what the function returns for the key.
+    /// Returns the value, and inserts what the function returns for the key before if the key has none.
     pub fn or_insert_with_key(self, value: impl FnOnce(&K) -> V) -> &'a mut V {
         match self {
             Self::Occupied(entry) => entry.into_mut(),
@@ -53,7 +53,7 @@ impl<'a, K, V> Entry<'a, K, V> {
         }
     }
 
-    /// Returns the value; if there is none, it becomes the default.
+    /// Returns the value, and inserts the default before if the key has none.
     pub fn or_default(self) -> &'a mut V
     where
         V: Default,

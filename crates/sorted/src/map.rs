@@ -55,7 +55,7 @@ impl<K, V> SortedMap<K, V> {
         self.len
     }
 
-    /// Returns whether there is no entry.
+    /// Returns true if the map is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
@@ -148,13 +148,6 @@ impl<K, V> SortedMap<K, V> {
         self.chunks.retain(|chunk| !chunk.is_empty());
         self.count();
         taken
-    }
-
-    /// Returns the number of chunks, which tests compare with the number of entries.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn chunks(&self) -> usize {
-        self.chunks.len()
     }
 
     fn count(&mut self) {
@@ -263,7 +256,7 @@ impl<K: Ord, V> SortedMap<K, V> {
         Some((known, value))
     }
 
-    /// Returns whether there is an entry with this key.
+    /// Returns true if the map contains the key.
     #[must_use]
     pub fn contains_key<Q: Ord + ?Sized>(&self, key: &Q) -> bool
     where
@@ -439,7 +432,7 @@ impl<K: Borrow<Q> + Ord, Q: Ord + ?Sized, V> Index<&Q> for SortedMap<K, V> {
     ///
     /// # Panics
     ///
-    /// If there is none.
+    /// Panics if the map does not contain the key.
     fn index(&self, key: &Q) -> &V {
         self.find(key).map_or_else(|_| panic!("the map has no such key"), |place| &self.pair(place).1)
     }
@@ -489,5 +482,20 @@ impl<'a, K, V> IntoIterator for &'a mut SortedMap<K, V> {
 
     fn into_iter(self) -> IterMut<'a, K, V> {
         self.iter_mut()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn map_that_shrinks_keeps_few_chunks() {
+        // 16 of these fill a chunk.
+        let mut map: SortedMap<u32, [u64; 32]> = (0..1_000).map(|key| (key, [0; 32])).collect();
+        assert!(map.chunks.len() >= 60, "{} chunks", map.chunks.len());
+        (0..1_000).filter(|key| key % 100 != 0).for_each(|key| assert!(map.remove(&key).is_some()));
+        assert!(map.keys().copied().eq((0..10).map(|count| count * 100)));
+        assert!(map.chunks.len() <= 3, "{} chunks", map.chunks.len());
     }
 }

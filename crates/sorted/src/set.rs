@@ -27,7 +27,7 @@ impl<T> SortedSet<T> {
         self.map.len()
     }
 
-    /// Returns whether there is no element.
+    /// Returns true if the set is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.map.is_empty()
@@ -79,7 +79,7 @@ impl<T> SortedSet<T> {
 }
 
 impl<T: Ord> SortedSet<T> {
-    /// Returns whether an element is there.
+    /// Returns true if the set contains the element.
     #[must_use]
     pub fn contains<Q: Ord + ?Sized>(&self, element: &Q) -> bool
     where
@@ -97,12 +97,12 @@ impl<T: Ord> SortedSet<T> {
         self.map.get_key_value(element).map(|(known, ())| known)
     }
 
-    /// Adds an element. Returns whether it is new; one that is there stays.
+    /// Adds an element. Returns true if it is new; an equal one stays as it is.
     pub fn insert(&mut self, element: T) -> bool {
         self.map.insert(element, ()).is_none()
     }
 
-    /// Removes an element. Returns whether it was there.
+    /// Removes an element. Returns true if the set contained it.
     pub fn remove<Q: Ord + ?Sized>(&mut self, element: &Q) -> bool
     where
         T: Borrow<Q>,
@@ -140,19 +140,19 @@ impl<T: Ord> SortedSet<T> {
         self.map.append(&mut other.map);
     }
 
-    /// Returns whether all elements are in the other set.
+    /// Returns true if the other set contains all elements.
     #[must_use]
     pub fn is_subset(&self, other: &Self) -> bool {
         self.len() <= other.len() && self.iter().all(|element| other.contains(element))
     }
 
-    /// Returns whether all elements of the other set are here.
+    /// Returns true if this set contains all elements of the other one.
     #[must_use]
     pub fn is_superset(&self, other: &Self) -> bool {
         other.is_subset(self)
     }
 
-    /// Returns whether no element is in both sets.
+    /// Returns true if the sets have no element in common.
     #[must_use]
     pub fn is_disjoint(&self, other: &Self) -> bool {
         !self.iter().any(|element| other.contains(element))

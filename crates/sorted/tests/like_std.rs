@@ -177,11 +177,3 @@ fn range_that_ends_before_it_begins_is_empty() {
     assert_eq!(map.range_mut(high..low).count(), 0);
     assert_eq!(map.range_mut(..).count(), 10_000);
 }
-
-#[test]
-fn map_that_shrinks_keeps_few_chunks() {
-    let mut map: SortedMap<u32, Value> = (0..1_000).map(|key| (key, value(0))).collect();
-    (0..1_000).filter(|key| key % 100 != 0).for_each(|key| assert!(map.remove(&key).is_some()));
-    assert!(map.keys().copied().eq((0..10).map(|count| count * 100)));
-    assert!(map.chunks() <= 3, "{} chunks", map.chunks());
-}

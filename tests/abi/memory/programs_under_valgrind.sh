@@ -39,10 +39,10 @@ under_valgrind() {
 leaks=(--leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite)
 # watched NAME: runs one program.
 watched() {
-  local name=$1 since=$SECONDS
+  local name=$1 since=$SECONDS check=("${leaks[@]}")
   # A forked child has none of its parent's threads, so valgrind reports the memory of those threads as lost.
-  case $name in robust | fork) leaks=(--leak-check=no) ;; esac
-  cc "${flags[@]}" -o "$work/$name" "crates/capi/tests/c/$name.c" -lrdkafka -lpthread && under_valgrind "$name" "${leaks[@]}" ||
+  case $name in robust | fork) check=(--leak-check=no) ;; esac
+  cc "${flags[@]}" -o "$work/$name" "crates/capi/tests/c/$name.c" -lrdkafka -lpthread && under_valgrind "$name" "${check[@]}" ||
     fail "$name under valgrind: $(head -20 "$work/$name.out"; tail -5 "$work/$name.out"; head -40 "$work/$name.log")"
   echo "$name: no finding ($((SECONDS - since)) s)"
 }

@@ -514,7 +514,7 @@ static void lost_member(int commits_in_callback, rd_kafka_resp_err_t code) {
         say("commit %s", err(rd_kafka_commit(rk, list, 0)));
         for (i = 0; i < 100; i++)
                 rd_kafka_mock_push_request_errors(cluster, HEARTBEAT, 1, code);
-        UNTIL(rd_kafka_assignment_lost(rk), usleep(20000));
+        WAIT_FOR(rd_kafka_assignment_lost(rk));
         commits_when_revoked = commits_in_callback;
         if (!commits_in_callback)
                 say("commit after the timeout %s", err(rd_kafka_commit(rk, list, 0)));

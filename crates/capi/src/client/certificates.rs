@@ -167,12 +167,16 @@ fn set_certificate(
     // NULL removes what was passed before, in any encoding; no bytes are bytes that can't be read.
     let store = bytes.map_or_else(|| Ok(Store::default()), read)?;
     match kind {
-        PRIVATE if store.key.is_none() && bytes.is_some() => Err("there is no private key".to_owned()),
+        PRIVATE if store.key.is_none() && bytes.is_some() => {
+            Err("the data contain no private key".to_owned())
+        }
         PRIVATE => {
             passed.key = store.key;
             Ok(())
         }
-        _ if store.certificates.is_empty() && bytes.is_some() => Err("there is no certificate".to_owned()),
+        _ if store.certificates.is_empty() && bytes.is_some() => {
+            Err("the data contain no certificate".to_owned())
+        }
         PUBLIC => {
             passed.certificate = store.certificates;
             Ok(())

@@ -487,8 +487,8 @@ unsafe fn produce_arguments(
     function: Function,
 ) -> Result<(), (RespErr, String)> {
     // SAFETY: the header demands NULL or a client.
-    let client =
-        unsafe { Client::of(rk) }.ok_or_else(|| (code::_INVALID_ARG, "there is no client".to_owned()))?;
+    let client = unsafe { Client::of(rk) }
+        .ok_or_else(|| (code::_INVALID_ARG, "the client's handle is NULL or destroyed".to_owned()))?;
     // SAFETY: by the contract of this function.
     unsafe { produce_described(client, arguments, function) }.map_err(|(code, text)| {
         // That the client takes no message at all comes before what is wrong with one.

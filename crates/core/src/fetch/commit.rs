@@ -64,7 +64,7 @@ struct OffsetInCall {
     offset: GroupOffset,
     /// The ID of the topic that the offset is about, if it is known.
     id: Option<Uuid>,
-    /// True if that topic was deleted, as far as is known: the name may belong to another one.
+    /// True if the last metadata report that topic as deleted. The broker may already have a new one of that name.
     is_deleted: bool,
     outcome: Option<Result<(), Error>>,
 }

@@ -15,7 +15,7 @@ use crate::cluster::metadata::Metadata;
 #[derive(Clone, Debug, Default)]
 pub(super) struct TopicIds {
     ids: Arc<SortedMap<Arc<str>, Uuid>>,
-    /// The IDs of topics that were deleted and not recreated yet, as far as is known.
+    /// The IDs of topics that the last metadata report as deleted, and whose names no new topic has.
     deleted: SortedMap<Arc<str>, Uuid>,
 }
 
@@ -38,7 +38,7 @@ impl TopicIds {
         self.ids.get(topic).copied()
     }
 
-    /// Returns true if the topic with this ID was deleted, as far as is known, and there is no other one yet.
+    /// Returns true if the last metadata report the topic with this ID as deleted, and its name has no new topic.
     pub(super) fn is_deleted(&self, topic: &str, id: Uuid) -> bool {
         self.deleted.get(topic) == Some(&id)
     }

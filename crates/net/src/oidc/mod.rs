@@ -195,7 +195,7 @@ impl TokenClient {
     }
 }
 
-/// Returns an assertion. Error: why there is none.
+/// Signs an assertion, or reads it from its file. The error is the reason for the user.
 fn read_assertion(assertion: &Assertion, now_seconds: i64) -> Result<Secret, String> {
     match assertion {
         Assertion::Signed(settings) => assertion::sign(settings, now_seconds),
@@ -204,7 +204,8 @@ fn read_assertion(assertion: &Assertion, now_seconds: i64) -> Result<Secret, Str
             let bytes = tls::read_file(name, path).map_err(|error| error.context().detail.clone())?;
             let text = bytes.expose().trim_ascii();
             if text.is_empty() || text.len() > MAX_ASSERTION_BYTES || !text.iter().all(u8::is_ascii_graphic) {
-                return Err(format!("{name}: \"{path}\" is no assertion of one line, up to 1 MiB"));
+                let expected = "one line of at most 1 MiB";
+                return Err(format!("{name}: \"{path}\" does not contain an assertion: {expected}"));
             }
             Ok(Secret::new(text.to_vec()))
         }

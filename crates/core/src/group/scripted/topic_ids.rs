@@ -121,12 +121,18 @@ fn offset_of_a_record_is_refused_for_a_topic_that_was_recreated_since() {
     assert_eq!(error.kind(), ErrorKind::TopicRecreated, "{error}");
 }
 
-#[test]
-fn offset_of_a_deleted_topic_is_not_sent_by_name() {
+/// Committed offsets after metadata that report the topic as deleted.
+fn offsets_of_a_deleted_topic() -> CommittedOffsets {
     let mut offsets = offsets();
     let mut deleted = with_id(OLD);
     deleted.topics.values_mut().for_each(|topic| topic.gone = true);
     offsets.handle_metadata(&deleted);
+    offsets
+}
+
+#[test]
+fn offset_of_a_deleted_topic_is_not_sent_by_name() {
+    let mut offsets = offsets_of_a_deleted_topic();
     // Its name may be that of a new topic by now, which the consumer has not seen yet.
     let of_record = GroupOffset { topic_id: Some(OLD), ..GroupOffset::new("t", 0, 1) };
     let waiting = commit_offset(&mut offsets, of_record, SECOND);
@@ -152,10 +158,7 @@ fn expect_deleted(waiting: &Waiting<CommitResult>) {
 
 #[test]
 fn commit_for_a_deleted_topic_is_not_repeated() {
-    let mut offsets = offsets();
-    let mut deleted = with_id(OLD);
-    deleted.topics.values_mut().for_each(|topic| topic.gone = true);
-    offsets.handle_metadata(&deleted);
+    let mut offsets = offsets_of_a_deleted_topic();
     let of_record = GroupOffset { topic_id: Some(OLD), ..GroupOffset::new("t", 0, 1) };
     let waiting = commit_offset(&mut offsets, of_record, SECOND);
     let (number, _) = offsets.poll_request(START).expect("a request");
