@@ -1,11 +1,13 @@
 //! The rules that no compiler checks: one function per rule, each a test of `cargo xtask test` and `cargo xtask lint`.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
     process::Command,
 };
+
+use memchr::memmem;
 
 use crate::{
     Result,
@@ -139,7 +141,7 @@ fn no_io(root: &Path) -> Result<Vec<String>> {
     for folder in WITHOUT_IO {
         for path in files(&root.join(folder), "rs")? {
             let name = relative(root, &path);
-            for (number, line) in code(&fs::read_to_string(&path)?) {
+            for (number, line) in code_with(&BANNED, &fs::read_to_string(&path)?) {
                 for banned in BANNED.iter().filter(|banned| line.contains(**banned)) {
                     if !EXCEPTIONS.iter().any(|(file, allowed, _)| name == *file && allowed == banned) {
                         found.push(format!("{name}:{number}: {banned}"));
@@ -160,10 +162,8 @@ fn standard_trees(root: &Path) -> Result<Vec<String>> {
             if WITH_STANDARD_TREES.iter().any(|prefix| name.starts_with(prefix)) {
                 continue;
             }
-            for (number, line) in code(&fs::read_to_string(&path)?) {
-                if line.contains("BTreeMap") || line.contains("BTreeSet") {
-                    found.push(format!("{name}:{number}: a tree of the standard library"));
-                }
+            for (number, _) in code_with(&["BTreeMap", "BTreeSet"], &fs::read_to_string(&path)?) {
+                found.push(format!("{name}:{number}: a tree of the standard library"));
             }
         }
     }
@@ -201,11 +201,9 @@ fn capi_locks(root: &Path) -> Result<Vec<String>> {
         if name == "crates/capi/src/ffi/lock.rs" {
             continue;
         }
-        for (number, line) in code(&fs::read_to_string(&path)?) {
-            let is_std = line.contains("std::sync::Mutex") || line.contains("std::sync::RwLock");
-            if line.contains("core::lock") || line.contains("parking_lot") || is_std {
-                found.push(format!("{name}:{number}: {}", line.trim()));
-            }
+        let locks = ["std::sync::Mutex", "std::sync::RwLock", "core::lock", "parking_lot"];
+        for (number, line) in code_with(&locks, &fs::read_to_string(&path)?) {
+            found.push(format!("{name}:{number}: {}", line.trim()));
         }
     }
     Ok(found)
@@ -217,10 +215,8 @@ fn printing(root: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for folder in ["crates/cli/src", "crates/rdkafka-performance/src"] {
         for path in files(&root.join(folder), "rs")? {
-            for (number, line) in code(&fs::read_to_string(&path)?) {
-                if ["print!(", "println!("].iter().any(|banned| line.contains(banned)) {
-                    found.push(format!("{}:{number}: {}", relative(root, &path), line.trim()));
-                }
+            for (number, line) in code_with(&["print!(", "println!("], &fs::read_to_string(&path)?) {
+                found.push(format!("{}:{number}: {}", relative(root, &path), line.trim()));
             }
         }
     }
@@ -236,13 +232,16 @@ fn markers(root: &Path) -> Result<Vec<String>> {
         ["#[ign", "ore"],
         ["todo", "!("],
         ["unimple", "mented!("],
-    ];
+    ]
+    .map(|halves| halves.concat());
     let mut found = Vec::new();
     for folder in ["crates", "xtask", "bench", "tests"] {
         for path in files(&root.join(folder), "rs")? {
-            for (number, line) in fs::read_to_string(&path)?.lines().enumerate() {
-                if let Some(marker) =
-                    markers.iter().map(|halves| halves.concat()).find(|it| line.contains(it))
+            let text = fs::read_to_string(&path)?;
+            for marker in
+                markers.iter().filter(|marker| memmem::find(text.as_bytes(), marker.as_bytes()).is_some())
+            {
+                for (number, _) in text.lines().enumerate().filter(|(_, line)| line.contains(marker.as_str()))
                 {
                     found.push(format!("{}:{}: {marker}", relative(root, &path), number + 1));
                 }
@@ -256,9 +255,9 @@ fn dead_files(root: &Path) -> Result<Vec<String>> {
     let mut found = Vec::new();
     for source in fs::read_dir(root.join("crates"))?.flatten().map(|entry| entry.path().join("src")) {
         let paths = files(&source, "rs")?;
-        let mut declared = String::new();
+        let mut declared = BTreeSet::new();
         for path in &paths {
-            declared += &fs::read_to_string(path)?;
+            declared.extend(declarations(&fs::read_to_string(path)?).map(str::to_owned));
         }
         for path in &paths {
             let stem = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -269,14 +268,22 @@ fn dead_files(root: &Path) -> Result<Vec<String>> {
             };
             let is_root =
                 ["lib", "main"].contains(&&*module) || path.parent().is_some_and(|it| it.ends_with("bin"));
-            let by_name = declared.contains(&format!("mod {module};"));
-            let by_path = declared.contains(&format!("{module}.rs\"]"));
-            if !is_root && !by_name && !by_path {
+            if !is_root && !declared.contains(&*module) {
                 found.push(relative(root, path));
             }
         }
     }
     Ok(found)
+}
+
+/// Returns the names of the modules, and of files in attributes, that a source declares.
+fn declarations(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter_map(|line| {
+        let line = line.trim();
+        let by_name = line.strip_suffix(';').and_then(|line| line.rsplit_once("mod ")).map(|(_, name)| name);
+        let file = || line.strip_suffix(".rs\"]").and_then(|line| line.rsplit(['"', '/']).next());
+        by_name.or_else(file)
+    })
 }
 
 fn links(root: &Path) -> Result<Vec<String>> {
@@ -346,6 +353,14 @@ fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
     lines.map(|(at, line)| (at + 1, line)).filter(|(_, line)| !line.trim_start().starts_with("//"))
 }
 
+/// Returns the lines of [`code`] that contain one of the words. Few files do: the others are not divided into lines.
+fn code_with<'a>(words: &'a [&str], text: &'a str) -> impl Iterator<Item = (usize, &'a str)> {
+    let words = words.iter().filter(|word| memmem::find(text.as_bytes(), word.as_bytes()).is_some());
+    let words: Vec<&str> = words.copied().collect();
+    let lines = if words.is_empty() { "" } else { text };
+    code(lines).filter(move |(_, line)| words.iter().any(|word| line.contains(word)))
+}
+
 fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -382,6 +397,19 @@ mod tests {
     fn links_are_found_anywhere_in_a_line() {
         let found: Vec<_> = link_targets("see [a](b.md) and [c](d.md#e), [f]").collect();
         assert_eq!(found, ["b.md", "d.md#e"]);
+    }
+
+    #[test]
+    fn modules_are_declared_by_name_and_by_file() {
+        let text = "mod a;\n    pub(crate) mod b;\n#[path = \"x/c.rs\"]\nmod d {\n";
+        assert_eq!(declarations(text).collect::<Vec<_>>(), ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn lines_with_one_of_the_words_are_found() {
+        let text = "a();\nb();\n// c();\nc(); b();\n";
+        assert_eq!(code_with(&["b(", "c("], text).map(|(at, _)| at).collect::<Vec<_>>(), [2, 4]);
+        assert_eq!(code_with(&["d("], text).count(), 0);
     }
 
     #[test]

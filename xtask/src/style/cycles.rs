@@ -21,14 +21,12 @@ pub fn largest(sources: &[Source], folder: &str) -> Found {
             (module, imported.filter(|path| path != module).collect())
         })
         .collect();
+    let reached: BTreeMap<&Vec<String>, _> =
+        graph.keys().map(|module| (*module, reachable(&graph, module))).collect();
     let mut largest: Vec<String> = Vec::new();
-    for start in graph.keys() {
-        let from_start = reachable(&graph, start);
-        let circle: Vec<String> = from_start
-            .iter()
-            .filter(|other| reachable(&graph, other).contains(*start))
-            .map(|module| module.join("::"))
-            .collect();
+    for (start, from_start) in &reached {
+        let back = |other: &&&Vec<String>| reached.get(**other).is_some_and(|it| it.contains(start));
+        let circle: Vec<String> = from_start.iter().filter(back).map(|module| module.join("::")).collect();
         if circle.len() > largest.len() {
             largest = circle;
         }
@@ -37,18 +35,14 @@ pub fn largest(sources: &[Source], folder: &str) -> Found {
 }
 
 /// Returns the modules that can be reached from a module.
-fn reachable(
-    graph: &BTreeMap<&Vec<String>, BTreeSet<Vec<String>>>,
-    start: &[String],
-) -> BTreeSet<Vec<String>> {
+fn reachable<'a>(
+    graph: &'a BTreeMap<&Vec<String>, BTreeSet<Vec<String>>>,
+    start: &'a Vec<String>,
+) -> BTreeSet<&'a Vec<String>> {
     let mut seen = BTreeSet::new();
-    let mut next = vec![start.to_vec()];
+    let mut next = vec![start];
     while let Some(module) = next.pop() {
-        for imported in graph.get(&module).into_iter().flatten() {
-            if seen.insert(imported.clone()) {
-                next.push(imported.clone());
-            }
-        }
+        next.extend(graph.get(module).into_iter().flatten().filter(|imported| seen.insert(*imported)));
     }
     seen
 }
