@@ -26,7 +26,7 @@ built() {
 }
 
 topic() { "$OTTLA" topics -b "$OTTLA_BOOTSTRAP" create "$1" --partitions 1 > "$work/topics" 2>&1 || fail "$(cat "$work/topics")"; }
-for name in shared static cmake cmake-static original; do topic "by-$name"; done
+for name in shared static static-alone cmake cmake-static original; do topic "by-$name"; done
 
 equal "pkg-config's version" 2.16.0 "$(pkg-config --modversion rdkafka)"
 built shared $(pkg-config --cflags --libs rdkafka)
@@ -34,6 +34,58 @@ LD_LIBRARY_PATH=$OTTLA_PREFIX/lib examples shared
 built static $(pkg-config --cflags --libs rdkafka-static)
 equal "a static program needs no librdkafka.so" "" "$(ldd "$work/static/producer" | grep rdkafka || true)"
 examples static
+# glibc warns of functions that look for its own libraries at run time.
+built static-alone -static $(pkg-config --cflags --libs rdkafka-static) 2> "$work/log" || fail "$(cat "$work/log")"
+equal "a program linked with -static needs no library" "" "$(readelf -d "$work/static-alone/producer" | grep NEEDED || true)"
+examples static-alone
+
+archive=$OTTLA_PREFIX/lib/librdkafka.a
+exported() { nm --defined-only --format=posix "$@" | awk '$2 ~ /^[A-Z]$/ { print $1 }' | LC_ALL=C sort; }
+equal "global symbols of the archive and of the shared library that differ" "" \
+  "$(LC_ALL=C comm -3 <(exported -D "$OTTLA_PREFIX/lib/librdkafka.so.1") <(exported -g "$archive"))"
+size=$(stat -c %s "$archive")
+[ "$size" -lt 25000000 ] || [ "$(basename "$OTTLA_PREFIX")" = dev ] || fail "the static library has $size bytes"
+for file in "$OTTLA_PREFIX"/lib/librdkafka.so.1 "$OTTLA_PREFIX"/lib/librdkafka++.so.1 "$OTTLA_PREFIX/bin/ottla"; do
+  readelf -lW "$file" | contains 'GNU_STACK.* RW ' || fail "$file has an executable stack"
+  readelf -dW "$file" | contains 'BIND_NOW\|FLAGS_1.*NOW' || fail "$file is bound lazily"
+done
+
+# The static library has the tables to unwind its functions with.
+cat > "$work/frames.c" << 'C'
+#include <execinfo.h>
+#include <librdkafka/rdkafka.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int main_found;
+
+static void on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *message, void *opaque) {
+        void *frames[64];
+        int at, count = backtrace(frames, 64);
+        char **names = backtrace_symbols(frames, count);
+        (void)rk;
+        (void)message;
+        (void)opaque;
+        for (at = 0; names && at < count; at++)
+                main_found |= strstr(names[at], "(main+") != NULL;
+        free(names);
+}
+
+int main(void) {
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        rd_kafka_t *rk;
+        char text[] = "m";
+        rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
+        rd_kafka_conf_set(conf, "message.timeout.ms", "1", NULL, 0);
+        rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, NULL, 0);
+        rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("t"), RD_KAFKA_V_VALUE(text, 1), RD_KAFKA_V_END);
+        rd_kafka_flush(rk, 60000);
+        rd_kafka_destroy(rk);
+        return !main_found;
+}
+C
+cc -rdynamic -o "$work/frames" "$work/frames.c" $(pkg-config --cflags --libs rdkafka-static)
+"$work/frames" > "$work/log" 2>&1 || fail "a callback of the static library can't be traced back to main"
 
 if command -v cmake > /dev/null; then
   # Like a package's tree under a DESTDIR, at another path than the one that it was installed for: cmake has to find

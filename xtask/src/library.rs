@@ -12,7 +12,7 @@ use std::{
 };
 
 use crate::{
-    Result, debug_files, profiled,
+    Result, archive, debug_files, profiled,
     shell::{self, cargo, root},
     test::target_folder,
 };
@@ -60,8 +60,8 @@ const HEADERS: [&str; 2] = ["rdkafka.h", "rdkafka_mock.h"];
 const DOCUMENTS: [&str; 4] = ["LICENSE-APACHE", "LICENSE-MIT", "CONFIGURATION.md", "STATISTICS.md"];
 /// The folder of the documents under the prefix.
 const DOCUMENT_FOLDER: &str = "share/doc/ottla";
-/// The system libraries that the static library needs.
-const SYSTEM_LIBRARIES: &str = "-lgcc_s -lutil -lrt -lpthread -lm -ldl -lc";
+/// The system libraries that the static library needs. The part of the compiler that unwinds is static, so that `-static` works.
+const SYSTEM_LIBRARIES: &str = "-lgcc_eh -lutil -lrt -lpthread -lm -ldl -lc";
 
 /// The folders of an installation.
 #[derive(Clone, Debug, PartialEq)]
@@ -156,7 +156,8 @@ pub fn install(layout: &Layout, build: &Build) -> Result<Vec<PathBuf>> {
     let (lib, include) = (&layout.libdir, layout.prefix.join("include/librdkafka"));
     tree.split(&built.join("librdkafka.so"), &lib.join("librdkafka.so.1"), &stripped)?;
     tree.link("librdkafka.so.1", &lib.join("librdkafka.so"))?;
-    tree.archive(&built.join("librdkafka.a"), &lib.join("librdkafka.a"), &stripped)?;
+    let archive = archive::one_object(&built.join("librdkafka.a"), &built.join("librdkafka.so"), &stripped)?;
+    tree.copy(&archive, &lib.join("librdkafka.a"), 0o644)?;
     tree.split(&program, &layout.prefix.join("bin/ottla"), &stripped)?;
     for document in DOCUMENTS {
         tree.copy(&root().join(document), &layout.prefix.join(DOCUMENT_FOLDER).join(document), 0o644)?;
@@ -195,7 +196,7 @@ fn plus_plus(compiler: &str, built: &Path, folder: &Path) -> Result<()> {
     compile.args(["-std=c++11", "-O2", "-g", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-c", "-o"]);
     compile.arg(&object).arg(source).arg("-I").arg(root().join("crates/capi/include"));
     let mut link = Command::new(compiler);
-    link.args(["-shared", "-Wl,-soname,librdkafka++.so.1", "-Wl,-z,defs", "-Wl,--build-id"]);
+    link.args(["-shared", "-Wl,-soname,librdkafka++.so.1", "-Wl,-z,defs,-z,now", "-Wl,--build-id"]);
     // A program's run path does not apply to indirect dependencies, so this library has its own.
     link.args(["-Wl,--enable-new-dtags", "-Wl,-rpath,$ORIGIN", "-o"]);
     link.arg(folder.join("librdkafka++.so.1")).arg(&object).arg(built.join("librdkafka.so"));

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod abi;
+mod archive;
 mod bench;
 mod codegen;
 mod debug_files;
