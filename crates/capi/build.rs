@@ -10,6 +10,8 @@ fn main() {
     println!("cargo:rerun-if-changed=abi");
     println!("cargo:rerun-if-changed=shim");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,librdkafka.so.1");
+    // Debug information is found by it. Not every linker writes one by itself.
+    println!("cargo:rustc-cdylib-link-arg=-Wl,--build-id=sha1");
     // A thread may outlive all clients, in getaddrinfo() or in a function of the application that does not return: the
     // code to which it returns has to be mapped after dlclose(), too.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");

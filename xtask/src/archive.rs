@@ -34,22 +34,23 @@ SECTIONS
 ";
 
 /// Makes a static library in `folder` of an archive that rustc wrote. Its interface is that of the shared library of the same build.
-pub fn one_object(archive: &Path, shared: &Path, folder: &Path) -> Result<PathBuf> {
+/// The names of binutils begin with `tools`.
+pub fn one_object(tools: &str, archive: &Path, shared: &Path, folder: &Path) -> Result<PathBuf> {
     fs::create_dir_all(folder)?;
     let at = |name: &str| folder.join(name);
     let names = interface(shared)?;
     fs::write(at("interface.txt"), names.join("\n") + "\n")?;
     fs::write(at("one_object.ld"), SCRIPT)?;
     let (linked, object) = (at("linked.o"), at("rdkafka.o"));
-    let mut link = Command::new("ld");
+    let mut link = Command::new(format!("{tools}ld"));
     link.args(["-r", "--gc-sections", "-T"]).arg(at("one_object.ld")).arg("-o").arg(&linked);
     link.args(names.iter().flat_map(|name| ["-u", name])).arg("--whole-archive").arg(archive);
-    let mut hide = Command::new("objcopy");
+    let mut hide = Command::new(format!("{tools}objcopy"));
     hide.arg(format!("--keep-global-symbols={}", at("interface.txt").display()));
     hide.arg("--strip-unneeded").args([&linked, &object]);
     let made = at("librdkafka.a");
     let _ = fs::remove_file(&made);
-    let mut pack = Command::new("ar");
+    let mut pack = Command::new(format!("{tools}ar"));
     pack.arg("rcsD").args([&made, &object]);
     for mut command in [link, hide, pack] {
         let done = shell::run(&mut command, Duration::from_secs(600), false)?;

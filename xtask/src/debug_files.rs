@@ -26,16 +26,17 @@ pub struct Stripped {
     pub by_build_id: PathBuf,
 }
 
-/// Splits a linked file, which will be installed as `name`, into two files in `folder`.
-pub fn split(file: &Path, name: &str, folder: &Path) -> Result<Stripped> {
+/// Splits a linked file, which will be installed as `name`, into two files in `folder`. The names of binutils begin with `tools`.
+pub fn split(tools: &str, file: &Path, name: &str, folder: &Path) -> Result<Stripped> {
     fs::create_dir_all(folder)?;
     let debug_name = format!("{name}.debug");
     let (stripped, debug) = (folder.join(name), folder.join(&debug_name));
     for path in [&stripped, &debug] {
         let _ = fs::remove_file(path);
     }
-    objcopy(Command::new("objcopy").arg("--only-keep-debug").arg(file).arg(&debug), file)?;
-    let mut strip = Command::new("objcopy");
+    let objcopy_of = || Command::new(format!("{tools}objcopy"));
+    objcopy(objcopy_of().arg("--only-keep-debug").arg(file).arg(&debug), file)?;
+    let mut strip = objcopy_of();
     strip.arg("--strip-unneeded").arg(format!("--add-gnu-debuglink={}", debug.display()));
     objcopy(strip.arg(file).arg(&stripped), file)?;
     let notes = shell::read(Command::new("readelf").arg("-n").arg(file))?;
@@ -46,16 +47,17 @@ pub fn split(file: &Path, name: &str, folder: &Path) -> Result<Stripped> {
 }
 
 /// Copies a static library without debug information into `folder`.
-pub fn strip_archive(file: &Path, folder: &Path) -> Result<PathBuf> {
+pub fn strip_archive(tools: &str, file: &Path, folder: &Path) -> Result<PathBuf> {
     fs::create_dir_all(folder)?;
     let stripped = folder.join(file.file_name().unwrap_or_default());
     let _ = fs::remove_file(&stripped);
-    objcopy(Command::new("objcopy").arg("--strip-debug").arg(file).arg(&stripped), file)?;
+    let mut strip = Command::new(format!("{tools}objcopy"));
+    objcopy(strip.arg("--strip-debug").arg(file).arg(&stripped), file)?;
     Ok(stripped)
 }
 
 fn objcopy(command: &mut Command, file: &Path) -> Result<()> {
-    if !shell::installed("objcopy") {
+    if !shell::installed(&command.get_program().to_string_lossy()) {
         return Err(
             "`objcopy` is missing: install binutils (on Debian and Ubuntu: apt-get install binutils)".into(),
         );

@@ -12,6 +12,12 @@ const A_WHILE: Duration = Duration::from_secs(900);
 /// The version of cargo-deny to install if it is missing. Pinned, so that a new release can't break an old commit.
 const CARGO_DENY: &str = "0.20.2";
 
+/// The version of nfpm, which makes deb, rpm and apk.
+const NFPM: &str = "v2.43.4";
+
+/// What packaging needs from the Python index: a linker with the symbols of every glibc, cargo's way to it, and the maker of wheels.
+const PACKAGERS: [&str; 3] = ["ziglang==0.16.0", "cargo-zigbuild==0.24.1", "wheel==0.45.1"];
+
 /// Requires a program of a Debian package. As root on Debian it installs the package; otherwise it returns an error
 /// that names it.
 pub fn debian(program: &str, package: &str) -> Result<()> {
@@ -33,6 +39,56 @@ pub fn debian(program: &str, package: &str) -> Result<()> {
         }
     }
     if installed(program) { Ok(()) } else { Err(asked.into()) }
+}
+
+/// Returns a Python with the packagers that PyPI has, in the cache folder. They are pinned, because they shape the bytes of packages.
+pub fn python() -> Result<PathBuf> {
+    let folder = cache().join("packagers");
+    let (python, stamp) = (folder.join("bin/python"), folder.join("installed.txt"));
+    if std::fs::read_to_string(&stamp).is_ok_and(|installed| installed == PACKAGERS.join(" ")) {
+        return Ok(python);
+    }
+    println!("installing {} into {}", PACKAGERS.join(", "), folder.display());
+    let mut make = Command::new("python3");
+    make.args(["-m", "venv"]).arg(&folder);
+    let mut install = Command::new(&python);
+    install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(PACKAGERS);
+    for mut command in [make, install] {
+        let done = shell::run(&mut command, A_WHILE, true)?;
+        if !done.success {
+            return Err(format!(
+                "{}; packaging needs python3 with venv and pip, and the Python index",
+                done.ending
+            )
+            .into());
+        }
+    }
+    std::fs::write(stamp, PACKAGERS.join(" "))?;
+    Ok(python)
+}
+
+/// Returns the folder of cargo-zigbuild and zig.
+pub fn zig() -> Result<PathBuf> {
+    Ok(python()?.parent().map(PathBuf::from).unwrap_or_default())
+}
+
+/// Returns the path of nfpm, and builds it in the cache folder if it is missing.
+pub fn nfpm() -> Result<PathBuf> {
+    let folder = cache().join("tools/bin");
+    let program = folder.join(format!("nfpm-{NFPM}"));
+    if program.is_file() {
+        return Ok(program);
+    }
+    debian("go", "golang")?;
+    println!("nfpm is missing: building {NFPM} into {}", folder.display());
+    let mut install = Command::new("go");
+    install.args(["install", &format!("github.com/goreleaser/nfpm/v2/cmd/nfpm@{NFPM}")]);
+    let done = shell::run(install.env("GOBIN", &folder).current_dir("/"), A_WHILE, true)?;
+    if !done.success {
+        return Err(format!("{}; nfpm comes from the Go module proxy", done.ending).into());
+    }
+    std::fs::rename(folder.join("nfpm"), &program)?;
+    Ok(program)
 }
 
 /// Requires Java and Maven, for Apache Kafka and its clients.

@@ -52,7 +52,7 @@ pub struct Options {
 }
 
 /// The version of the interface, which programs ask pkg-config and cmake for.
-const VERSION: &str = "2.16.0";
+pub const VERSION: &str = "2.16.0";
 /// The folder with the sources of librdkafka++.
 const CPP: &str = "crates/capi/cpp";
 const HEADERS: [&str; 2] = ["rdkafka.h", "rdkafka_mock.h"];
@@ -72,6 +72,15 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// Returns the folders of a package: of files that belong under `prefix`, written under `destdir`.
+    pub fn new(prefix: &Path, libdir: &str, destdir: &Path) -> Self {
+        Self {
+            prefix: prefix.to_path_buf(),
+            libdir: prefix.join(libdir),
+            destdir: Some(destdir.to_path_buf()),
+        }
+    }
+
     /// Returns the default folders under a prefix.
     pub fn under(prefix: PathBuf) -> Self {
         Self { libdir: prefix.join("lib"), prefix, destdir: None }
@@ -147,18 +156,37 @@ fn folder_of(profile: &str) -> Result<PathBuf> {
     Ok(target_folder()?.join(if profile == "dev" { "debug" } else { profile }))
 }
 
+/// What was built, and the tool chain of its platform.
+pub struct Built {
+    /// The folder of the libraries.
+    pub library: PathBuf,
+    /// The program `ottla`.
+    pub program: PathBuf,
+    /// The C++ compiler.
+    pub compiler: String,
+    /// What the names of binutils begin with.
+    pub tools: String,
+}
+
 /// Builds and installs everything; returns the files.
 pub fn install(layout: &Layout, build: &Build) -> Result<Vec<PathBuf>> {
-    let built = build.run()?;
-    let program = ottla(build.profile())?;
+    let (library, program) = (build.run()?, ottla(build.profile())?);
+    let compiler = env::var("CXX").unwrap_or_else(|_| "c++".into());
+    place(layout, &Built { library, program, compiler, tools: String::new() })
+}
+
+/// Installs what was built; returns the files.
+pub fn place(layout: &Layout, made: &Built) -> Result<Vec<PathBuf>> {
+    let Built { library: built, program, compiler, tools } = made;
     let stripped = built.join("stripped");
-    let mut tree = Tree { layout, files: Vec::new() };
+    let mut tree = Tree { layout, tools, files: Vec::new() };
     let (lib, include) = (&layout.libdir, layout.prefix.join("include/librdkafka"));
     tree.split(&built.join("librdkafka.so"), &lib.join("librdkafka.so.1"), &stripped)?;
     tree.link("librdkafka.so.1", &lib.join("librdkafka.so"))?;
-    let archive = archive::one_object(&built.join("librdkafka.a"), &built.join("librdkafka.so"), &stripped)?;
+    let archive =
+        archive::one_object(tools, &built.join("librdkafka.a"), &built.join("librdkafka.so"), &stripped)?;
     tree.copy(&archive, &lib.join("librdkafka.a"), 0o644)?;
-    tree.split(&program, &layout.prefix.join("bin/ottla"), &stripped)?;
+    tree.split(program, &layout.prefix.join("bin/ottla"), &stripped)?;
     for document in DOCUMENTS {
         tree.copy(&root().join(document), &layout.prefix.join(DOCUMENT_FOLDER).join(document), 0o644)?;
     }
@@ -168,10 +196,9 @@ pub fn install(layout: &Layout, build: &Build) -> Result<Vec<PathBuf>> {
     }
     tree.write(&lib.join("pkgconfig/rdkafka.pc"), &pkg_config(layout, Linking::Shared))?;
     tree.write(&lib.join("pkgconfig/rdkafka-static.pc"), &pkg_config(layout, Linking::Static))?;
-    let compiler = env::var("CXX").unwrap_or_else(|_| "c++".into());
-    if shell::installed(&compiler) || Path::new(&compiler).is_file() {
+    if shell::installed(compiler) || Path::new(compiler).is_file() {
         let folder = built.join("librdkafka++");
-        plus_plus(&compiler, &built, &folder)?;
+        plus_plus(compiler, built, &folder)?;
         tree.split(&folder.join("librdkafka++.so.1"), &lib.join("librdkafka++.so.1"), &stripped)?;
         tree.link("librdkafka++.so.1", &lib.join("librdkafka++.so"))?;
         tree.archive(&folder.join("librdkafka++.a"), &lib.join("librdkafka++.a"), &stripped)?;
@@ -216,6 +243,7 @@ fn plus_plus(compiler: &str, built: &Path, folder: &Path) -> Result<()> {
 /// The tree of files during the installation.
 struct Tree<'a> {
     layout: &'a Layout,
+    tools: &'a str,
     files: Vec<PathBuf>,
 }
 
@@ -243,7 +271,7 @@ impl Tree<'_> {
     /// Installs a linked file without debug information, and the debug information for debuggers.
     fn split(&mut self, from: &Path, to: &Path, folder: &Path) -> Result<()> {
         let name = to.file_name().unwrap_or_default().to_string_lossy();
-        let file = debug_files::split(from, &name, folder)?;
+        let file = debug_files::split(self.tools, from, &name, folder)?;
         self.copy(&file.stripped, to, 0o755)?;
         let debug = self.layout.prefix.join("lib/debug").join(&file.by_build_id);
         self.copy(&file.debug, &debug, 0o644)?;
@@ -260,7 +288,7 @@ impl Tree<'_> {
 
     /// Installs a static library without debug information.
     fn archive(&mut self, from: &Path, to: &Path, folder: &Path) -> Result<()> {
-        self.copy(&debug_files::strip_archive(from, folder)?, to, 0o644)
+        self.copy(&debug_files::strip_archive(self.tools, from, folder)?, to, 0o644)
     }
 
     fn link(&mut self, to: &str, at: &Path) -> Result<()> {

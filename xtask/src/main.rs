@@ -24,6 +24,7 @@ mod kafka;
 mod kips;
 mod library;
 mod mutants;
+mod package;
 mod peer;
 mod pitfalls;
 mod profiled;
@@ -72,6 +73,8 @@ enum Command {
     Instructions(instructions::Options),
     /// Install the C library, headers, pkg-config and cmake files, the program and documents under a prefix.
     Install(library::Options),
+    /// Build what users install into target/packages: deb, rpm, apk, tarballs, a Python wheel, an image for containers.
+    Package(package::Options),
     /// Test the C library: symbols, layout, headers, C programs, an installed tree.
     #[command(disable_help_flag = true)]
     Abi(Rest),
@@ -112,6 +115,7 @@ fn main() -> ExitCode {
         Command::Bench(rest) => bench::main(&rest.args),
         Command::Instructions(options) => instructions::main(&options),
         Command::Install(options) => library::main(&options),
+        Command::Package(options) => package::main(&options),
         Command::Abi(rest) => abi::main(&rest.args),
         Command::Fuzz(options) => fuzz::main(&options),
         Command::Sim(options) => sim::sim(&options),

@@ -13,7 +13,7 @@ use crate::commands::{
     groups, log_dirs, metadata, offsets, produce, producer_perf_test, properties, quorum, quotas,
     rdkafka_performance, reassign, share_groups, streams_groups, topics, transactions, users,
 };
-use crate::completion;
+use crate::{completion, man_pages};
 
 /// Apache Kafka from the command line: produce, consume, measure, inspect, and run an embedded cluster
 ///
@@ -72,6 +72,8 @@ enum Command {
     Broker(broker::BrokerOptions),
     Properties(properties::PropertiesOptions),
     Completion(completion::CompletionOptions),
+    #[command(hide = true)]
+    ManPages(man_pages::ManPagesOptions),
     #[command(name = "rdkafka_performance")]
     RdkafkaPerformance(rdkafka_performance::RdkafkaPerformanceOptions),
 }
@@ -123,6 +125,9 @@ pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
         Command::Doctor(options) => doctor::run(&options, &client),
         Command::Broker(options) => client.refuse("broker").and_then(|()| broker::run(&options)),
         Command::Completion(options) => client.refuse("completion").and_then(|()| completion::run(&options)),
+        Command::ManPages(options) => {
+            client.refuse("man-pages").and_then(|()| man_pages::run(Cli::command(), &options))
+        }
         Command::Properties(options) => client.refuse("properties").and_then(|()| properties::run(&options)),
         Command::RdkafkaPerformance(options) => match client.refuse(rdkafka_performance::NAME) {
             Ok(()) => return rdkafka_performance::run(options.flags),

@@ -19,6 +19,7 @@ mod events;
 mod failure;
 mod in_transactions;
 mod input;
+mod man_pages;
 mod message_format;
 mod metrics_port;
 mod patience;

@@ -57,7 +57,7 @@ pub struct BrokerOptions {
 
     /// The advertised host, which clients connect to [default: --host, or the loopback address if that is 0.0.0.0 or
     /// ::]
-    #[arg(long, value_name = "HOST")]
+    #[arg(long, value_name = "HOST", env = "OTTLA_ADVERTISED_HOST")]
     pub(super) advertised_host: Option<String>,
 
     /// The advertised port of the first broker, which clients connect to; the others get the following ports [default:

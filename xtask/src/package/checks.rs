@@ -1,0 +1,279 @@
+//! What was packaged, installed where users install it: fresh systems under `target/packages/roots`, made once by debootstrap.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use super::{
+    Artefact, Workshop,
+    builds::{self, AARCH64, Platform, X86_64},
+    native, run, trees,
+};
+use crate::{
+    Result, archive as static_library,
+    embedded::Embedded,
+    install,
+    shell::{self, installed, root},
+};
+
+/// The releases of Debian that packages are installed into.
+const DEBIANS: [(&str, &str); 3] = [("11", "bullseye"), ("12", "bookworm"), ("13", "trixie")];
+/// The newest glibc that a file may need.
+const GLIBC: (u32, u32) = (2, 28);
+/// The greatest size of the image, in bytes.
+const IMAGE: u64 = 15_000_000;
+
+/// The result of a check that did not fail.
+pub enum Outcome {
+    /// What holds.
+    Checked(Vec<String>),
+    /// Why it could not be tried here.
+    NotChecked(String),
+}
+
+/// Checks artefacts and prints a line for each thing that holds, fails, or can't be tried here.
+pub fn all(workshop: &Workshop, artefacts: &[&Artefact], failed: &mut Vec<&'static str>) {
+    for artefact in artefacts {
+        match (artefact.check)(workshop) {
+            Ok(Outcome::Checked(lines)) => lines.iter().for_each(|it| println!("{}: {it}", artefact.name)),
+            Ok(Outcome::NotChecked(reason)) => println!("NOT CHECKED: {}: {reason}", artefact.name),
+            Err(error) => {
+                println!("FAILED: {}: {error}", artefact.name);
+                failed.push(artefact.name);
+            }
+        }
+    }
+}
+
+fn require(holds: bool, otherwise: impl FnOnce() -> String) -> Result<()> {
+    if holds { Ok(()) } else { Err(otherwise().into()) }
+}
+
+/// Unpacks an artefact into an empty folder.
+fn unpacked(workshop: &Workshop, file: &str) -> Result<PathBuf> {
+    let folder = workshop.empty(&format!("check-{file}"))?;
+    run(Command::new("tar").arg("-xf").arg(workshop.folder.join(file)).arg("-C").arg(&folder))?;
+    Ok(folder)
+}
+
+/// Checks the libraries of a tarball: the glibc that they need, and the names that they export.
+fn libraries(workshop: &Workshop, platform: &Platform) -> Result<(PathBuf, Vec<String>)> {
+    let name = format!("ottla-{}-{}", workshop.version, platform.name);
+    let folder = unpacked(workshop, &format!("{name}.tar.gz"))?.join(&name);
+    for file in ["lib/librdkafka.so.1", "lib/librdkafka++.so.1", "bin/ottla"] {
+        let symbols = run(platform.tool("objdump").arg("-T").arg(folder.join(file)))?;
+        let needed = builds::needed_glibc(&symbols);
+        require(needed <= Some(GLIBC), || format!("{file} needs glibc {needed:?}"))?;
+    }
+    let exported = static_library::interface(&folder.join("lib/librdkafka.so.1"))?;
+    let expected = functions(&fs::read_to_string(root().join("crates/capi/abi/functions.txt"))?);
+    require(exported.iter().cloned().collect::<BTreeSet<_>>() == expected, || {
+        format!("librdkafka.so.1 exports {} names, functions.txt has {}", exported.len(), expected.len())
+    })?;
+    let size = fs::metadata(folder.join("lib/librdkafka.a"))?.len();
+    require(size < 25_000_000, || format!("librdkafka.a has {size} bytes"))?;
+    let held = vec![
+        format!("no file needs a newer glibc than {}.{}", GLIBC.0, GLIBC.1),
+        format!("{} functions are exported, and no other name", exported.len()),
+    ];
+    Ok((folder, held))
+}
+
+/// Returns the names of the functions of the C library, from the prototypes of its table.
+fn functions(table: &str) -> BTreeSet<String> {
+    let prototypes = table.lines().filter(|line| line.starts_with("  ") && line.ends_with(';'));
+    let names = prototypes.filter_map(|prototype| prototype.split('(').next()?.rsplit([' ', '*']).next());
+    names.filter(|name| name.starts_with("rd_kafka")).map(str::to_owned).collect()
+}
+
+pub fn tarball(workshop: &Workshop) -> Result<Outcome> {
+    let (folder, mut held) = libraries(workshop, &X86_64)?;
+    let version = run(Command::new(folder.join("bin/ottla")).arg("--version"))?;
+    held.push(format!("`ottla --version` prints {}", version.trim()));
+    Ok(Outcome::Checked(held))
+}
+
+pub fn tarball_aarch64(workshop: &Workshop) -> Result<Outcome> {
+    let (folder, mut held) = libraries(workshop, &AARCH64)?;
+    install::debian("qemu-aarch64", "qemu-user")?;
+    let mut program = Command::new("qemu-aarch64");
+    program.args(["-L", "/usr/aarch64-linux-gnu"]).arg(folder.join("bin/ottla")).arg("--version");
+    let version = run(&mut program)?;
+    held.push(format!("`ottla --version` prints {} under qemu", version.trim()));
+    Ok(Outcome::Checked(held))
+}
+
+/// Runs the program in a folder where nothing else is.
+pub fn alone(workshop: &Workshop) -> Result<Outcome> {
+    if !is_root() {
+        return Ok(Outcome::NotChecked("chroot is for root".into()));
+    }
+    let name = format!("ottla-{}-{}", workshop.version, builds::ALONE.name);
+    let folder = unpacked(workshop, &format!("{name}.tar.gz"))?.join(&name);
+    let version = run(Command::new("chroot").arg(&folder).args(["/bin/ottla", "--version"]))?;
+    Ok(Outcome::Checked(vec![format!("{} starts in an empty folder", version.trim())]))
+}
+
+fn is_root() -> bool {
+    shell::read(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
+}
+
+/// Installs the packages beside programs of the distribution, which then use the library.
+pub fn deb(workshop: &Workshop) -> Result<Outcome> {
+    if !is_root() {
+        return Ok(Outcome::NotChecked("debootstrap and chroot are for root".into()));
+    }
+    install::debian("debootstrap", "debootstrap")?;
+    let broker = broker(workshop)?;
+    let mut held = Vec::new();
+    for (version, suite) in DEBIANS {
+        held.push(format!("Debian {version}: {}", in_debian(workshop, suite, &broker.bootstrap)?));
+    }
+    Ok(Outcome::Checked(held))
+}
+
+fn broker(workshop: &Workshop) -> Result<Embedded> {
+    Embedded::start(&X86_64.build(workshop)?.join("ottla"), &workshop.empty("brokers")?, &[])
+}
+
+/// Installs kcat with the original, replaces the library, produces and consumes, and goes back.
+fn in_debian(workshop: &Workshop, suite: &str, servers: &str) -> Result<String> {
+    let system = system(workshop, suite)?;
+    for name in ["librdkafka1-ottla", "librdkafka-dev-ottla", "ottla"] {
+        let file = native::file_name("deb", name, &workshop.version);
+        fs::copy(workshop.folder.join(&file), system.join(&file))?;
+    }
+    let chroot = |script: &str| {
+        let mut command = Command::new("chroot");
+        command.arg(&system).args(["/bin/sh", "-ec", script]).env("DEBIAN_FRONTEND", "noninteractive");
+        run(&mut command)
+    };
+    let install = "apt-get install -qy --no-install-recommends --allow-downgrades";
+    chroot(&format!("{install} kcat librdkafka1 2>/dev/null || {install} kafkacat librdkafka1"))?;
+    let file = |name: &str| native::file_name("deb", name, &workshop.version);
+    chroot(&format!("{install} ./{} ./{}", file("librdkafka1-ottla"), file("ottla")))?;
+    let kcat = chroot("command -v kcat || command -v kafkacat")?.trim().to_owned();
+    let topic = format!("by-{suite}");
+    chroot(&format!("echo hello | {kcat} -P -b {servers} -t {topic}"))?;
+    let read = chroot(&format!("{kcat} -C -b {servers} -t {topic} -e -q"))?;
+    require(read.trim() == "hello", || format!("{kcat} read `{read}`"))?;
+    let whose = chroot("dpkg -S \"$(readlink -f /usr/lib/x86_64-linux-gnu/librdkafka.so.1)\"")?;
+    require(whose.starts_with("librdkafka1-ottla:"), || format!("librdkafka.so.1 belongs to {whose}"))?;
+    chroot("ottla --version && test -s /usr/share/man/man1/ottla.1.gz -o -s /usr/share/man/man1/ottla.1")?;
+    // The way back.
+    chroot(&format!("{install} librdkafka1"))?;
+    let version = chroot(&format!("{kcat} -V 2>&1 | grep -o 'librdkafka [0-9.]*'"))?;
+    chroot("dpkg -s librdkafka1-ottla > /dev/null 2>&1 && exit 1 || exit 0")?;
+    Ok(format!("kcat runs on the package, and again on {}", version.trim()))
+}
+
+/// Returns the root of a fresh system, made once.
+fn system(workshop: &Workshop, suite: &str) -> Result<PathBuf> {
+    let folder = workshop.folder.join("roots").join(suite);
+    if folder.join("made").exists() {
+        return Ok(folder);
+    }
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    fs::create_dir_all(&folder)?;
+    println!("debootstrap {suite}");
+    run(Command::new("debootstrap").args(["--variant=minbase", suite]).arg(&folder))?;
+    trees::write(&folder.join("made"), "")?;
+    Ok(folder)
+}
+
+/// Installs the packages under a root of rpm's.
+pub fn rpm(workshop: &Workshop) -> Result<Outcome> {
+    install::debian("rpm", "rpm")?;
+    let folder = workshop.empty("check-rpm")?;
+    let files = ["librdkafka1-ottla", "librdkafka-devel-ottla", "ottla"]
+        .map(|name| workshop.folder.join(native::file_name("rpm", name, &workshop.version)));
+    let rpm = |arguments: &[&str]| {
+        let mut command = Command::new("rpm");
+        command.arg("--root").arg(&folder).args(arguments);
+        command
+    };
+    run(&mut rpm(&["--initdb"]))?;
+    // There is no glibc under this root, and no shell for the script.
+    run(rpm(&["--install", "--nodeps", "--noscripts"]).args(&files))?;
+    let provided = run(&mut rpm(&["--query", "--provides", "librdkafka1-ottla"]))?;
+    for wanted in ["librdkafka.so.1()(64bit)", "librdkafka = 2.16.0"] {
+        require(provided.lines().any(|line| line == wanted), || {
+            format!("{wanted} is not provided:\n{provided}")
+        })?;
+    }
+    let version = run(Command::new(folder.join("usr/bin/ottla")).arg("--version"))?;
+    run(&mut rpm(&["--verify", "--nodeps", "--noscripts", "librdkafka1-ottla"]))?;
+    Ok(Outcome::Checked(vec![format!("installs; librdkafka.so.1 is provided; {} runs", version.trim())]))
+}
+
+pub fn apk(workshop: &Workshop) -> Result<Outcome> {
+    let folder = unpacked(workshop, &native::file_name("apk", "ottla", &workshop.version))?;
+    let version = run(Command::new(folder.join("usr/bin/ottla")).arg("--version"))?;
+    let text = fs::read_to_string(folder.join(".PKGINFO"))?;
+    require(text.contains("pkgname = ottla"), || format!(".PKGINFO has no name:\n{text}"))?;
+    Ok(Outcome::Checked(vec![format!("{} runs; not installed by apk, which Debian lacks", version.trim())]))
+}
+
+/// Installs the wheel beside confluent-kafka, exchanges the library, and puts the original back.
+pub fn wheel(workshop: &Workshop) -> Result<Outcome> {
+    let folder = workshop.empty("check-wheel")?;
+    let python = folder.join("bin/python");
+    run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+    let file = workshop.files()?.into_iter().find(|path| path.extension().is_some_and(|it| it == "whl"));
+    let file = file.ok_or("there is no wheel")?;
+    let mut pip = Command::new(&python);
+    run(pip.args(["-m", "pip", "install", "--quiet", "confluent-kafka"]).arg(file))?;
+    let broker = broker(workshop)?;
+    let mut trial = Command::new(&python);
+    trial.arg(root().join("packaging/python/check.py")).arg(&broker.bootstrap);
+    let lines = run(trial.current_dir(&folder))?;
+    Ok(Outcome::Checked(lines.lines().map(str::to_owned).collect()))
+}
+
+/// Unpacks the image and runs its program where nothing else is.
+pub fn image(workshop: &Workshop) -> Result<Outcome> {
+    let file = workshop.folder.join(format!("ottla-{}-image.tar", workshop.version));
+    let packed = fs::metadata(&file)?.len();
+    require(packed < IMAGE, || format!("the image has {packed} bytes, more than {IMAGE}"))?;
+    let layout = unpacked(workshop, &format!("ottla-{}-image.tar", workshop.version))?;
+    let bundle = workshop.empty("check-image")?;
+    fs::remove_dir(&bundle)?;
+    let image = format!("{}:latest", layout.display());
+    run(Command::new("umoci").args(["unpack", "--rootless", "--image", &image]).arg(&bundle))?;
+    let settings = fs::read_to_string(bundle.join("config.json"))?;
+    require(settings.contains("/usr/bin/ottla"), || "the image has no entry point".to_owned())?;
+    if installed("skopeo") {
+        run(Command::new("skopeo").args(["inspect", &format!("oci:{image}")]))?;
+    }
+    if !is_root() {
+        return Ok(Outcome::NotChecked("chroot is for root".into()));
+    }
+    let root = bundle.join("rootfs");
+    let version = run(Command::new("chroot").arg(&root).args(["/usr/bin/ottla", "--version"]))?;
+    Ok(Outcome::Checked(vec![
+        format!("{:.1} MB", packed as f64 / 1e6),
+        format!("{} starts from the unpacked image", version.trim()),
+    ]))
+}
+
+pub fn checksums(workshop: &Workshop) -> Result<Outcome> {
+    let place: &Path = &workshop.folder;
+    run(Command::new("sha256sum").args(["--check", "--quiet", "SHA256SUMS"]).current_dir(place))?;
+    Ok(Outcome::Checked(vec!["all files have them".into()]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_named_by_their_prototypes() {
+        let table = "complete rdkafka.h\n  const char *rd_kafka_name(const rd_kafka_t *rk);\n  Returns (a name); of rk.\n";
+        assert_eq!(functions(table).into_iter().collect::<Vec<_>>(), ["rd_kafka_name"]);
+    }
+}

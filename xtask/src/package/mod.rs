@@ -1,0 +1,203 @@
+//! `cargo xtask package`: what users install, in `target/packages`, from one table.
+//!
+//! ```text
+//!   builds.rs      cargo with zig as linker: one tree of programs and libraries per platform
+//!   trees.rs       the files of a package where they belong, times and owners made equal
+//!   archive.rs     tarballs                        native.rs   deb, rpm, apk (nfpm)
+//!   wheel.rs       for Python                      image.rs    for containers (OCI)
+//!   checks.rs      installs them into fresh systems and runs programs there
+//! ```
+//!
+//! The same sources, compiler and packagers give the same bytes: paths are mapped, times are `SOURCE_DATE_EPOCH`, or the time of
+//! the last commit. What can't be built or checked on a machine says which program is missing.
+
+mod archive;
+mod builds;
+mod checks;
+mod image;
+mod native;
+mod trees;
+mod wheel;
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+    time::Duration,
+};
+
+use crate::{
+    Result,
+    shell::{self, root},
+    test::target_folder,
+};
+
+/// Builds the packages that users install into target/packages: deb, rpm, apk, tarballs, a Python wheel, an image for containers.
+#[derive(clap::Args, Debug)]
+pub struct Options {
+    /// The artefacts whose name contains the text; `--list` names them.
+    #[arg(long, default_value = "", value_name = "TEXT")]
+    only: String,
+    /// Print the artefacts.
+    #[arg(long)]
+    list: bool,
+    /// Install what was built into fresh systems under target/packages/roots, and run programs there.
+    #[arg(long)]
+    check: bool,
+}
+
+/// A row of [`ARTEFACTS`].
+pub struct Artefact {
+    pub name: &'static str,
+    pub what: &'static str,
+    /// Makes the files, and returns them.
+    pub make: fn(&Workshop) -> Result<Vec<PathBuf>>,
+    /// Tries the files. Returns what was checked, or why nothing was.
+    pub check: fn(&Workshop) -> Result<checks::Outcome>,
+}
+
+/// What users install.
+pub const ARTEFACTS: [Artefact; 9] = [
+    Artefact {
+        name: "tarball-x86_64",
+        what: "libraries, headers and the program for Linux with glibc 2.28 or newer",
+        make: archive::x86_64,
+        check: checks::tarball,
+    },
+    Artefact {
+        name: "tarball-aarch64",
+        what: "the same for 64-bit ARM",
+        make: archive::aarch64,
+        check: checks::tarball_aarch64,
+    },
+    Artefact {
+        name: "static",
+        what: "the program alone, for any Linux on x86-64",
+        make: archive::alone,
+        check: checks::alone,
+    },
+    Artefact { name: "deb", what: "packages for Debian and Ubuntu", make: native::deb, check: checks::deb },
+    Artefact {
+        name: "rpm",
+        what: "packages for Fedora, RHEL and SUSE",
+        make: native::rpm,
+        check: checks::rpm,
+    },
+    Artefact { name: "apk", what: "the program for Alpine", make: native::apk, check: checks::apk },
+    Artefact {
+        name: "wheel",
+        what: "the library for Python's confluent-kafka (manylinux 2.28)",
+        make: wheel::make,
+        check: checks::wheel,
+    },
+    Artefact {
+        name: "image",
+        what: "the program as an image for containers (OCI)",
+        make: image::make,
+        check: checks::image,
+    },
+    Artefact {
+        name: "checksums",
+        what: "SHA-256 of all files",
+        make: archive::checksums,
+        check: checks::checksums,
+    },
+];
+
+/// Where artefacts are made.
+pub struct Workshop {
+    /// `target/packages`.
+    pub folder: PathBuf,
+    /// The time of every file, in seconds since 1970.
+    pub epoch: u64,
+    /// The version of Ottla.
+    pub version: String,
+}
+
+impl Workshop {
+    fn open() -> Result<Self> {
+        let folder = target_folder()?.join("packages");
+        fs::create_dir_all(&folder)?;
+        let epoch = match env::var("SOURCE_DATE_EPOCH") {
+            Ok(text) => {
+                text.parse().map_err(|_| format!("SOURCE_DATE_EPOCH is `{text}`, not seconds since 1970"))?
+            }
+            Err(_) => {
+                let mut log = Command::new("git");
+                shell::read(log.args(["log", "-1", "--format=%ct"]).current_dir(root()))?.trim().parse()?
+            }
+        };
+        Ok(Self { folder, epoch, version: env!("CARGO_PKG_VERSION").to_owned() })
+    }
+
+    /// Returns an empty folder of this name.
+    pub fn empty(&self, name: &str) -> Result<PathBuf> {
+        let folder = self.folder.join("trees").join(name);
+        if folder.exists() {
+            fs::remove_dir_all(&folder)?;
+        }
+        fs::create_dir_all(&folder)?;
+        Ok(folder)
+    }
+
+    /// Returns a command that knows the time of the files.
+    pub fn command(&self, program: impl AsRef<Path>) -> Command {
+        let mut command = Command::new(program.as_ref());
+        command.env("SOURCE_DATE_EPOCH", self.epoch.to_string()).env("LC_ALL", "C");
+        command
+    }
+
+    /// Returns the artefacts that are there, without the folders in between.
+    pub fn files(&self) -> Result<Vec<PathBuf>> {
+        let mut files: Vec<PathBuf> =
+            fs::read_dir(&self.folder)?.flatten().map(|entry| entry.path()).collect();
+        files.retain(|path| path.is_file());
+        files.sort();
+        Ok(files)
+    }
+}
+
+/// Runs a packager. Error: what it printed.
+pub fn run(command: &mut Command) -> Result<String> {
+    let done = shell::run(command, Duration::from_secs(3600), false)?;
+    match done.success {
+        true => Ok(done.output),
+        false => Err(format!("{}\n{}", done.ending, done.output).into()),
+    }
+}
+
+pub fn main(options: &Options) -> Result<ExitCode> {
+    let chosen: Vec<&Artefact> = ARTEFACTS.iter().filter(|it| it.name.contains(&options.only)).collect();
+    if chosen.is_empty() {
+        return Err(format!("no artefact has `{}` in its name; --list prints them", options.only).into());
+    }
+    if options.list {
+        chosen.iter().for_each(|artefact| println!("{:16} {}", artefact.name, artefact.what));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let workshop = Workshop::open()?;
+    let mut failed = Vec::new();
+    for artefact in &chosen {
+        match (artefact.make)(&workshop) {
+            Ok(files) => files.iter().for_each(|file| println!("{}", line_of(file))),
+            Err(error) => {
+                println!("{}: {error}", artefact.name);
+                failed.push(artefact.name);
+            }
+        }
+    }
+    if options.check {
+        checks::all(&workshop, &chosen, &mut failed);
+    }
+    if failed.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("failed: {}", failed.join(", "));
+    Ok(ExitCode::FAILURE)
+}
+
+fn line_of(file: &Path) -> String {
+    let bytes = fs::metadata(file).map_or(0, |file| file.len());
+    let megabytes = bytes as f64 / 1e6;
+    format!("{megabytes:8.1} MB  {}", file.display())
+}
