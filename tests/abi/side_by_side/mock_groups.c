@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 
 #define OFFSET_COMMIT 8
 #define FIND_COORDINATOR 10
@@ -323,20 +324,34 @@ static void synchronize(int fd, int of_generation, const char *id) {
         say("sync %s", err((rd_kafka_resp_err_t)number_at(4, 2)));
 }
 
-static void heartbeat(const char *what, int fd, int of_generation, const char *id) {
+static rd_kafka_resp_err_t answer_to_heartbeat(int fd, int of_generation, const char *id) {
         begin(HEARTBEAT, 1);
         put_text("g"), put_i32(of_generation), put_text(id);
         exchange(fd);
-        say("heartbeat %s: %s", what, err((rd_kafka_resp_err_t)number_at(4, 2)));
+        return (rd_kafka_resp_err_t)number_at(4, 2);
 }
 
-static void commit_by_hand(const char *what, int fd, int of_generation, const char *id) {
+static void heartbeat(const char *what, int fd, int of_generation, const char *id) {
+        say("heartbeat %s: %s", what, err(answer_to_heartbeat(fd, of_generation, id)));
+}
+
+/* Waits for the end of a member's session. A heartbeat of another generation does not prolong it. */
+static void end_session(int fd, const char *id) {
+        rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION;
+        UNTIL(code != RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION, (usleep(20000), code = answer_to_heartbeat(fd, generation + 1, id)));
+}
+
+static rd_kafka_resp_err_t answer_to_commit(int fd, int of_generation, const char *id) {
         int topic;
         begin(OFFSET_COMMIT, 5);
         put_text("g"), put_i32(of_generation), put_text(id), put_i32(1), put_text("t"), put_i32(1), put_i32(0), put_i64(1), put_text("");
         exchange(fd);
         topic = number_at(8, 2);
-        say("commit %s: %s", what, err((rd_kafka_resp_err_t)number_at(10 + topic + 4 + 4, 2)));
+        return (rd_kafka_resp_err_t)number_at(10 + topic + 4 + 4, 2);
+}
+
+static void commit_by_hand(const char *what, int fd, int of_generation, const char *id) {
+        say("commit %s: %s", what, err(answer_to_commit(fd, of_generation, id)));
 }
 
 static void leave_by_hand(const char *what, int fd, const char *id) {
@@ -373,7 +388,6 @@ CASE(answers_to_a_classic_member) {
         end(cluster);
 }
 
-/* The member sends nothing until its session has ended. */
 CASE(answers_after_a_session_timeout) {
         rd_kafka_mock_cluster_t *cluster = cluster_with(1);
         int fd = dial();
@@ -382,7 +396,7 @@ CASE(answers_after_a_session_timeout) {
         strcpy(id, member_id);
         synchronize(fd, generation, id);
         commit_by_hand("member", fd, generation, id);
-        usleep(2500000);
+        end_session(fd, id);
         commit_by_hand("after the timeout", fd, generation, id);
         heartbeat("after the timeout", fd, generation, id);
         synchronize(fd, generation, id);
@@ -401,7 +415,7 @@ CASE(join_after_a_session_timeout) {
         join(fd, 1000, "");
         strcpy(id, member_id);
         synchronize(fd, generation, id);
-        usleep(2500000);
+        end_session(fd, id);
         join(fd, 6000, id);
         close(fd);
         end(cluster);
@@ -475,10 +489,13 @@ CASE(answers_to_a_member_of_the_consumer_protocol) {
 CASE(consumer_protocol_after_a_session_timeout) {
         rd_kafka_mock_cluster_t *cluster = cluster_with(2);
         int fd = dial(), epoch;
+        rd_kafka_resp_err_t first, code;
         rd_kafka_mock_set_group_consumer_session_timeout_ms(cluster, 1000);
         epoch = beat("join", fd, "a", 0, NULL, 0);
         beat("heartbeat", fd, "a", epoch, NULL, epoch);
-        usleep(2500000);
+        /* A commit of another epoch does not prolong the session. */
+        first = code = answer_to_commit(fd, epoch + 7, "a");
+        UNTIL(code != first, (usleep(20000), code = answer_to_commit(fd, epoch + 7, "a")));
         beat("after the timeout", fd, "a", epoch, NULL, epoch);
         commit_by_hand("after the timeout", fd, epoch, "a");
         beat("join again", fd, "a", 0, NULL, epoch);
@@ -538,24 +555,56 @@ struct waiter {
         rd_kafka_queue_t *queue;
         pthread_t thread;
         const char *result;
+        /* The thread's id, when it is about to call. */
+        volatile pid_t id;
 };
 
 static void *consume(void *opaque) {
         struct waiter *waiter = (struct waiter *)opaque;
         long began = millis();
-        rd_kafka_message_t *message =
-            waiter->queue ? rd_kafka_consume_queue(waiter->queue, 2000) : rd_kafka_consumer_poll(waiter->rk, 2000);
+        rd_kafka_message_t *message;
+        waiter->id = (pid_t)syscall(SYS_gettid);
+        message = waiter->queue ? rd_kafka_consume_queue(waiter->queue, 2000) : rd_kafka_consumer_poll(waiter->rk, 2000);
         if (message)
                 rd_kafka_message_destroy(message);
         waiter->result = message ? "a message" : took(began, 2000);
         return NULL;
 }
 
+/* Returns how often a thread has fallen asleep if it sleeps, otherwise 0. */
+static long sleeps_of(pid_t id) {
+        char path[64], line[256];
+        long sleeps = 0;
+        int is_asleep = 0;
+        FILE *file;
+        snprintf(path, sizeof(path), "/proc/self/task/%ld/status", (long)id);
+        file = fopen(path, "r");
+        while (file && fgets(line, sizeof(line), file)) {
+                is_asleep |= !strncmp(line, "State:\tS", 8);
+                sscanf(line, "voluntary_ctxt_switches: %ld", &sleeps);
+        }
+        if (file)
+                fclose(file);
+        return is_asleep ? sleeps : 0;
+}
+
+/* Waits until a thread sleeps in its call: it has been seen asleep 20 times without waking. */
+static void until_it_sleeps(const struct waiter *waiter) {
+        long before = 0, now;
+        int seen = 0;
+        UNTIL(seen == 20, {
+                usleep(2000);
+                now = waiter->id ? sleeps_of(waiter->id) : 0;
+                seen = now && now == before ? seen + 1 : 0;
+                before = now;
+        });
+}
+
 /* Waits in a call, wakes it, and prints when it returned. */
 static void wake(const char *what, rd_kafka_t *rk, rd_kafka_queue_t *waits, rd_kafka_queue_t *woken) {
-        struct waiter waiter = {rk, waits, 0, NULL};
+        struct waiter waiter = {rk, waits, 0, NULL, 0};
         pthread_create(&waiter.thread, NULL, consume, &waiter);
-        usleep(400000);
+        until_it_sleeps(&waiter);
         rd_kafka_queue_yield(woken);
         pthread_join(waiter.thread, NULL);
         say("%s: %s", what, waiter.result);
