@@ -41,7 +41,7 @@ impl TlsListener {
     /// Creates a listener's TLS from a certificate chain and a private key in DER. Error: the reason why they are
     /// invalid.
     pub fn new(chain: &[Vec<u8>], key: &[u8], clients: &ClientAuthentication) -> Result<Self, String> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let provider = Arc::new(ottla_p521::provider());
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .map_err(|error| error.to_string())?;

@@ -20,13 +20,11 @@ pub enum KeyKind {
 const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 1];
 const EC: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 2, 1];
 const ED25519: &[u8] = &[0x2b, 0x65, 0x70];
-/// The identifier of the curve P-521.
-pub const P521: &[u8] = &[0x2b, 0x81, 4, 0, 0x23];
 
 const CURVES: &[(&[u8], &str)] = &[
     (&[0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7], "P-256"),
     (&[0x2b, 0x81, 4, 0, 0x22], "P-384"),
-    (P521, "P-521"),
+    (&[0x2b, 0x81, 4, 0, 0x23], "P-521"),
     (&[0x2b, 0x81, 4, 0, 0x21], "P-224"),
     (&[0x2b, 0x81, 4, 0, 0x0a], "secp256k1"),
 ];
@@ -71,13 +69,11 @@ impl KeyKind {
     /// Returns the rule that keys of this kind break; `None` if the client can use them.
     pub fn broken_rule(self) -> Option<String> {
         match self {
-            Self::Rsa(MIN_RSA_BITS..=MAX_RSA_BITS) | Self::Ec("P-256" | "P-384") | Self::Ed25519 => None,
-            Self::Ec("P-521") if cfg!(feature = "aws-lc-rs") => None,
+            Self::Rsa(MIN_RSA_BITS..=MAX_RSA_BITS)
+            | Self::Ec("P-256" | "P-384" | "P-521")
+            | Self::Ed25519 => None,
             Self::Rsa(_) => Some(format!("is {self}, and RSA keys need 2048 to 8192 bits")),
-            Self::Ec("P-521") => Some(format!(
-                "is {self}, which needs a build with the feature aws-lc-rs; P-256 and P-384 need none"
-            )),
-            Self::Ec(_) => Some(format!("is {self}, and EC keys need the curve P-256 or P-384")),
+            Self::Ec(_) => Some(format!("is {self}, and EC keys need the curve P-256, P-384 or P-521")),
             Self::Other => Some("is of a kind that is not supported: use RSA, EC or Ed25519".to_owned()),
         }
     }

@@ -141,7 +141,7 @@ impl Lists {
         if let Some(list) = &self.signatures {
             let permitted = named(list, SIGNATURES).map_err(|why| format!("ssl.sigalgs.list: {why}"))?;
             provider.signature_verification_algorithms =
-                restricted(provider.signature_verification_algorithms, &permitted)?;
+                restricted(provider.signature_verification_algorithms, &permitted);
         }
         Ok(provider)
     }
@@ -276,22 +276,16 @@ type Mapping =
     [(SignatureScheme, &'static [&'static dyn rustls::pki_types::SignatureVerificationAlgorithm])];
 
 /// Returns the algorithms with only these schemes. rustls wants static slices, so each list exists once per process.
-fn restricted(
-    all: WebPkiSupportedAlgorithms,
-    permitted: &[SignatureScheme],
-) -> Result<WebPkiSupportedAlgorithms, String> {
+fn restricted(all: WebPkiSupportedAlgorithms, permitted: &[SignatureScheme]) -> WebPkiSupportedAlgorithms {
     static KNOWN: Mutex<BTreeMap<Vec<u16>, &'static Mapping>> = Mutex::new(BTreeMap::new());
     let chosen: Vec<_> = permitted
         .iter()
         .filter_map(|one| all.mapping.iter().find(|(known, _)| known == one).copied())
         .collect();
-    if chosen.is_empty() {
-        return Err("ssl.sigalgs.list: the algorithms need a build with the feature aws-lc-rs".to_owned());
-    }
     let key = chosen.iter().map(|(scheme, _)| u16::from(*scheme)).collect();
     let mut known = KNOWN.lock();
     let mapping = *known.entry(key).or_insert_with(|| Vec::leak(chosen));
-    Ok(WebPkiSupportedAlgorithms { all: all.all, mapping })
+    WebPkiSupportedAlgorithms { all: all.all, mapping }
 }
 
 #[cfg(test)]
@@ -331,6 +325,11 @@ mod tests {
         let mapping = lists.provider().unwrap().signature_verification_algorithms.mapping;
         assert_eq!(mapping.len(), 2);
         assert_eq!(mapping[0].0, SignatureScheme::RSA_PKCS1_SHA256);
+        for (scheme, names) in SIGNATURES {
+            let lists = Lists { signatures: Some(names[0].to_owned()), ..Lists::default() };
+            let mapping = lists.provider().unwrap().signature_verification_algorithms.mapping;
+            assert!(mapping.len() == 1 && mapping[0].0 == *scheme, "{scheme:?}");
+        }
     }
 
     #[test]

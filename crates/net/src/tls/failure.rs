@@ -135,8 +135,8 @@ fn of_alert(alert: AlertDescription, is_open: bool) -> String {
         A::CertificateRevoked => "the client's certificate is revoked (ssl.certificate.location)",
         A::HandshakeFailure if !is_open => {
             "the broker accepts no cipher suite or signature algorithm of this client: it may offer only RSA key exchange, \
-             CBC or DHE suites, which this client does not have; or its certificate has an EC key with another curve than P-256 \
-             and P-384, such as P-521; or it requires a client certificate"
+             CBC or DHE suites, which this client does not have; or its certificate has an EC key with another curve than P-256, \
+             P-384 and P-521; or it requires a client certificate"
         }
         A::ProtocolVersion => {
             "the broker accepts neither TLS 1.2 nor TLS 1.3, or not the one that ssl.enabled.protocols names"

@@ -10,12 +10,7 @@ use rustls::{
     sign::CertifiedKey,
 };
 
-use crate::credentials::{
-    self, Store,
-    public_key::{KeyKind, P521},
-    secret::Secret,
-    x509::Certificate,
-};
+use crate::credentials::{self, Store, secret::Secret, x509::Certificate};
 
 /// The client's certificate with its chain and key.
 pub struct Identity {
@@ -31,7 +26,7 @@ impl Identity {
     pub fn new(certificates: Vec<Vec<u8>>, key: &Secret, provider: &CryptoProvider) -> Result<Self, String> {
         let der = PrivateKeyDer::try_from(key.expose().to_vec())
             .map_err(|_| "the key is neither PKCS#8 nor PKCS#1 nor SEC1".to_owned())?;
-        let signer = provider.key_provider.load_private_key(der).map_err(|_| unusable(key))?;
+        let signer = provider.key_provider.load_private_key(der).map_err(|_| UNUSABLE.to_owned())?;
         let certificates = match signer.public_key() {
             Some(public) => credentials::chain(certificates, |it| *it.public_key == *public),
             None => certificates,
@@ -73,20 +68,9 @@ impl Identity {
     }
 }
 
-/// Returns the reason why a key can't be used.
-fn unusable(key: &Secret) -> String {
-    // The identifier of the curve is near the beginning of a key.
-    let has_p521 = key.expose().windows(P521.len()).any(|window| window == P521);
-    let rule = KeyKind::Ec("P-521").broken_rule().filter(|_| has_p521);
-    rule.map_or_else(
-        || {
-            "the key can't be used: RSA keys need 2048 to 8192 bits, EC keys the curve P-256 or P-384; Ed25519 is possible, \
-             DSA is not"
-                .to_owned()
-        },
-        |rule| format!("the key {rule}"),
-    )
-}
+/// The reason why a key can't be used.
+const UNUSABLE: &str = "the key can't be used: RSA keys need 2048 to 8192 bits, EC keys the curve P-256, P-384 or P-521; \
+                        Ed25519 is possible, DSA is not";
 
 /// Presents the client's certificate to brokers that accept one of its issuers.
 #[derive(Debug)]

@@ -45,5 +45,5 @@ pub(crate) fn default_provider() -> rustls::crypto::CryptoProvider {
     #[cfg(feature = "aws-lc-rs")]
     return rustls::crypto::aws_lc_rs::default_provider();
     #[cfg(not(feature = "aws-lc-rs"))]
-    return rustls::crypto::ring::default_provider();
+    return ottla_p521::provider();
 }

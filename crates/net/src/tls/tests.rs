@@ -1,6 +1,7 @@
 //! Handshakes in memory with good and bad certificates, which are made here.
 
 mod kinds;
+mod p521;
 mod sessions;
 
 use std::{path::PathBuf, sync::Arc};

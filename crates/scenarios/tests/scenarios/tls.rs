@@ -13,10 +13,12 @@ use ottla::{
     Transport,
 };
 use ottla_embedded_broker::{
-    Acl, AclOperation, Authorizer, ClusterOptions, EmbeddedCluster, Listener, ListenerId, PrincipalMapping,
-    ResourceType, SaslListener, SaslMechanism, ScramHash, TestAuthority,
+    Acl, AclOperation, Authorizer, ClientAuthentication, ClusterOptions, EmbeddedCluster, Listener,
+    ListenerId, PrincipalMapping, ResourceType, SaslListener, SaslMechanism, ScramHash, TestAuthority,
+    TlsListener,
 };
 use ottla_scenarios::TIMEOUT;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
 
 const HOSTS: &[&str] = &["127.0.0.1", "localhost"];
 
@@ -116,6 +118,48 @@ fn client_certificate_becomes_the_principal() {
     });
     assert!(!principals.is_empty() && principals.iter().all(|name| name == "CN=alice"), "{principals:?}");
     producer.close(TIMEOUT).unwrap();
+}
+
+#[test]
+fn keys_of_p521_authenticate_client_and_broker() {
+    const CA: &str = include_str!("../../../net/src/tls/tests/kinds/p-521-ca.pem");
+    const BROKER: &str = include_str!("../../../net/src/tls/tests/kinds/p-521-broker.pem");
+    const CLIENT: &str = include_str!("../../../net/src/tls/tests/kinds/p-521-client.pem");
+    // Signed by no CA.
+    const STRANGER: &str = include_str!("../../../net/src/tls/tests/kinds/client-p-521.pem");
+    let certificate = |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).unwrap().to_vec();
+    let key = PrivateKeyDer::from_pem_slice(BROKER.as_bytes()).unwrap();
+    let clients = ClientAuthentication::Required(vec![certificate(CA)]);
+    let tls = TlsListener::new(&[certificate(BROKER)], key.secret_der(), &clients).unwrap();
+    let options = ClusterOptions { tls: Some(tls), ..ClusterOptions::default() };
+    let cluster = EmbeddedCluster::start(options).unwrap();
+    let config = |client: &str, version| {
+        Config::from_properties([
+            ("bootstrap.servers", &*cluster.bootstrap_servers()),
+            ("security.protocol", "ssl"),
+            ("ssl.ca.pem", CA),
+            ("ssl.certificate.pem", client),
+            ("ssl.key.pem", client),
+            ("ssl.enabled.protocols", version),
+        ])
+        .unwrap()
+    };
+    for version in ["TLSv1.2", "TLSv1.3"] {
+        let producer = Producer::new(&config(CLIENT, version)).unwrap();
+        producer.deliver("t", Record::new().value("x"), TIMEOUT).unwrap();
+        let principals = cluster.control(|control| {
+            let connections = control.connections(None);
+            connections
+                .iter()
+                .filter_map(|one| control.principal(*one).map(str::to_owned))
+                .collect::<Vec<_>>()
+        });
+        assert!(principals.iter().any(|name| name == "CN=client"), "{principals:?}");
+        producer.close(TIMEOUT).unwrap();
+        let error = first_error(&config(STRANGER, version));
+        assert_eq!(error.kind(), ErrorKind::Tls, "{error}");
+        assert_names(&error, &["requires a client certificate"]);
+    }
 }
 
 #[test]
