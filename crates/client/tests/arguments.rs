@@ -68,7 +68,7 @@ fn empty_topic_name_gives_errors_that_begin_with_a_word() {
         Consumer::new(&config).unwrap().assign(&[("", 0, Offset::Beginning)]).unwrap_err(),
         Consumer::new(&config).unwrap().subscribe(&[""]).unwrap_err(),
         ShareConsumer::new(&config).unwrap().subscribe(&[""]).unwrap_err(),
-        Admin::new(&config).unwrap().delete_topics(&[""], SOON).unwrap_err(),
+        Admin::new(&config).unwrap().delete_topics(&[""], SOON).unwrap().remove(0).1.unwrap_err(),
     ];
     for error in errors {
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");

@@ -11,7 +11,11 @@ use ottla_core::{
     error::Result,
 };
 
-use super::calls::{calls, check_name, invalid};
+use super::{
+    AdminFuture,
+    calls::{calls, check_name, invalid},
+    elements::Elements,
+};
 
 calls! {
     /// Creates rules of the brokers' authorizer. The results are in the order of the rules; a rule that exists already is a
@@ -31,9 +35,15 @@ calls! {
     /// # }
     /// ```
     fn create_acls, create_acls_async(&self, acls: &[AclBinding]; options) -> Vec<Result<()>> {
-        let checked = check_acls(acls).map(|()| acls.to_vec());
-        self.ask("create_acls", options, checked, |acls, done| create_acls(acls, options.timeout, done))
-            .and_then(|results| Ok(by_position(results)))
+        const NAME: &str = "create_acls";
+        if acls.is_empty() {
+            return AdminFuture::failed(NAME, invalid("no rules; name at least one"));
+        }
+        let check = |acl: &&AclBinding| check_acl(acl).map(|()| (*acl).clone());
+        Elements::new(acls, check, |_, error| Err(error)).ask(NAME, |acls| {
+            self.ask(NAME, options, Ok(acls), |acls, done| create_acls(acls, options.timeout, done))
+                .and_then(|results| Ok(by_position(results)))
+        })
     }
 
     /// Describes the rules that match a filter. [`AclFilter::default`] matches all.
@@ -47,12 +57,15 @@ calls! {
     /// Deletes the rules that match any of the filters. Each filter has a result: the rules that it matched, each with its
     /// error if it was not deleted.
     fn delete_acls, delete_acls_async(&self, filters: &[AclFilter]; options) -> Vec<Result<DeletedAcls>> {
-        let checked = match filters {
-            [] => Err(invalid("no filters; name at least one")),
-            _ => filters.iter().try_for_each(check_filter).map(|()| filters.to_vec()),
-        };
-        self.ask("delete_acls", options, checked, |filters, done| delete_acls(filters, options.timeout, done))
-            .and_then(|results| Ok(by_position(results)))
+        const NAME: &str = "delete_acls";
+        if filters.is_empty() {
+            return AdminFuture::failed(NAME, invalid("no filters; name at least one"));
+        }
+        let check = |filter: &&AclFilter| check_filter(filter).map(|()| (*filter).clone());
+        Elements::new(filters, check, |_, error| Err(error)).ask(NAME, |filters| {
+            self.ask(NAME, options, Ok(filters), |filters, done| delete_acls(filters, options.timeout, done))
+                .and_then(|results| Ok(by_position(results)))
+        })
     }
 }
 
@@ -60,29 +73,24 @@ fn by_position<T>(results: ItemResults<usize, T>) -> Vec<Result<T>> {
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-fn check_acls(acls: &[AclBinding]) -> Result<()> {
-    if acls.is_empty() {
-        return Err(invalid("no rules; name at least one"));
-    }
-    acls.iter().try_for_each(|acl| {
-        check_name("name of a rule's resource", &acl.name)?;
-        check_name("principal of a rule", &acl.principal)?;
-        check_name("host of a rule", &acl.host)?;
-        let vague = if matches!(acl.resource_type, AclResourceType::Unknown | AclResourceType::Any) {
-            "resource type"
-        } else if !matches!(acl.pattern, PatternType::Literal | PatternType::Prefixed) {
-            "pattern type"
-        } else if matches!(acl.operation, AclOperation::Unknown | AclOperation::Any) {
-            "operation"
-        } else if matches!(acl.permission, AclPermission::Unknown | AclPermission::Any) {
-            "permission"
-        } else {
-            return Ok(());
-        };
-        let detail =
-            format!("the rule for {} has no definite {vague}; only filters may leave it open", acl.principal);
-        Err(invalid(detail))
-    })
+fn check_acl(acl: &AclBinding) -> Result<()> {
+    check_name("name of a rule's resource", &acl.name)?;
+    check_name("principal of a rule", &acl.principal)?;
+    check_name("host of a rule", &acl.host)?;
+    let vague = if matches!(acl.resource_type, AclResourceType::Unknown | AclResourceType::Any) {
+        "resource type"
+    } else if !matches!(acl.pattern, PatternType::Literal | PatternType::Prefixed) {
+        "pattern type"
+    } else if matches!(acl.operation, AclOperation::Unknown | AclOperation::Any) {
+        "operation"
+    } else if matches!(acl.permission, AclPermission::Unknown | AclPermission::Any) {
+        "permission"
+    } else {
+        return Ok(());
+    };
+    let detail =
+        format!("the rule for {} has no definite {vague}; only filters may leave it open", acl.principal);
+    Err(invalid(detail))
 }
 
 fn check_filter(filter: &AclFilter) -> Result<()> {

@@ -30,16 +30,12 @@ macro_rules! calls {
 }
 pub(super) use calls;
 
+use super::{Admin, AdminFuture, AdminOptions};
 use ottla_core::{
     admin::AdminCall,
     completion::Completion,
     error::{Error, ErrorKind, Result},
 };
-use ottla_protocol::vocabulary::TopicPartition;
-use ottla_sorted::SortedSet;
-
-use super::{Admin, AdminFuture, AdminOptions};
-use crate::topic_name::check_partition;
 
 impl Admin {
     /// Makes a call whose arguments were checked.
@@ -69,31 +65,4 @@ pub(super) fn check_name(what: &str, name: &str) -> Result<()> {
         1..=MAX_STRING => Ok(()),
         size => Err(invalid(format!("the {what} has {size} bytes; brokers take at most {MAX_STRING}"))),
     }
-}
-
-/// Error: there is no name, one is listed twice, or one is empty or too long. `what` is the singular.
-pub(super) fn check_names<'a>(what: &str, names: impl IntoIterator<Item = &'a str>) -> Result<()> {
-    let mut seen = SortedSet::new();
-    for name in names {
-        check_name(what, name)?;
-        if !seen.insert(name) {
-            return Err(invalid(format!("{what} \"{name}\" is named twice; name each one once per call")));
-        }
-    }
-    if seen.is_empty() { Err(invalid(format!("no {what}; name at least one"))) } else { Ok(()) }
-}
-
-/// Returns the partitions, of which there is at least one, and none twice.
-pub(super) fn distinct<'a>(partitions: impl Iterator<Item = (&'a str, i32)>) -> Result<Vec<TopicPartition>> {
-    let mut seen = SortedSet::new();
-    let mut all = Vec::new();
-    for (topic, partition) in partitions {
-        check_partition(topic, partition)?;
-        if !seen.insert((topic, partition)) {
-            let detail = "the partition is named twice; name each partition once per call";
-            return Err(invalid(detail).with_partition(topic, partition));
-        }
-        all.push(TopicPartition::new(topic, partition));
-    }
-    if all.is_empty() { Err(invalid("no partitions; name at least one")) } else { Ok(all) }
 }

@@ -22,7 +22,9 @@ use ottla_core::{
     fetch::offsets::{ListedOffset, OffsetQuery, OffsetSpec},
 };
 
-use super::{Admin, AdminFuture, AdminOptions, GroupResults, offsets::offset_query, topics::check_unique};
+use ottla_sorted::SortedSet;
+
+use super::{Admin, AdminFuture, AdminOptions, GroupResults, offsets::offset_query};
 use crate::topic_name::check_topic_name;
 
 impl Admin {
@@ -154,7 +156,7 @@ impl Admin {
         partitions: &[(&str, i32, i64)],
         options: &AdminOptions,
     ) -> Result<impl Future<Output = Result<Vec<Result<i64>>>> + Send + use<>> {
-        Ok(self.delete_records_before(partitions, *options))
+        Ok(self.delete_records_up_to(partitions, *options, |_, _, offset| Ok(offset)))
     }
 
     pub fn describe_configs_with(
@@ -211,4 +213,16 @@ impl Admin {
             alter_users(alterations, options.timeout, done)
         })
     }
+}
+
+/// Error: a topic is named twice.
+fn check_unique<'a>(names: impl Iterator<Item = &'a str>) -> Result<()> {
+    let mut seen = SortedSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            let reason = "the topic is named twice; name each topic once per call";
+            return Err(Error::new(ErrorKind::InvalidArgument, reason).with_topic(name));
+        }
+    }
+    Ok(())
 }

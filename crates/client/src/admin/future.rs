@@ -35,7 +35,12 @@ impl<T: Send + 'static> AdminFuture<T> {
 
     /// A call that was refused because of its arguments.
     pub(super) fn failed(call: &'static str, error: Error) -> Self {
-        Self { call, timeout: Duration::ZERO, result: Box::pin(ready(Err(error))) }
+        Self::ready(call, Err(error))
+    }
+
+    /// Creates a future whose result needs no broker.
+    pub(super) fn ready(call: &'static str, result: Result<T>) -> Self {
+        Self { call, timeout: Duration::ZERO, result: Box::pin(ready(result)) }
     }
 
     /// The results of calls that are in flight at the same time, in their order.

@@ -4,7 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     Admin, AdminFuture, AdminOptions,
-    calls::{check_name, check_names, distinct, invalid},
+    calls::{check_name, invalid},
+    elements::{Elements, Names, checked_names, checked_partitions},
 };
 use ottla_core::{
     admin::{
@@ -22,6 +23,7 @@ use ottla_core::{
     error::{Error, Result},
     fetch::committed::GroupOffset,
 };
+use ottla_protocol::vocabulary::TopicPartition;
 
 /// A call of the core that commits offsets for a group.
 type AlterOffsets =
@@ -149,16 +151,14 @@ impl Admin {
         options: impl Into<AdminOptions>,
     ) -> AdminFuture<PartitionResults<Option<GroupOffset>>> {
         let options = options.into();
-        let checked = check_group_id(group)
-            .and_then(|()| partitions.map(|partitions| distinct(partitions.iter().copied())).transpose());
-        let group: Arc<str> = group.into();
-        let call = checked.map(|partitions| {
-            move |done| {
-                let stable = options.require_stable_offsets;
-                list_group_offsets(group, partitions, stable, options.timeout, done).done(options.how())
-            }
-        });
-        self.start("list_group_offsets", options.timeout, call).and_then(|results| results)
+        let stable = options.require_stable_offsets;
+        self.about_some_partitions(
+            "list_group_offsets",
+            group,
+            partitions,
+            options,
+            |group, partitions, done| list_group_offsets(group, partitions, stable, options.timeout, done),
+        )
     }
 
     /// Commits offsets for a group without members; creates the group if it does not exist.
@@ -189,13 +189,21 @@ impl Admin {
         offsets: &[GroupOffset],
         options: AdminOptions,
     ) -> AdminFuture<PartitionResults<()>> {
-        let checked = check_group_id(group)
-            .and_then(|()| distinct(offsets.iter().map(|offset| (&*offset.topic, offset.partition))))
-            .and_then(|_| offsets.iter().try_for_each(check_offset));
-        let (group, offsets): (Arc<str>, _) = (group.into(), offsets.to_vec());
-        let call =
-            checked.map(|()| move |done| call(group, offsets, options.timeout, done).done(options.how()));
-        self.start("alter_group_offsets", options.timeout, call).and_then(|results| results)
+        const NAME: &str = "alter_group_offsets";
+        if let Err(error) = check_group_id(group).and_then(|()| some(offsets)) {
+            return AdminFuture::failed(NAME, error);
+        }
+        let mut names = Names::new();
+        let check = |one: &&GroupOffset| {
+            names.check_partition(&one.topic, one.partition)?;
+            check_offset(one).map(|()| (*one).clone())
+        };
+        let refused =
+            |one: &&GroupOffset, error| (TopicPartition::new(&*one.topic, one.partition), Err(error));
+        let group: Arc<str> = group.into();
+        Elements::new(offsets, check, refused).ask(NAME, |offsets| {
+            self.ask(NAME, options, Ok(offsets), |offsets, done| call(group, offsets, options.timeout, done))
+        })
     }
 
     /// Deletes committed offsets of partitions whose topics no member of the group subscribes to.
@@ -216,12 +224,8 @@ impl Admin {
         options: impl Into<AdminOptions>,
     ) -> AdminFuture<PartitionResults<()>> {
         let options = options.into();
-        let checked = check_group_id(group).and_then(|()| distinct(partitions.iter().copied()));
-        let group: Arc<str> = group.into();
-        let call = checked.map(|partitions| {
-            move |done| delete_group_offsets(group, partitions, options.timeout, done).done(options.how())
-        });
-        self.start("delete_group_offsets", options.timeout, call).and_then(|results| results)
+        let call = |group, partitions, done| delete_group_offsets(group, partitions, options.timeout, done);
+        self.about_partitions("delete_group_offsets", group, partitions, options, call)
     }
 
     /// Removes members from a group, each with a result of its own. `reason` appears in the coordinator's log. A member that
@@ -293,11 +297,59 @@ impl Admin {
         options: AdminOptions,
         call: impl FnOnce(Vec<Arc<str>>, bool, Duration, Completion<GroupResults<T>>) -> AdminCall,
     ) -> AdminFuture<GroupResults<T>> {
-        let call = check_groups(groups).map(|()| {
-            let groups: Vec<Arc<str>> = groups.iter().map(|group| Arc::from(*group)).collect();
-            move |done| call(groups, options.authorized_operations, options.timeout, done).done(options.how())
-        });
-        self.start(name, options.timeout, call)
+        let groups = match checked_names("group", groups) {
+            Ok(groups) => groups,
+            Err(error) => return AdminFuture::failed(name, error),
+        };
+        groups.ask(name, |groups| {
+            let call = move |done| {
+                call(groups, options.authorized_operations, options.timeout, done).done(options.how())
+            };
+            self.start(name, options.timeout, Ok(call))
+        })
+    }
+
+    /// Makes one call about partitions of a group, each of which has a result.
+    pub(super) fn about_partitions<T: Send + 'static>(
+        &self,
+        name: &'static str,
+        group: &str,
+        partitions: &[(&str, i32)],
+        options: AdminOptions,
+        call: impl FnOnce(Arc<str>, Vec<TopicPartition>, Completion<Result<PartitionResults<T>>>) -> AdminCall,
+    ) -> AdminFuture<PartitionResults<T>> {
+        if let Err(error) = check_group_id(group).and_then(|()| some(partitions)) {
+            return AdminFuture::failed(name, error);
+        }
+        checked_partitions(partitions).ask(name, |partitions| {
+            self.ask(name, options, Ok(partitions), |partitions, done| call(group.into(), partitions, done))
+        })
+    }
+
+    /// Makes one call about these partitions of a group, or about all that it has offsets of.
+    pub(super) fn about_some_partitions<T: Send + 'static>(
+        &self,
+        name: &'static str,
+        group: &str,
+        partitions: Option<&[(&str, i32)]>,
+        options: AdminOptions,
+        call: impl FnOnce(
+            Arc<str>,
+            Option<Vec<TopicPartition>>,
+            Completion<Result<PartitionResults<T>>>,
+        ) -> AdminCall,
+    ) -> AdminFuture<PartitionResults<T>> {
+        match partitions {
+            Some(partitions) => {
+                self.about_partitions(name, group, partitions, options, |group, partitions, done| {
+                    call(group, Some(partitions), done)
+                })
+            }
+            None => {
+                let checked = check_group_id(group).map(|()| Arc::from(group));
+                self.ask(name, options, checked, |group, done| call(group, None, done))
+            }
+        }
     }
 
     /// Makes one call for each group. All calls are in flight at the same time.
@@ -308,21 +360,36 @@ impl Admin {
         options: AdminOptions,
         call: impl Fn(Arc<str>, Completion<Result<T>>) -> AdminCall + Clone + Send + 'static,
     ) -> AdminFuture<GroupResults<T>> {
-        if let Err(error) = check_groups(groups) {
-            return AdminFuture::failed(name, error);
-        }
-        let calls = groups.iter().map(|group| {
-            let (group, call): (Arc<str>, _) = (Arc::from(*group), call.clone());
-            self.start(name, options.timeout, Ok(move |done| call(group, done).done(options.how())))
-        });
-        let names: Vec<String> = groups.iter().map(ToString::to_string).collect();
-        let results = AdminFuture::all(name, options.timeout, calls.collect());
-        results.and_then(|results| Ok(names.into_iter().zip(results).collect()))
+        self.for_each_named("group", name, groups, options, call)
+    }
+
+    /// Makes one call for each name. All calls are in flight at the same time. `what` is the singular.
+    pub(super) fn for_each_named<T: Send + 'static>(
+        &self,
+        what: &'static str,
+        name: &'static str,
+        ids: &[&str],
+        options: AdminOptions,
+        call: impl Fn(Arc<str>, Completion<Result<T>>) -> AdminCall + Clone + Send + 'static,
+    ) -> AdminFuture<Vec<(String, Result<T>)>> {
+        let ids = match checked_names(what, ids) {
+            Ok(ids) => ids,
+            Err(error) => return AdminFuture::failed(name, error),
+        };
+        ids.ask(name, |ids| {
+            let calls = ids.iter().map(|id| {
+                let (id, call) = (Arc::clone(id), call.clone());
+                self.start(name, options.timeout, Ok(move |done| call(id, done).done(options.how())))
+            });
+            let results = AdminFuture::all(name, options.timeout, calls.collect());
+            results.and_then(move |results| Ok(ids.iter().map(ToString::to_string).zip(results).collect()))
+        })
     }
 }
 
-fn check_groups(groups: &[&str]) -> Result<()> {
-    check_names("group", groups.iter().copied())
+/// Error: there are no partitions.
+pub(super) fn some<T>(partitions: &[T]) -> Result<()> {
+    if partitions.is_empty() { Err(invalid("no partitions; name at least one")) } else { Ok(()) }
 }
 
 pub(super) fn check_group_id(group: &str) -> Result<()> {

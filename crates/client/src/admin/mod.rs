@@ -3,6 +3,9 @@
 //! [`Admin`] has the calls: each is a method that blocks, and one with `_async` behind its name that returns an
 //! [`AdminFuture`].
 //!
+//! A call about several elements has a result for each. One that is invalid, or listed a second time, is refused alone with
+//! [`ErrorKind::InvalidArgument`](crate::ErrorKind::InvalidArgument), and no broker is asked about it.
+//!
 //! | subject | calls |
 //! |---|---|
 //! | topics | [`create_topics`](Admin::create_topics), [`delete_topics`](Admin::delete_topics), [`create_partitions`](Admin::create_partitions), [`list_topics`](Admin::list_topics), [`describe_topics`](Admin::describe_topics), [`describe_topics_by_id`](Admin::describe_topics_by_id), [`delete_topics_by_id`](Admin::delete_topics_by_id), [`list_offsets`](Admin::list_offsets), [`list_epoch_ends`](Admin::list_epoch_ends), [`delete_records`](Admin::delete_records) |
@@ -19,6 +22,7 @@ mod calls;
 mod cluster;
 mod configs;
 mod delegation_tokens;
+mod elements;
 #[cfg(feature = "capi")]
 #[doc(hidden)]
 mod for_capi;

@@ -8,7 +8,13 @@ use ottla_core::{
     fetch::offsets::{ListedOffset, OffsetQuery, OffsetSpec},
 };
 
-use super::{Admin, AdminFuture, AdminOptions, calls::distinct};
+use ottla_protocol::vocabulary::TopicPartition;
+
+use super::{
+    Admin, AdminFuture, AdminOptions,
+    elements::{Elements, Names},
+    groups::some,
+};
 use crate::topic_name::check_partition;
 
 /// The records of a partition that [`Admin::delete_records`] deletes.
@@ -52,17 +58,23 @@ impl Admin {
         options: impl Into<AdminOptions>,
     ) -> AdminFuture<Vec<Result<ListedOffset>>> {
         let options = options.into();
-        let call = offset_query(partitions, options.timeout).map(|query| {
-            let query = OffsetQuery { read_committed: options.read_committed, ..query };
-            move |done| AdminCall::list_offsets(query, done)
-        });
-        self.start("list_offsets", options.timeout, call)
+        let check = |(topic, partition, spec): &&(&str, i32, OffsetSpec)| question(topic, *partition, *spec);
+        Elements::new(partitions, check, |_, error| Err(error)).ask("list_offsets", |questions| {
+            let query = OffsetQuery {
+                questions,
+                timeout: options.timeout,
+                read_committed: options.read_committed,
+                refusals: None,
+            };
+            let call = move |done| AdminCall::list_offsets(query, done);
+            self.start("list_offsets", options.timeout, Ok(call))
+        })
     }
 
     /// Deletes the oldest records of partitions, with one request to each of their leaders. The results are the lowest
     /// offsets that remain.
     ///
-    /// Error: there is no partition, or one is named twice.
+    /// Error: there is no partition.
     pub fn delete_records(
         &self,
         partitions: &[(&str, i32, RecordsToDelete)],
@@ -78,35 +90,33 @@ impl Admin {
         options: impl Into<AdminOptions>,
     ) -> AdminFuture<Vec<Result<i64>>> {
         let options = options.into();
-        let partitions: Result<Vec<(&str, i32, i64)>> = partitions
-            .iter()
-            .map(|(topic, partition, records)| {
-                Ok((*topic, *partition, wire_offset(topic, *partition, *records)?))
-            })
-            .collect();
-        match partitions {
-            Ok(partitions) => self.delete_records_before(&partitions, options),
-            Err(error) => AdminFuture::failed("delete_records", error),
-        }
+        self.delete_records_up_to(partitions, options, wire_offset)
     }
 
-    /// Deletes records before offsets, -1 for the high watermark.
-    pub(super) fn delete_records_before(
+    /// Deletes the records before offsets that `offset` makes of the elements.
+    pub(super) fn delete_records_up_to<R: Copy>(
         &self,
-        partitions: &[(&str, i32, i64)],
+        partitions: &[(&str, i32, R)],
         options: AdminOptions,
+        offset: impl Fn(&str, i32, R) -> Result<i64>,
     ) -> AdminFuture<Vec<Result<i64>>> {
-        let keys = distinct(partitions.iter().map(|(topic, partition, _)| (*topic, *partition)));
-        let call = keys.map(|keys| {
-            let before = keys.into_iter().zip(partitions.iter().map(|(_, _, before)| *before)).collect();
-            move |done| delete_records(before, options.timeout, done).done(options.how())
-        });
-        self.start("delete_records", options.timeout, call)
+        const NAME: &str = "delete_records";
+        if let Err(error) = some(partitions) {
+            return AdminFuture::failed(NAME, error);
+        }
+        let mut names = Names::new();
+        let check = |(topic, partition, records): &&(&str, i32, R)| {
+            names.check_partition(topic, *partition)?;
+            Ok((TopicPartition::new(*topic, *partition), offset(topic, *partition, *records)?))
+        };
+        Elements::new(partitions, check, |_, error| Err(error)).ask(NAME, |before| {
+            let call = move |done| delete_records(before, options.timeout, done).done(options.how());
+            self.start(NAME, options.timeout, Ok(call))
+        })
     }
 }
 
 fn wire_offset(topic: &str, partition: i32, records: RecordsToDelete) -> Result<i64> {
-    check_partition(topic, partition)?;
     match records {
         RecordsToDelete::All => Ok(-1),
         RecordsToDelete::Before(offset) if offset >= 0 => Ok(offset),
@@ -119,21 +129,22 @@ fn wire_offset(topic: &str, partition: i32, records: RecordsToDelete) -> Result<
 
 /// Checks the arguments of a lookup of offsets.
 pub(crate) fn offset_query(partitions: &[(&str, i32, OffsetSpec)], timeout: Duration) -> Result<OffsetQuery> {
-    let questions = partitions.iter().map(|(topic, partition, spec)| {
-        check_partition(topic, *partition)?;
-        if let OffsetSpec::Timestamp(millis) = spec
-            && *millis < 0
-        {
-            let reason = format!("timestamp {millis}; use milliseconds since 1970, at least 0");
-            let error = Error::new(ErrorKind::InvalidArgument, reason);
-            return Err(error.with_partition(*topic, *partition));
-        }
-        Ok(((*topic, *partition).into(), *spec))
-    });
+    let questions = partitions.iter().map(|(topic, partition, spec)| question(topic, *partition, *spec));
     Ok(OffsetQuery {
         questions: questions.collect::<Result<_>>()?,
         timeout,
         read_committed: false,
         refusals: None,
     })
+}
+
+fn question(topic: &str, partition: i32, spec: OffsetSpec) -> Result<(TopicPartition, OffsetSpec)> {
+    check_partition(topic, partition)?;
+    if let OffsetSpec::Timestamp(millis) = spec
+        && millis < 0
+    {
+        let reason = format!("timestamp {millis}; use milliseconds since 1970, at least 0");
+        return Err(Error::new(ErrorKind::InvalidArgument, reason).with_partition(topic, partition));
+    }
+    Ok(((topic, partition).into(), spec))
 }

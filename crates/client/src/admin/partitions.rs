@@ -21,7 +21,9 @@ use ottla_protocol::{
 
 use super::{
     AdminFuture,
-    calls::{calls, distinct, invalid},
+    calls::{calls, invalid},
+    elements::{Elements, Names, checked_partitions},
+    groups::some,
 };
 use crate::topic_name::check_partition;
 
@@ -50,10 +52,19 @@ calls! {
         partitions: Option<&[(&str, i32)]>;
         options
     ) -> ElectionResults {
-        let checked = some_distinct(partitions);
-        self.ask("elect_leaders", options, checked, |partitions, done| {
-            elect_leaders(election, partitions, options.timeout, done)
-        })
+        const NAME: &str = "elect_leaders";
+        let elect = |partitions: Option<Vec<TopicPartition>>| {
+            self.ask(NAME, options, Ok(partitions), |partitions, done| {
+                elect_leaders(election, partitions, options.timeout, done)
+            })
+        };
+        match partitions {
+            None => elect(None),
+            Some(partitions) => match some(partitions) {
+                Err(error) => AdminFuture::failed(NAME, error),
+                Ok(()) => checked_partitions(partitions).ask(NAME, |partitions| elect(Some(partitions))),
+            },
+        }
     }
 
     /// Moves replicas of partitions to brokers, the preferred leader first; `None` cancels a reassignment in progress. Each
@@ -64,10 +75,20 @@ calls! {
         reassignments: &Reassignments;
         options
     ) -> ItemResults<TopicPartition, ()> {
-        let checked = check_reassignments(reassignments).map(|()| reassignments.clone());
-        self.ask("alter_reassignments", options, checked, |reassignments, done| {
-            let may_change = !options.same_replication_factor;
-            alter_reassignments(reassignments, may_change, options.timeout, done)
+        const NAME: &str = "alter_reassignments";
+        if reassignments.is_empty() {
+            return AdminFuture::failed(NAME, invalid("no partitions; name at least one"));
+        }
+        let check = |(key, replicas): &(&TopicPartition, &Option<Vec<i32>>)| {
+            check_reassignment(key, replicas.as_deref()).map(|()| ((*key).clone(), (*replicas).clone()))
+        };
+        let reassignments = Elements::new(reassignments, check, |(key, _), error| ((*key).clone(), Err(error)));
+        reassignments.ask(NAME, |reassignments| {
+            let reassignments = reassignments.into_iter().collect();
+            self.ask(NAME, options, Ok(reassignments), |reassignments, done| {
+                let may_change = !options.same_replication_factor;
+                alter_reassignments(reassignments, may_change, options.timeout, done)
+            })
         })
     }
 
@@ -77,8 +98,12 @@ calls! {
         partitions: Option<&[(&str, i32)]>;
         options
     ) -> BTreeMap<TopicPartition, OngoingReassignment> {
-        let checked = some_distinct(partitions);
-        self.ask("list_reassignments", options, checked, |partitions, done| {
+        const NAME: &str = "list_reassignments";
+        let checked = possible(partitions);
+        if matches!(&checked, Ok(Some(partitions)) if partitions.is_empty()) {
+            return AdminFuture::ready(NAME, Ok(BTreeMap::new()));
+        }
+        self.ask(NAME, options, checked, |partitions, done| {
             list_reassignments(partitions, options.timeout, done)
         })
     }
@@ -92,7 +117,7 @@ calls! {
         options
     ) -> LogDirs {
         const NAME: &str = "describe_log_dirs";
-        let partitions = match some_distinct(partitions) {
+        let partitions = match possible(partitions) {
             Ok(partitions) => partitions,
             Err(error) => return AdminFuture::failed(NAME, error),
         };
@@ -101,18 +126,23 @@ calls! {
                 describe_all_log_dirs(partitions, options.timeout, done)
             });
         };
-        if let Err(error) = check_brokers(brokers) {
-            return AdminFuture::failed(NAME, error);
+        if brokers.is_empty() {
+            return AdminFuture::failed(NAME, invalid("no brokers; name at least one"));
         }
-        let calls = brokers.iter().map(|broker| {
-            let (broker, partitions) = (*broker, partitions.clone());
-            let call = move |done| describe_log_dirs(broker, partitions, options.timeout, done);
-            self.start(NAME, options.timeout, Ok(call))
-        });
-        let brokers = brokers.to_vec();
-        let results: AdminFuture<Vec<Result<Vec<LogDir>>>> =
-            AdminFuture::all(NAME, options.timeout, calls.collect());
-        results.and_then(|results| Ok(brokers.into_iter().zip(results).collect()))
+        let mut known = Names::new();
+        let check = |broker: &&i32| {
+            check_broker(**broker).and_then(|()| known.add(&format!("broker {broker}"), **broker)).map(|()| **broker)
+        };
+        Elements::new(brokers, check, |broker, error| (**broker, Err(error))).ask(NAME, |brokers| {
+            let calls = brokers.iter().map(|broker| {
+                let (broker, partitions) = (*broker, partitions.clone());
+                let call = move |done| describe_log_dirs(broker, partitions, options.timeout, done);
+                self.start(NAME, options.timeout, Ok(call))
+            });
+            let results: AdminFuture<Vec<Result<Vec<LogDir>>>> =
+                AdminFuture::all(NAME, options.timeout, calls.collect());
+            results.and_then(|results| Ok(brokers.into_iter().zip(results).collect()))
+        })
     }
 
     /// Looks up where leader epochs end in the logs of partitions, with one request to each of their leaders. Each
@@ -122,12 +152,19 @@ calls! {
         partitions: &[(&str, i32, LeaderEpoch)];
         options
     ) -> Vec<Result<EpochEnd>> {
-        let keys = distinct(partitions.iter().map(|(topic, partition, _)| (*topic, *partition)));
-        let call = keys.map(|keys| {
-            let epochs = keys.into_iter().zip(partitions.iter().map(|(_, _, epoch)| *epoch)).collect();
-            move |done| epoch_ends(epochs, options.timeout, done).done(options.how())
-        });
-        self.start("list_epoch_ends", options.timeout, call)
+        const NAME: &str = "list_epoch_ends";
+        if let Err(error) = some(partitions) {
+            return AdminFuture::failed(NAME, error);
+        }
+        let mut names = Names::new();
+        let check = |(topic, partition, epoch): &&(&str, i32, LeaderEpoch)| {
+            names.check_partition(topic, *partition)?;
+            Ok((TopicPartition::new(*topic, *partition), *epoch))
+        };
+        Elements::new(partitions, check, |_, error| Err(error)).ask(NAME, |epochs| {
+            let call = move |done| epoch_ends(epochs, options.timeout, done).done(options.how());
+            self.start(NAME, options.timeout, Ok(call))
+        })
     }
 
     /// Describes topics by ID: a topic that was recreated under the same name has another one. Each ID has a result. Needs Kafka
@@ -137,17 +174,28 @@ calls! {
         ids: &[Uuid];
         options
     ) -> ItemResults<Uuid, TopicDescription> {
-        self.ask("describe_topics_by_id", options, check_topic_ids(ids), |ids, done| {
-            describe_topics_by_id(ids, options.authorized_operations, options.timeout, done)
+        const NAME: &str = "describe_topics_by_id";
+        let ids = match checked_topic_ids(ids) {
+            Ok(ids) => ids,
+            Err(error) => return AdminFuture::failed(NAME, error),
+        };
+        ids.ask(NAME, |ids| {
+            self.ask(NAME, options, Ok(ids), |ids, done| {
+                describe_topics_by_id(ids, options.authorized_operations, options.timeout, done)
+            })
         })
     }
 
     /// Deletes topics by ID, so that a topic that was recreated under the same name stays. Each ID has a result. Needs Kafka
     /// 2.8 or later.
     fn delete_topics_by_id, delete_topics_by_id_async(&self, ids: &[Uuid]; options) -> ItemResults<Uuid, ()> {
-        let checked = check_topic_ids(ids);
-        self.ask("delete_topics_by_id", options, checked, |ids, done| {
-            delete_topics_by_id(ids, options.timeout, done)
+        const NAME: &str = "delete_topics_by_id";
+        let ids = match checked_topic_ids(ids) {
+            Ok(ids) => ids,
+            Err(error) => return AdminFuture::failed(NAME, error),
+        };
+        ids.ask(NAME, |ids| {
+            self.ask(NAME, options, Ok(ids), |ids, done| delete_topics_by_id(ids, options.timeout, done))
         })
     }
 
@@ -159,68 +207,77 @@ calls! {
         paths: &BTreeMap<TopicPartition, String>;
         options
     ) -> ItemResults<TopicPartition, ()> {
-        let checked = check_brokers(&[broker]).and_then(|()| check_paths(paths)).map(|()| paths.clone());
-        self.ask("alter_replica_log_dirs", options, checked, |paths, done| {
-            alter_log_dirs(broker, paths, options.timeout, done)
+        const NAME: &str = "alter_replica_log_dirs";
+        let checked = check_broker(broker).and_then(|()| match paths.is_empty() {
+            true => Err(invalid("no replicas; name at least one")),
+            false => Ok(()),
+        });
+        if let Err(error) = checked {
+            return AdminFuture::failed(NAME, error);
+        }
+        let check = |(key, path): &(&TopicPartition, &String)| {
+            check_path(key, path).map(|()| ((*key).clone(), (*path).clone()))
+        };
+        Elements::new(paths, check, |(key, _), error| ((*key).clone(), Err(error))).ask(NAME, |paths| {
+            let paths = paths.into_iter().collect();
+            self.ask(NAME, options, Ok(paths), |paths, done| {
+                alter_log_dirs(broker, paths, options.timeout, done)
+            })
         })
     }
 }
 
-fn some_distinct(partitions: Option<&[(&str, i32)]>) -> Result<Option<Vec<TopicPartition>>> {
-    partitions.map(|partitions| distinct(partitions.iter().copied())).transpose()
+/// Returns the partitions of a filter that can exist, none twice. Error: the filter is empty.
+fn possible(partitions: Option<&[(&str, i32)]>) -> Result<Option<Vec<TopicPartition>>> {
+    let Some(partitions) = partitions else { return Ok(None) };
+    some(partitions)?;
+    let mut names = Names::new();
+    let possible = partitions.iter().filter(|one| names.check_partition(one.0, one.1).is_ok());
+    Ok(Some(possible.map(|one| TopicPartition::new(one.0, one.1)).collect()))
 }
 
-fn check_brokers(brokers: &[i32]) -> Result<()> {
-    let mut sorted = brokers.to_vec();
-    sorted.sort_unstable();
-    match sorted.first() {
-        None => return Err(invalid("no brokers; name at least one")),
-        Some(id) if *id < 0 => return Err(invalid(format!("broker {id}; IDs of brokers are at least 0"))),
-        Some(_) => {}
-    }
-    match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-        Some(pair) => Err(invalid(format!("broker {} is named twice; name each broker once", pair[0]))),
-        None => Ok(()),
+fn check_broker(broker: i32) -> Result<()> {
+    match broker {
+        0.. => Ok(()),
+        _ => Err(invalid(format!("broker {broker}; IDs of brokers are at least 0"))),
     }
 }
 
-fn check_reassignments(reassignments: &Reassignments) -> Result<()> {
-    if reassignments.is_empty() {
-        return Err(invalid("no partitions; name at least one"));
+/// Checks the brokers of a partition's replicas.
+fn check_replicas(brokers: &[i32]) -> Result<()> {
+    if brokers.is_empty() {
+        return Err(invalid("no brokers; name at least one"));
     }
-    reassignments.iter().try_for_each(|(key, replicas)| {
-        check_partition(&key.topic, key.partition)?;
-        let Some(replicas) = replicas else { return Ok(()) };
-        check_brokers(replicas).map_err(|error| error.with_partition(&*key.topic, key.partition))
+    let mut known = Names::new();
+    brokers.iter().try_for_each(|broker| {
+        check_broker(*broker).and_then(|()| known.add(&format!("broker {broker}"), *broker))
     })
 }
 
-fn check_paths(paths: &BTreeMap<TopicPartition, String>) -> Result<()> {
-    if paths.is_empty() {
-        return Err(invalid("no replicas; name at least one"));
-    }
-    paths.iter().try_for_each(|(key, path)| {
-        check_partition(&key.topic, key.partition)?;
-        if path.starts_with('/') || path.get(1..2) == Some(":") {
-            return Ok(());
-        }
-        let detail = format!("the path \"{path}\" is not absolute; use one that describe_log_dirs reports");
-        Err(invalid(detail).with_partition(&*key.topic, key.partition))
-    })
+fn check_reassignment(key: &TopicPartition, replicas: Option<&[i32]>) -> Result<()> {
+    check_partition(&key.topic, key.partition)?;
+    let Some(replicas) = replicas else { return Ok(()) };
+    check_replicas(replicas).map_err(|error| error.with_partition(&*key.topic, key.partition))
 }
 
-/// Returns the IDs, of which there is at least one, none twice, and none that stands for no topic.
-fn check_topic_ids(ids: &[Uuid]) -> Result<Vec<Uuid>> {
-    let mut sorted = ids.to_vec();
-    sorted.sort_unstable();
-    sorted.dedup();
+fn check_path(key: &TopicPartition, path: &str) -> Result<()> {
+    check_partition(&key.topic, key.partition)?;
+    if path.starts_with('/') || path.get(1..2) == Some(":") {
+        return Ok(());
+    }
+    let detail = format!("the path \"{path}\" is not absolute; use one that describe_log_dirs reports");
+    Err(invalid(detail).with_partition(&*key.topic, key.partition))
+}
+
+/// Checks IDs, each of which has a result: one that is listed twice or stands for no topic is refused. Error: there is none.
+fn checked_topic_ids<T: Send + 'static>(ids: &[Uuid]) -> Result<Elements<Uuid, (Uuid, Result<T>)>> {
     if ids.is_empty() {
-        Err(invalid("no topic IDs; name at least one"))
-    } else if sorted.len() < ids.len() {
-        Err(invalid("a topic ID is named twice; name each one once per call"))
-    } else if sorted[0].is_zero() {
-        Err(invalid("a topic ID is zero, which stands for no topic"))
-    } else {
-        Ok(ids.to_vec())
+        return Err(invalid("no topic IDs; name at least one"));
     }
+    let mut known = Names::new();
+    let check = |id: &&Uuid| match id.is_zero() {
+        true => Err(invalid("the topic ID is zero, which stands for no topic")),
+        false => known.add(&format!("topic ID {id}"), **id).map(|()| **id),
+    };
+    Ok(Elements::new(ids, check, |id, error| (**id, Err(error))))
 }

@@ -10,7 +10,11 @@ use ottla_core::{
     error::Result,
 };
 
-use super::calls::{calls, check_name, invalid};
+use super::{
+    AdminFuture,
+    calls::{calls, check_name, invalid},
+    elements::Elements,
+};
 
 calls! {
     /// Describes the quotas of the entities that match a filter. Needs Kafka 2.6 or later.
@@ -41,9 +45,18 @@ calls! {
         changes: &BTreeMap<QuotaEntity, QuotaChanges>;
         options
     ) -> ItemResults<QuotaEntity, ()> {
-        let checked = check_changes(changes).map(|()| changes.clone());
-        self.ask("alter_client_quotas", options, checked, |changes, done| {
-            alter_quotas(changes, options.validate_only, options.timeout, done)
+        const NAME: &str = "alter_client_quotas";
+        if changes.is_empty() {
+            return AdminFuture::failed(NAME, invalid("no entities; name at least one"));
+        }
+        let check = |(entity, changes): &(&QuotaEntity, &QuotaChanges)| {
+            check_changes(entity, changes).map(|()| ((*entity).clone(), (*changes).clone()))
+        };
+        Elements::new(changes, check, |(entity, _), error| ((*entity).clone(), Err(error))).ask(NAME, |changes| {
+            let changes = changes.into_iter().collect();
+            self.ask(NAME, options, Ok(changes), |changes, done| {
+                alter_quotas(changes, options.validate_only, options.timeout, done)
+            })
         })
     }
 }
@@ -58,26 +71,21 @@ fn check_filter(filter: &QuotaFilter) -> Result<()> {
     })
 }
 
-fn check_changes(changes: &BTreeMap<QuotaEntity, QuotaChanges>) -> Result<()> {
-    if changes.is_empty() {
-        return Err(invalid("no entities; name at least one"));
+fn check_changes(entity: &QuotaEntity, changes: &QuotaChanges) -> Result<()> {
+    if entity.is_empty() {
+        return Err(invalid("an entity has no type; name a user, a client-id or an ip"));
     }
-    for (entity, changes) in changes {
-        if entity.is_empty() {
-            return Err(invalid("an entity has no type; name a user, a client-id or an ip"));
-        }
-        for (entity_type, name) in entity {
-            check_name("type of an entity", entity_type)?;
-            name.as_ref().map_or(Ok(()), |name| check_name("name of an entity", name))?;
-        }
-        if changes.is_empty() {
-            return Err(invalid(format!("no quotas for {entity:?}; name at least one")));
-        }
-        for (key, value) in changes {
-            check_name("name of a quota", key)?;
-            if value.is_some_and(|value| !value.is_finite() || value < 0.0) {
-                return Err(invalid(format!("quota {key} must be a number of at least 0")));
-            }
+    for (entity_type, name) in entity {
+        check_name("type of an entity", entity_type)?;
+        name.as_ref().map_or(Ok(()), |name| check_name("name of an entity", name))?;
+    }
+    if changes.is_empty() {
+        return Err(invalid(format!("no quotas for {entity:?}; name at least one")));
+    }
+    for (key, value) in changes {
+        check_name("name of a quota", key)?;
+        if value.is_some_and(|value| !value.is_finite() || value < 0.0) {
+            return Err(invalid(format!("quota {key} must be a number of at least 0")));
         }
     }
     Ok(())

@@ -20,8 +20,9 @@ use ottla_protocol::vocabulary::TopicPartition;
 
 use super::{
     Admin, AdminFuture, AdminOptions,
-    calls::{check_names, distinct, invalid},
-    groups::{GroupResults, check_group_id},
+    calls::invalid,
+    elements::{Elements, Names},
+    groups::{GroupResults, check_group_id, some},
 };
 
 impl Admin {
@@ -63,13 +64,9 @@ impl Admin {
         options: impl Into<AdminOptions>,
     ) -> AdminFuture<PartitionResults<ShareOffset>> {
         let options = options.into();
-        let checked = check_group_id(group)
-            .and_then(|()| partitions.map(|partitions| distinct(partitions.iter().copied())).transpose());
-        let group: Arc<str> = group.into();
-        let call = checked.map(|partitions| {
-            move |done| list_share_group_offsets(group, partitions, options.timeout, done).done(options.how())
-        });
-        self.start("list_share_group_offsets", options.timeout, call).and_then(|results| results)
+        let call =
+            |group, partitions, done| list_share_group_offsets(group, partitions, options.timeout, done);
+        self.about_some_partitions("list_share_group_offsets", group, partitions, options, call)
     }
 
     /// Sets where a share group without members starts in partitions. What it has acknowledged there is forgotten.
@@ -90,14 +87,21 @@ impl Admin {
         options: impl Into<AdminOptions>,
     ) -> AdminFuture<PartitionResults<()>> {
         let options = options.into();
-        let checked = check_group_id(group)
-            .and_then(|()| distinct(offsets.iter().map(|(key, _)| (&*key.topic, key.partition))))
-            .and_then(|_| offsets.iter().try_for_each(check_offset));
-        let (group, offsets): (Arc<str>, _) = (group.into(), offsets.to_vec());
-        let call = checked.map(|()| {
-            move |done| alter_share_group_offsets(group, offsets, options.timeout, done).done(options.how())
-        });
-        self.start("alter_share_group_offsets", options.timeout, call).and_then(|results| results)
+        const NAME: &str = "alter_share_group_offsets";
+        if let Err(error) = check_group_id(group).and_then(|()| some(offsets)) {
+            return AdminFuture::failed(NAME, error);
+        }
+        let mut names = Names::new();
+        let check = |one: &&(TopicPartition, i64)| {
+            names.check_partition(&one.0.topic, one.0.partition)?;
+            check_offset(one).map(|()| (*one).clone())
+        };
+        let group: Arc<str> = group.into();
+        Elements::new(offsets, check, |one, error| (one.0.clone(), Err(error))).ask(NAME, |offsets| {
+            self.ask(NAME, options, Ok(offsets), |offsets, done| {
+                alter_share_group_offsets(group, offsets, options.timeout, done)
+            })
+        })
     }
 
     /// Deletes the state of a share group without members in these topics: it starts there as a new group.
@@ -118,13 +122,22 @@ impl Admin {
         options: impl Into<AdminOptions>,
     ) -> AdminFuture<TopicResults> {
         let options = options.into();
-        let checked = check_group_id(group).and_then(|()| check_names("topic", topics.iter().copied()));
-        let (group, topics): (Arc<str>, Vec<String>) =
-            (group.into(), topics.iter().map(ToString::to_string).collect());
-        let call = checked.map(|()| {
-            move |done| delete_share_group_offsets(group, topics, options.timeout, done).done(options.how())
+        const NAME: &str = "delete_share_group_offsets";
+        let checked = check_group_id(group).and_then(|()| match topics {
+            [] => Err(invalid("no topic; name at least one")),
+            _ => Ok(()),
         });
-        self.start("delete_share_group_offsets", options.timeout, call).and_then(|results| results)
+        if let Err(error) = checked {
+            return AdminFuture::failed(NAME, error);
+        }
+        let mut names = Names::new();
+        let check = |name: &&&str| names.check_topic(name).map(|()| name.to_string());
+        let group: Arc<str> = group.into();
+        Elements::new(topics, check, |name, error| (name.to_string(), Err(error))).ask(NAME, |topics| {
+            self.ask(NAME, options, Ok(topics), |topics, done| {
+                delete_share_group_offsets(group, topics, options.timeout, done)
+            })
+        })
     }
 }
 

@@ -12,15 +12,18 @@ use ottla_core::{
     },
     error::{Error, ErrorKind, Result},
 };
-use ottla_sorted::SortedSet;
 
 use ottla_protocol::vocabulary::NodeId;
 
-use super::{Admin, AdminFuture, AdminOptions};
+use super::{
+    Admin, AdminFuture, AdminOptions,
+    elements::{Elements, Names},
+};
 use crate::topic_name::check_topic_name;
 
 impl Admin {
-    /// Creates topics. With [`AdminOptions::validate_only`] the broker only checks whether it could.
+    /// Creates topics, each with a result of its own. An invalid one, or one that is listed before, is refused without a
+    /// request for it. With [`AdminOptions::validate_only`] the broker only checks whether it could.
     ///
     /// Other brokers may learn of a new topic a little later than the one that created it.
     pub fn create_topics(
@@ -38,20 +41,20 @@ impl Admin {
         options: impl Into<AdminOptions>,
     ) -> AdminFuture<TopicResults> {
         let options = options.into();
-        let checked = topics
-            .iter()
-            .try_for_each(check_new_topic)
-            .and_then(|()| check_unique(topics.iter().map(|topic| &*topic.name)));
-        let call = checked.map(|()| {
-            let topics = topics.to_vec();
-            move |done| {
+        let mut names = Names::new();
+        let check = |topic: &&NewTopic| {
+            check_new_topic(topic).and_then(|()| names.check_topic(&topic.name)).map(|()| (*topic).clone())
+        };
+        let topics = Elements::new(topics, check, |topic, error| (topic.name.clone(), Err(error)));
+        topics.ask("create_topics", |topics| {
+            let call = move |done| {
                 create_topics(topics, options.validate_only, options.timeout, done).done(options.how())
-            }
-        });
-        self.start("create_topics", options.timeout, call)
+            };
+            self.start("create_topics", options.timeout, Ok(call))
+        })
     }
 
-    /// Deletes topics, by name.
+    /// Deletes topics by name, each with a result of its own, also if its name is invalid or listed before.
     pub fn delete_topics(&self, topics: &[&str], options: impl Into<AdminOptions>) -> Result<TopicResults> {
         self.delete_topics_async(topics, options).wait()
     }
@@ -63,18 +66,16 @@ impl Admin {
         options: impl Into<AdminOptions>,
     ) -> AdminFuture<TopicResults> {
         let options = options.into();
-        let checked = topics
-            .iter()
-            .try_for_each(|name| check_topic_name(name))
-            .and_then(|()| check_unique(topics.iter().copied()));
-        let call = checked.map(|()| {
-            let names = topics.iter().map(ToString::to_string).collect();
-            move |done| delete_topics(names, options.timeout, done).done(options.how())
-        });
-        self.start("delete_topics", options.timeout, call)
+        let mut names = Names::new();
+        let check = |name: &&&str| names.check_topic(name).map(|()| name.to_string());
+        let topics = Elements::new(topics, check, |name, error| (name.to_string(), Err(error)));
+        topics.ask("delete_topics", |names| {
+            let call = move |done| delete_topics(names, options.timeout, done).done(options.how());
+            self.start("delete_topics", options.timeout, Ok(call))
+        })
     }
 
-    /// Increases the number of partitions of topics. [`NewPartitions::count`] is the total, with those that exist already.
+    /// Increases the number of partitions of topics, each with a result of its own. [`NewPartitions::count`] is the total, with those that exist already.
     pub fn create_partitions(
         &self,
         topics: &[NewPartitions],
@@ -90,17 +91,19 @@ impl Admin {
         options: impl Into<AdminOptions>,
     ) -> AdminFuture<TopicResults> {
         let options = options.into();
-        let checked = topics
-            .iter()
-            .try_for_each(check_new_partitions)
-            .and_then(|()| check_unique(topics.iter().map(|topic| &*topic.topic)));
-        let call = checked.map(|()| {
-            let topics = topics.to_vec();
-            move |done| {
+        let mut names = Names::new();
+        let check = |topic: &&NewPartitions| {
+            check_new_partitions(topic)
+                .and_then(|()| names.check_topic(&topic.topic))
+                .map(|()| (*topic).clone())
+        };
+        let topics = Elements::new(topics, check, |topic, error| (topic.topic.clone(), Err(error)));
+        topics.ask("create_partitions", |topics| {
+            let call = move |done| {
                 create_partitions(topics, options.validate_only, options.timeout, done).done(options.how())
-            }
-        });
-        self.start("create_partitions", options.timeout, call)
+            };
+            self.start("create_partitions", options.timeout, Ok(call))
+        })
     }
 
     /// Returns the names of all topics that the application may describe, internal ones included.
@@ -110,7 +113,7 @@ impl Admin {
 
     /// Returns the names of all topics, without blocking. See [`Admin::list_topics`].
     pub fn list_topics_async(&self, options: impl Into<AdminOptions>) -> AdminFuture<Vec<String>> {
-        self.describe("list_topics", Ok(WhichTopics::All), options.into())
+        self.describe("list_topics", WhichTopics::All, options.into())
             .and_then(|cluster| Ok(cluster.topics.into_iter().map(|topic| topic.name).collect()))
     }
 
@@ -131,16 +134,9 @@ impl Admin {
         options: impl Into<AdminOptions>,
     ) -> AdminFuture<Vec<TopicDescription>> {
         let options = options.into();
-        // No broker is asked about a name that can't exist.
-        let (mut names, mut refused) = (Vec::new(), Vec::new());
-        for name in topics {
-            match check_topic_name(name) {
-                Ok(()) => names.push((*name).to_owned()),
-                Err(error) => refused.push(TopicDescription::refused(*name, error)),
-            }
-        }
+        let (names, refused) = possible(topics);
         if names.is_empty() {
-            let nothing = self.describe("describe_topics", Ok(WhichTopics::None), options);
+            let nothing = self.describe("describe_topics", WhichTopics::None, options);
             return nothing.and_then(|cluster| Ok([refused, cluster.topics].concat()));
         }
         let call = move |done| {
@@ -174,7 +170,8 @@ impl Admin {
         self.cached(self.start("describe_cluster", options.timeout, Ok(call)))
     }
 
-    /// Describes the cluster and topics in one request: those that are named, or all with `None`.
+    /// Describes the cluster and topics in one request: those that are named, or all with `None`. A topic that does not exist
+    /// has an error in [`TopicDescription::error`].
     pub fn metadata(
         &self,
         topics: Option<&[&str]>,
@@ -189,8 +186,16 @@ impl Admin {
         topics: Option<&[&str]>,
         options: impl Into<AdminOptions>,
     ) -> AdminFuture<ClusterDescription> {
-        let which = topics.map_or(Ok(WhichTopics::All), named);
-        self.describe("metadata", which, options.into())
+        let Some(topics) = topics else {
+            return self.describe("metadata", WhichTopics::All, options.into());
+        };
+        let (names, refused) = possible(topics);
+        let which = if names.is_empty() { WhichTopics::None } else { WhichTopics::These(names) };
+        self.describe("metadata", which, options.into()).and_then(|mut cluster| {
+            cluster.topics.extend(refused);
+            cluster.topics.sort_by(|one, other| one.name.cmp(&other.name));
+            Ok(cluster)
+        })
     }
 
     /// Returns the ID of the controller from the last metadata, without a request; `None` before the first.
@@ -207,14 +212,13 @@ impl Admin {
     fn describe(
         &self,
         call: &'static str,
-        which: Result<WhichTopics>,
+        which: WhichTopics,
         options: AdminOptions,
     ) -> AdminFuture<ClusterDescription> {
         let (with_operations, timeout) = (options.authorized_operations, options.timeout);
-        let operation = which.map(|which| {
-            move |done| describe_operations(which, with_operations, timeout, done).done(options.how())
-        });
-        self.cached(self.start(call, timeout, operation))
+        let operation =
+            move |done| describe_operations(which, with_operations, timeout, done).done(options.how());
+        self.cached(self.start(call, timeout, Ok(operation)))
     }
 
     /// Updates the cached IDs with a description of the cluster.
@@ -229,12 +233,16 @@ impl Admin {
     }
 }
 
-fn named(topics: &[&str]) -> Result<WhichTopics> {
-    topics.iter().try_for_each(|name| check_topic_name(name))?;
-    Ok(match topics {
-        [] => WhichTopics::None,
-        names => WhichTopics::These(names.iter().map(ToString::to_string).collect()),
-    })
+/// Divides names into those that brokers are asked about and the descriptions of those that no topic can have.
+fn possible(topics: &[&str]) -> (Vec<String>, Vec<TopicDescription>) {
+    let (mut names, mut refused) = (Vec::new(), Vec::new());
+    for name in topics {
+        match check_topic_name(name) {
+            Ok(()) => names.push((*name).to_owned()),
+            Err(error) => refused.push(TopicDescription::refused(*name, error)),
+        }
+    }
+    (names, refused)
 }
 
 fn check_new_topic(topic: &NewTopic) -> Result<()> {
@@ -257,15 +265,4 @@ fn check_new_partitions(topic: &NewPartitions) -> Result<()> {
     }
     let reason = format!("{} partitions; use at least 1", topic.count);
     Err(Error::new(ErrorKind::InvalidArgument, reason).with_topic(&*topic.topic))
-}
-
-pub(super) fn check_unique<'a>(names: impl Iterator<Item = &'a str>) -> Result<()> {
-    let mut seen = SortedSet::new();
-    for name in names {
-        if !seen.insert(name) {
-            let reason = "the topic is named twice; name each topic once per call";
-            return Err(Error::new(ErrorKind::InvalidArgument, reason).with_topic(name));
-        }
-    }
-    Ok(())
 }

@@ -1,7 +1,5 @@
 //! Calls about transactions.
 
-use std::sync::Arc;
-
 use ottla_core::{
     admin::transactions::{
         abort::{HangingTransaction, abort_transaction},
@@ -13,11 +11,10 @@ use ottla_core::{
     error::Result,
 };
 
-use super::{
-    Admin, AdminFuture, AdminOptions,
-    calls::{check_names, distinct},
-};
+use super::{Admin, AdminFuture, AdminOptions, elements::checked_positions, groups::some};
 use crate::topic_name::check_partition;
+
+const ID: &str = "transactional ID";
 
 /// The transactional IDs of a call, each with its result, in the order of the call.
 pub type TransactionResults<T> = Vec<(String, Result<T>)>;
@@ -73,19 +70,10 @@ impl Admin {
         transactional_ids: &[&str],
         options: impl Into<AdminOptions>,
     ) -> AdminFuture<TransactionResults<TransactionDescription>> {
-        const NAME: &str = "describe_transactions";
         let options = options.into();
-        if let Err(error) = check_names("transactional ID", transactional_ids.iter().copied()) {
-            return AdminFuture::failed(NAME, error);
-        }
-        let calls = transactional_ids.iter().map(|id| {
-            let id: Arc<str> = Arc::from(*id);
-            let call = move |done| describe_transaction(id, options.timeout, done).done(options.how());
-            self.start(NAME, options.timeout, Ok(call))
-        });
-        let names: Vec<String> = transactional_ids.iter().map(ToString::to_string).collect();
-        let results = AdminFuture::all(NAME, options.timeout, calls.collect());
-        results.and_then(|results| Ok(names.into_iter().zip(results).collect()))
+        self.for_each_named(ID, "describe_transactions", transactional_ids, options, move |id, done| {
+            describe_transaction(id, options.timeout, done)
+        })
     }
 
     /// Describes the idempotent and transactional producers that have written to partitions lately, with one request to each of
@@ -105,10 +93,14 @@ impl Admin {
         options: impl Into<AdminOptions>,
     ) -> AdminFuture<ActiveProducers> {
         let options = options.into();
-        let call = distinct(partitions.iter().copied()).map(|partitions| {
-            move |done| describe_producers(partitions, options.timeout, done).done(options.how())
-        });
-        self.start("describe_producers", options.timeout, call)
+        const NAME: &str = "describe_producers";
+        if let Err(error) = some(partitions) {
+            return AdminFuture::failed(NAME, error);
+        }
+        checked_positions(partitions).ask(NAME, |partitions| {
+            let call = move |done| describe_producers(partitions, options.timeout, done).done(options.how());
+            self.start(NAME, options.timeout, Ok(call))
+        })
     }
 
     /// Fences the producers of transactional IDs: their epochs rise, their open transactions are aborted, and their next calls
@@ -127,19 +119,10 @@ impl Admin {
         transactional_ids: &[&str],
         options: impl Into<AdminOptions>,
     ) -> AdminFuture<TransactionResults<FencedProducer>> {
-        const NAME: &str = "fence_producers";
         let options = options.into();
-        if let Err(error) = check_names("transactional ID", transactional_ids.iter().copied()) {
-            return AdminFuture::failed(NAME, error);
-        }
-        let calls = transactional_ids.iter().map(|id| {
-            let id: Arc<str> = Arc::from(*id);
-            let call = move |done| fence_producer(id, options.timeout, done).done(options.how());
-            self.start(NAME, options.timeout, Ok(call))
-        });
-        let names: Vec<String> = transactional_ids.iter().map(ToString::to_string).collect();
-        let results = AdminFuture::all(NAME, options.timeout, calls.collect());
-        results.and_then(|results| Ok(names.into_iter().zip(results).collect()))
+        self.for_each_named(ID, "fence_producers", transactional_ids, options, move |id, done| {
+            fence_producer(id, options.timeout, done)
+        })
     }
 
     /// Ends a hanging transaction in one partition: writes its abort marker there. Its coordinator does not learn of it, so

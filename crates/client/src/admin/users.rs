@@ -8,9 +8,12 @@ use ottla_core::{
     error::{Error, ErrorKind, Result},
     secret::Secret,
 };
-use ottla_sorted::SortedSet;
 
-use super::calls::{calls, check_name, check_names, invalid};
+use super::{
+    AdminFuture,
+    calls::{calls, check_name, invalid},
+    elements::{Elements, Names, checked_names},
+};
 
 /// The most iterations that this library derives a key with: about a second of CPU time. Kafka accepts 16,384.
 const MAX_ITERATIONS: i32 = 1_000_000;
@@ -70,52 +73,50 @@ pub fn scram_password_with_salt(
 calls! {
     /// Describes the SCRAM credentials of these users, or of all. A user without credentials has an error.
     fn describe_scram_users, describe_scram_users_async(&self, users: Option<&[&str]>; options) -> ScramUsers {
-        let checked = match users {
-            Some(users) => check_names("user", users.iter().copied())
-                .map(|()| Some(users.iter().map(ToString::to_string).collect())),
-            None => Ok(None),
+        const NAME: &str = "describe_scram_users";
+        let describe = |users: Option<Vec<String>>| {
+            self.ask(NAME, options, Ok(users), |users, done| describe_users(users, options.timeout, done))
         };
-        self.ask("describe_scram_users", options, checked, |users, done| {
-            describe_users(users, options.timeout, done)
-        })
+        match users.map(|users| checked_names("user", users)) {
+            Some(Ok(users)) => {
+                users.ask(NAME, |users| describe(Some(users.iter().map(ToString::to_string).collect())))
+            }
+            Some(Err(error)) => AdminFuture::failed(NAME, error),
+            None => describe(None),
+        }
     }
 
-    /// Sets and deletes SCRAM credentials; [`scram_password`] creates the alteration that sets one. Each user has one result.
-    /// Brokers accept one alteration of a user in a call.
+    /// Sets and deletes SCRAM credentials; [`scram_password`] creates the alteration that sets one. Each alteration has a
+    /// result. Brokers accept one of a user in a call: another one of the same user is refused.
     fn alter_scram_users, alter_scram_users_async(
         &self,
         alterations: &[ScramAlteration];
         options
     ) -> ItemResults<String, ()> {
-        let checked = check_alterations(alterations).map(|()| alterations.to_vec());
-        self.ask("alter_scram_users", options, checked, |alterations, done| {
-            alter_users(alterations, options.timeout, done)
+        const NAME: &str = "alter_scram_users";
+        if alterations.is_empty() {
+            return AdminFuture::failed(NAME, invalid("no alterations; name at least one"));
+        }
+        let mut users = Names::new();
+        let check = |one: &&ScramAlteration| {
+            check_mechanism(one).and_then(|()| users.check("user", one.user())).map(|()| (*one).clone())
+        };
+        let refused = |one: &&ScramAlteration, error| (one.user().to_owned(), Err(error));
+        Elements::new(alterations, check, refused).ask(NAME, |alterations| {
+            self.ask(NAME, options, Ok(alterations), |alterations, done| {
+                alter_users(alterations, options.timeout, done)
+            })
         })
     }
 }
 
-fn check_alterations(alterations: &[ScramAlteration]) -> Result<()> {
-    if alterations.is_empty() {
-        return Err(invalid("no alterations; name at least one"));
-    }
-    let mut seen = SortedSet::new();
-    for one in alterations {
-        check_name("user name", one.user())?;
-        let mechanism = match one {
-            ScramAlteration::Upsert { mechanism, .. } | ScramAlteration::Delete { mechanism, .. } => {
-                *mechanism
-            }
-            _ => ScramMechanism::Unknown,
-        };
-        let user = one.user();
-        if mechanism == ScramMechanism::Unknown {
-            return Err(invalid(format!("the alteration of user \"{user}\" has no mechanism")));
+fn check_mechanism(alteration: &ScramAlteration) -> Result<()> {
+    match alteration {
+        ScramAlteration::Upsert { mechanism, .. } | ScramAlteration::Delete { mechanism, .. }
+            if *mechanism != ScramMechanism::Unknown =>
+        {
+            Ok(())
         }
-        if !seen.insert(user) {
-            let detail =
-                format!("two alterations of user \"{user}\"; brokers accept one of a user in a call");
-            return Err(invalid(detail));
-        }
+        other => Err(invalid(format!("the alteration of user \"{}\" has no mechanism", other.user()))),
     }
-    Ok(())
 }
