@@ -166,6 +166,14 @@ fn a_default_message_timeout_is_raised_above_a_linger() {
         assert_eq!(of_topic.integer("message.timeout.ms"), 420_000);
         assert!(of_topic.warnings().is_empty(), "the client has warned: {:?}", of_topic.warnings());
     }
+    let timeout = |linger, request| {
+        producer(&[("linger.ms", linger), ("request.timeout.ms", request)]).topic.message_timeout
+    };
+    assert_eq!(timeout("280000", "20000"), Some(300_000 * MS), "the default is enough");
+    assert_eq!(timeout("280000", "20001"), Some(300_001 * MS), "the linger alone is less than the default");
+    assert_eq!(timeout("5", "400000"), Some(400_005 * MS));
+    let shorter = [("linger.ms", "5"), ("message.timeout.ms", "1000")];
+    assert_eq!(producer(&shorter).topic.message_timeout, Some(1000 * MS), "the application's choice");
     let mut like_librdkafka = RawConfig::new(Profile::Librdkafka);
     like_librdkafka.set("linger.ms", "400000").unwrap();
     EffectiveConfig::producer(&like_librdkafka).expect_err("librdkafka refuses it");

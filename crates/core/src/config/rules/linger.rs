@@ -31,21 +31,22 @@ pub(super) fn apply(config: &mut EffectiveConfig<'_>) -> Outcome {
     Ok(())
 }
 
-/// Raises a default `message.timeout.ms` above a linger that the application set, as Java's producer does; librdkafka refuses
-/// the linger. A message of a transaction can't outlive it. Returns the new value in milliseconds if it was raised.
+/// Raises a default `message.timeout.ms` to `linger.ms` and `request.timeout.ms` if it is less, as Java's producer does
+/// (`KafkaProducer.configureDeliveryTimeout` in kafka-clients 4.4.0, which refuses a timeout that the application set lower);
+/// librdkafka refuses a linger above the timeout. A message of a transaction can't outlive it. Returns the new value in
+/// milliseconds if it was raised.
 pub(super) fn raise_message_timeout(config: &mut EffectiveConfig<'_>) -> Option<i64> {
     let is_fixed = config.is_librdkafka() || config.is_modified("message.timeout.ms");
     if is_fixed || is_auto(config) || !config.text("transactional.id").is_empty() {
         return None;
     }
-    let (client, name) = (config.client_raw(), if is_per_partition(config) { PARTITION } else { BROKER });
-    let (linger_ms, timeout_ms) = (client.float(name), config.integer("message.timeout.ms"));
-    if !client.is_modified(name) || linger_ms < timeout_ms as f64 {
+    let linger_ms = config.client_raw().float(if is_per_partition(config) { PARTITION } else { BROKER });
+    let least = linger_ms.ceil() as i64 + config.integer("request.timeout.ms");
+    if config.integer("message.timeout.ms") >= least {
         return None;
     }
-    let raised = linger_ms.ceil() as i64 + config.integer("request.timeout.ms");
-    config.adapt("message.timeout.ms", raised);
-    Some(raised)
+    config.adapt("message.timeout.ms", least);
+    Some(least)
 }
 
 /// Checks that the client's linger is less than `message.timeout.ms`. Returns a default linger in milliseconds if it was
