@@ -14,12 +14,16 @@ use ottla_core::{
     completion::completion,
     error::{Error, ErrorKind},
 };
-use ottla_protocol::vocabulary::{LeaderEpoch, TopicPartition};
+use ottla_protocol::{
+    uuid::Uuid,
+    vocabulary::{LeaderEpoch, TopicPartition},
+};
 
 use crate::{
     client::{callbacks::ListCb, handle::Client, op::Op, queue::Queue, topic::Topic},
     consume::{
         consumer::{group_consumer_of, open_consumer_of},
+        message::Held,
         offsets::Committed,
     },
     ffi::{
@@ -269,11 +273,12 @@ impl Client {
 }
 
 /// Returns the code for the error of a commit. If the generation has ended, or the consumer is not a member, the commit was not
-/// sent: then it is the code of the coordinator for this case.
+/// sent: then it is the code of the coordinator for this case. Nor is it if the topic was recreated: the old one does not exist.
 fn code_of_commit(error: &Error) -> RespErr {
     match (error.kind(), error.context().refusal) {
         (ErrorKind::State, Some(code)) => code.into(),
         (ErrorKind::State, None) => code::ILLEGAL_GENERATION,
+        (ErrorKind::TopicRecreated, _) => code::UNKNOWN_TOPIC_OR_PART,
         _ => code_of(error),
     }
 }
@@ -290,8 +295,14 @@ fn group_offset(element: &rd_kafka_topic_partition_t) -> Option<GroupOffset> {
     })
 }
 
-/// Commits a list, or the stored offsets.
-fn commit(client: &Client, consumer: &Consumer, list: Option<&List>, is_async: bool) -> RespErr {
+/// Commits a list, or the stored offsets. `of` is the ID of the topic that the list is about, if it is known.
+fn commit(
+    client: &Client,
+    consumer: &Consumer,
+    list: Option<&List>,
+    is_async: bool,
+    of: Result<Option<Uuid>, Error>,
+) -> RespErr {
     if client.fatal_if_any().is_some() {
         return code::_FATAL;
     }
@@ -301,7 +312,15 @@ fn commit(client: &Client, consumer: &Consumer, list: Option<&List>, is_async: b
     if list.is_none() && consumer.group().is_assignment_lost() {
         return code::_ASSIGNMENT_LOST;
     }
-    let commit = Commit::of(client, consumer, list);
+    let mut commit = Commit::of(client, consumer, list);
+    match of {
+        Ok(None) => {}
+        Ok(id) => commit.offsets.iter_mut().for_each(|offset| offset.topic_id = id),
+        Err(error) => {
+            let code = client.report_commit(&commit, &Err(error), None);
+            return if is_async { code::NO_ERROR } else { code };
+        }
+    }
     if commit.offsets.is_empty() {
         client.push_committed(code::_NO_OFFSET, commit.listed(&[]), None);
         return if is_async { code::NO_ERROR } else { code::_NO_OFFSET };
@@ -321,7 +340,9 @@ export!(
         match group_consumer_of(rk) {
             Err(code) => code,
             Ok(_) if List::is_gone(offsets) => code::_INVALID_ARG,
-            Ok((client, consumer)) => commit(client, consumer, List::passed(offsets), is_async != 0),
+            Ok((client, consumer)) => {
+                commit(client, consumer, List::passed(offsets), is_async != 0, Ok(None))
+            }
         }
     }
 );
@@ -333,6 +354,7 @@ export!(
         message: Part<rd_kafka_message_t>,
         is_async: c_int,
     ) -> RespErr {
+        let records = Held::original(message).and_then(Held::fetched);
         let Some(message) = message.get() else { return code::_INVALID_ARG };
         if message.err != code::NO_ERROR {
             return code::_INVALID_ARG;
@@ -342,7 +364,10 @@ export!(
         list.add(topic.name(), message.partition, message.offset + 1, code::NO_ERROR);
         match group_consumer_of(rk) {
             Err(code) => code,
-            Ok((client, consumer)) => commit(client, consumer, list.get(), is_async != 0),
+            Ok((client, consumer)) => {
+                let of = records.map_or(Ok(None), |records| consumer.core().topic_id_of(records));
+                commit(client, consumer, list.get(), is_async != 0, of)
+            }
         }
     }
 );

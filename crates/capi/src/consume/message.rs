@@ -15,6 +15,7 @@ use ottla_core::{
 };
 
 use crate::{
+    consume::owner::{Home, Owner},
     ffi::{
         argument::{Part, PartMut, Place},
         codes::{RespErr, code},
@@ -67,24 +68,6 @@ enum Detail {
 #[derive(Clone, Copy, Debug)]
 #[repr(C, packed(4))]
 struct Micros(i64);
-
-/// The owner of a message's memory: a pointer, whose lowest two bits say what it points to.
-#[derive(Clone, Copy, Debug)]
-struct Home(*mut ());
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Owner {
-    /// A chunk of the arena.
-    Arena(*mut Chunk),
-    /// A slab of consumed messages.
-    Slab(*const Slab),
-    /// The message itself: an error message, with its text and its topic.
-    Alone(*mut Lonely),
-    /// None: the message was destroyed, or belongs to a report.
-    Gone,
-}
-
-const _: () = assert!(align_of::<Chunk>() >= 4 && align_of::<Slab>() >= 4 && align_of::<Lonely>() >= 4);
 
 /// Returns an error as a message.
 #[repr(C)]
@@ -219,8 +202,14 @@ impl Held {
         }
     }
 
+    /// A consumed message. `place` is its own address, or NULL if it has no offset to commit.
     #[inline]
-    fn consumed(message: &MessageRef<'_>, topic: *const rd_kafka_topic_t, home: Home) -> Self {
+    fn consumed(
+        message: &MessageRef<'_>,
+        topic: *const rd_kafka_topic_t,
+        home: Home,
+        place: *mut Self,
+    ) -> Self {
         let field = |bytes: Option<&[u8]>| match bytes {
             Some(bytes) => (bytes.as_ptr().cast_mut().cast::<c_void>(), bytes.len()),
             None => (ptr::null_mut(), 0),
@@ -238,7 +227,7 @@ impl Held {
                 key,
                 key_len,
                 offset: message.offset(),
-                private: ptr::null_mut(),
+                private: place.cast(),
             },
             timestamp,
             home,
@@ -281,6 +270,14 @@ impl Held {
         unsafe { Self::of(message.as_ptr()) }
     }
 
+    /// Returns the message that C passed, if it is one that the library returned from a consumer; `None` also for a copy, or
+    /// one that the application wrote itself, which has no private part.
+    pub(crate) fn original(message: Part<'_, rd_kafka_message_t>) -> Option<&Self> {
+        let is_original = message.get().is_some_and(|shown| ptr::eq(shown.private, message.as_ptr().cast()));
+        // SAFETY: only a message of the library contains its own address; one thread uses a message at a time.
+        if is_original { unsafe { Self::of(message.as_ptr()) }.map(|held| &*held) } else { None }
+    }
+
     /// Returns the message that C passed to be changed; `None` for NULL.
     pub(crate) fn passed_mut(message: PartMut<'_, rd_kafka_message_t>) -> Option<&mut Self> {
         // SAFETY: as for `passed`.
@@ -304,6 +301,15 @@ impl Held {
     #[inline]
     pub(crate) fn owner(&self) -> Owner {
         self.home.owner()
+    }
+
+    /// Returns the records that a consumed message is one of; `None` for other messages.
+    pub(crate) fn fetched(&self) -> Option<&FetchedRecords> {
+        match self.owner() {
+            // SAFETY: a message keeps its slab.
+            Owner::Slab(slab) => Some(unsafe { &*slab }.fetched()),
+            Owner::Arena(_) | Owner::Alone(_) | Owner::Gone => None,
+        }
     }
 
     /// Returns the microseconds from the call to the report, or the time of the call before it; -1 for messages that
@@ -385,39 +391,15 @@ impl Held {
     }
 }
 
-impl Home {
-    const GONE: Self = Self(ptr::null_mut());
-    const KIND: usize = 3;
-
-    #[inline]
-    fn of(owner: Owner) -> Self {
-        let (pointer, kind): (*mut (), usize) = match owner {
-            Owner::Gone => return Self::GONE,
-            Owner::Arena(chunk) => (chunk.cast(), 1),
-            Owner::Slab(slab) => (slab.cast_mut().cast(), 2),
-            Owner::Alone(lonely) => (lonely.cast(), 3),
-        };
-        Self(pointer.map_addr(|address| address | kind))
-    }
-
-    #[inline]
-    fn owner(self) -> Owner {
-        let pointer = self.0.map_addr(|address| address & !Self::KIND);
-        match self.0.addr() & Self::KIND {
-            1 => Owner::Arena(pointer.cast()),
-            2 => Owner::Slab(pointer.cast()),
-            3 => Owner::Alone(pointer.cast()),
-            _ => Owner::Gone,
-        }
-    }
-}
-
 impl Slab {
     /// Creates a slab of the next messages of a walk, possibly without any.
     pub(crate) fn new(walk: &mut PieceWalk, topic: Object<rd_kafka_topic_t>) -> *const Self {
         let fetched = Arc::clone(walk.fetched());
         Self::filled(fetched, topic, |messages, rkt, home| {
-            walk.run(SLAB, |message| messages.push(Held::consumed(message, rkt, home)));
+            walk.run(SLAB, |message| {
+                let place = messages.as_mut_ptr().wrapping_add(messages.len());
+                messages.push(Held::consumed(message, rkt, home, place));
+            });
             Box::default()
         })
     }
@@ -429,7 +411,7 @@ impl Slab {
         let slab = Self::filled(fetched, topic, |messages, rkt, home| {
             let mut counts = Vec::with_capacity(SLAB);
             has_more = walk.run(SLAB, |message, delivery_count| {
-                messages.push(Held::consumed(message, rkt, home));
+                messages.push(Held::consumed(message, rkt, home, ptr::null_mut()));
                 counts.push(delivery_count);
             });
             counts.into_boxed_slice()

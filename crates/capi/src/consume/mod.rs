@@ -7,7 +7,7 @@
 //! | [`position`] | pause, resume, position, seek; [`offset_spec`] converts the interface's offsets |
 //! | [`poll`] | messages from a queue |
 //! | [`simple`] | the older calls, which name a topic and a partition |
-//! | [`message`], [`fetched`], [`settle`] | messages in slabs, how queues fill them, and the end of a call for several |
+//! | [`message`], [`owner`], [`fetched`], [`settle`] | messages in slabs, what each belongs to, how queues fill them, and the end of a call for several |
 //! | [`offsets`], [`commit`], [`store`] | offsets that the application stored or committed |
 //! | [`offset_file`], [`offset_files`] | offsets that are kept in files |
 //! | [`watermarks`] | the first and last offsets of partitions, and those of timestamps |
@@ -21,6 +21,7 @@ pub(crate) mod offset_file;
 mod offset_files;
 mod offset_spec;
 pub(crate) mod offsets;
+pub(crate) mod owner;
 mod poll;
 mod position;
 pub(crate) mod settle;

@@ -13,7 +13,8 @@ use crate::{
     client::handle::Client,
     consume::{
         fetched::set_position,
-        message::{Held, Owner, Slab, rd_kafka_message_destroy},
+        message::{Held, Slab, rd_kafka_message_destroy},
+        owner::Owner,
     },
     ffi::types::rd_kafka_message_t,
 };

@@ -3,7 +3,7 @@
 use std::ptr;
 
 use ottla::Consumer;
-use ottla_core::fetch::partition::StoredOffset;
+use ottla_core::fetch::{deliver::FetchedRecords, partition::StoredOffset};
 use ottla_protocol::vocabulary::LeaderEpoch;
 
 use crate::{
@@ -20,13 +20,14 @@ use crate::{
     },
 };
 
-/// Stores an offset of a partition that is being read.
+/// Stores an offset of a partition that is being read. If `of` is given, the offset is about these records.
 fn store(
     client: &Client,
     consumer: &Consumer,
     topic: &str,
     partition: i32,
     position: (i64, i32, String),
+    of: Option<&FetchedRecords>,
 ) -> RespErr {
     if partition < 0 {
         return code::_UNKNOWN_PARTITION;
@@ -41,8 +42,10 @@ fn store(
     }
     let (offset, leader_epoch, metadata) = position.clone();
     let stored = StoredOffset { offset, leader_epoch: LeaderEpoch::from_wire(leader_epoch), metadata };
-    let Ok(of) = consumer.core().store_offset(topic, partition, stored) else { return code::_STATE };
-    client.offsets().store(topic, partition, position, of);
+    let Ok(topic_id) = consumer.core().store_offset(topic, partition, stored, of) else {
+        return code::_STATE;
+    };
+    client.offsets().store(topic, partition, position, topic_id);
     client.remind_of_commits(consumer);
     code::NO_ERROR
 }
@@ -53,7 +56,7 @@ export!(
         let Some(topic) = rkt.get() else { return code::_INVALID_ARG };
         let client = topic.client();
         let Some(consumer) = client.consumer() else { return code::_UNKNOWN_PARTITION };
-        store(client, consumer, topic.name(), partition, (offset.saturating_add(1), -1, String::new()))
+        store(client, consumer, topic.name(), partition, (offset.saturating_add(1), -1, String::new()), None)
     }
 );
 
@@ -69,7 +72,7 @@ export!(
         let mut last = code::NO_ERROR;
         for element in list.elements_mut() {
             let position = (element.offset, element.leader_epoch(), element.metadata_text());
-            element.err = store(client, consumer, element.name(), element.partition, position);
+            element.err = store(client, consumer, element.name(), element.partition, position, None);
             match element.err {
                 code::NO_ERROR => stored += 1,
                 code => last = code,
@@ -82,7 +85,10 @@ export!(
 export!(
     #[local(ptr::null_mut())]
     fn rd_kafka_offset_store_message(message: Part<rd_kafka_message_t>) -> *mut ErrorObject {
-        let epoch = Held::passed(message).map_or(-1, |held| held.leader_epoch);
+        let (epoch, of) = match Held::passed(message) {
+            Some(held) => (held.leader_epoch, held.fetched()),
+            None => (-1, None),
+        };
         let Some(message) = message.get().filter(|message| message.err == code::NO_ERROR) else {
             let text = "an error message has no offset to store";
             return ErrorObject::from_result(Err(ErrorObject::new(code::_INVALID_ARG, text)));
@@ -108,10 +114,14 @@ export!(
             )));
         };
         let position = (message.offset + 1, epoch, String::new());
-        ErrorObject::from_result(match store(client, consumer, topic.name(), message.partition, position) {
+        let result = store(client, consumer, topic.name(), message.partition, position, of);
+        ErrorObject::from_result(match result {
             code::NO_ERROR => Ok(()),
             code => {
-                let text = format!("{} [{}] is not assigned", topic.name(), message.partition);
+                let (topic, partition) = (topic.name(), message.partition);
+                let text = format!(
+                    "{topic} [{partition}] is not assigned, or the topic was recreated since the message was consumed"
+                );
                 Err(ErrorObject::new(code, text))
             }
         })

@@ -12,7 +12,7 @@
 use std::{ffi::c_void, ptr};
 
 use crate::{
-    consume::message::{Held, Owner},
+    consume::{message::Held, owner::Owner},
     ffi::types::rd_kafka_topic_t,
     produce::arena::{self, Chunk},
 };

@@ -102,6 +102,89 @@ static void what_was_stored_of_the_old_topic_is_not_committed_for_the_new_one(co
         rd_kafka_destroy(rk);
 }
 
+/* Polls until there is a message without an error. */
+static rd_kafka_message_t *next_message(rd_kafka_t *rk) {
+        rd_kafka_message_t *message;
+        while ((message = rd_kafka_consumer_poll(rk, TIMEOUT_MS)) && message->err) {
+                CHECK(message->err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+                rd_kafka_message_destroy(message);
+        }
+        CHECK(message != NULL);
+        return message;
+}
+
+/* The committed offset of partition 0. */
+static int64_t committed(rd_kafka_t *rk, const char *topic) {
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+        int64_t offset;
+        rd_kafka_topic_partition_list_add(list, topic, 0);
+        CHECK(rd_kafka_committed(rk, list, TIMEOUT_MS) == 0);
+        offset = list->elems[0].offset;
+        rd_kafka_topic_partition_list_destroy(list);
+        return offset;
+}
+
+static void a_message_of_the_old_topic_is_not_stored_for_the_new_one(const char *servers) {
+        rd_kafka_t *rk;
+        rd_kafka_message_t *old, *fresh;
+        rd_kafka_error_t *error;
+        create("kept");
+        write_to("kept", 20);
+        rk = reader(servers, "kept", "false", 15);
+        old = next_message(rk);
+        error = rd_kafka_offset_store_message(old);
+        CHECK(error == NULL);
+        recreate("kept");
+        write_to("kept", 5);
+        do {
+                fresh = next_message(rk);
+                if (fresh && fresh->offset >= 5)
+                        rd_kafka_message_destroy(fresh);
+        } while (fresh && fresh->offset >= 5);
+        error = rd_kafka_offset_store_message(old);
+        CHECK(rd_kafka_error_code(error) == RD_KAFKA_RESP_ERR__STATE);
+        rd_kafka_error_destroy(error);
+        CHECK(rd_kafka_commit(rk, NULL, 0) == RD_KAFKA_RESP_ERR__NO_OFFSET);
+        error = rd_kafka_offset_store_message(fresh);
+        CHECK(error == NULL);
+        CHECK(rd_kafka_commit(rk, NULL, 0) == 0 && committed(rk, "kept") == fresh->offset + 1);
+        rd_kafka_message_destroy(old);
+        rd_kafka_message_destroy(fresh);
+        rd_kafka_destroy(rk);
+}
+
+static void a_message_of_the_old_topic_is_not_committed_for_the_new_one(const char *servers) {
+        rd_kafka_t *rk;
+        rd_kafka_message_t *old, *fresh, made;
+        create("committed");
+        write_to("committed", 20);
+        rk = reader(servers, "committed", "false", 15);
+        old = next_message(rk);
+        CHECK(rd_kafka_commit_message(rk, old, 0) == 0 && committed(rk, "committed") == old->offset + 1);
+        recreate("committed");
+        write_to("committed", 5);
+        do {
+                fresh = next_message(rk);
+                if (fresh && fresh->offset >= 5)
+                        rd_kafka_message_destroy(fresh);
+        } while (fresh && fresh->offset >= 5);
+        CHECK(rd_kafka_commit_message(rk, old, 0) == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+        CHECK(committed(rk, "committed") == RD_KAFKA_OFFSET_INVALID);
+        CHECK(rd_kafka_commit_message(rk, old, 1) == 0);
+        CHECK(rd_kafka_commit_message(rk, fresh, 0) == 0 && committed(rk, "committed") == fresh->offset + 1);
+        /* What the application writes itself is about the topic that exists now. */
+        memset(&made, 0, sizeof(made));
+        made.rkt = old->rkt;
+        made.offset = 2;
+        CHECK(rd_kafka_commit_message(rk, &made, 0) == 0 && committed(rk, "committed") == 3);
+        made = *old;
+        made.offset = 3;
+        CHECK(rd_kafka_commit_message(rk, &made, 0) == 0 && committed(rk, "committed") == 4);
+        rd_kafka_message_destroy(old);
+        rd_kafka_message_destroy(fresh);
+        rd_kafka_destroy(rk);
+}
+
 static void an_offset_out_of_range_is_reset_without_an_error(const char *servers) {
         rd_kafka_t *rk;
         rd_kafka_message_t *message;
@@ -130,6 +213,8 @@ int main(void) {
         servers = rd_kafka_mock_cluster_bootstraps(cluster);
         what_was_committed_of_the_old_topic_holds_no_commit_of_the_new_one_back(servers);
         what_was_stored_of_the_old_topic_is_not_committed_for_the_new_one(servers);
+        a_message_of_the_old_topic_is_not_stored_for_the_new_one(servers);
+        a_message_of_the_old_topic_is_not_committed_for_the_new_one(servers);
         an_offset_out_of_range_is_reset_without_an_error(servers);
         rd_kafka_destroy(producer);
         return bad;

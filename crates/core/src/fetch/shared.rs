@@ -194,18 +194,33 @@ impl ConsumerShared {
     }
 
     /// Stores an offset of an assigned partition, to be committed later. Returns the ID of the topic that is consumed, if it
-    /// is known. Error: the partition is not assigned.
+    /// is known. Error: the partition is not assigned, or the offset is about these records, whose topic was recreated since.
     pub fn store_offset(
         &self,
         topic: &str,
         partition: i32,
         stored: StoredOffset,
+        of: Option<&FetchedRecords>,
     ) -> Result<Option<Uuid>, Error> {
+        // Under the lock: what is stored of a topic that is recreated meanwhile is forgotten.
         let partitions = self.partitions.lock();
         let handle = partitions.get(&TopicPartition::new(topic, partition));
         let handle = handle.ok_or_else(|| not_assigned(topic, partition))?;
+        let id = handle.topic_id();
+        if let Some(records) = of {
+            let of_records = topic_id_of(&records.handle, records.version)?;
+            if id.is_some() && of_records.is_some_and(|of_records| id != Some(of_records)) {
+                return Err(recreated(handle));
+            }
+        }
         handle.set_stored(Some(stored));
-        Ok(handle.topic_id())
+        Ok(id)
+    }
+
+    /// Returns the ID of the topic that records are of, if it is known. Error: the topic was recreated since.
+    pub fn topic_id_of(&self, records: &FetchedRecords) -> Result<Option<Uuid>, Error> {
+        let _partitions = self.partitions.lock();
+        topic_id_of(&records.handle, records.version)
     }
 
     /// Returns the ID of the topic that an assigned partition is consumed from, if it is known.
@@ -446,13 +461,20 @@ fn check_assignment(
                           consumer gets the record again";
             Error::new(ErrorKind::State, detail)
         }
-        (true, false) => {
-            let detail =
-                "the topic was recreated after the record was handed out; its offset is not committed";
-            Error::new(ErrorKind::TopicRecreated, detail)
-        }
+        (true, false) => return Err(recreated(handle)),
     };
     Err(error.with_partition(&**handle.topic(), handle.partition()))
+}
+
+/// Returns the ID of the topic that records of this version of an assignment are of, if it is known. Called under the lock of
+/// the partitions. Error: the topic was recreated since.
+fn topic_id_of(handle: &PartitionHandle, version: AssignmentVersion) -> Result<Option<Uuid>, Error> {
+    if handle.is_of_current_topic(version) { Ok(handle.topic_id()) } else { Err(recreated(handle)) }
+}
+
+fn recreated(handle: &PartitionHandle) -> Error {
+    let detail = "the topic was recreated after the record was handed out; its offset is not committed";
+    Error::new(ErrorKind::TopicRecreated, detail).with_partition(&**handle.topic(), handle.partition())
 }
 
 /// Forgets what is known of the topic that a partition was consumed from. Called under the lock of the partitions.

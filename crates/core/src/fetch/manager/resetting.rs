@@ -213,7 +213,7 @@ mod tests {
         script.wants();
         let handle = script.shared.partition("t", 0).unwrap();
         let stored = StoredOffset { offset: 90, leader_epoch: None, metadata: String::new() };
-        script.shared.store_offset("t", 0, stored).unwrap();
+        script.shared.store_offset("t", 0, stored, None).unwrap();
         handle.set_committed(80, None);
         assert_eq!(script.shared.all_offsets_to_commit().len(), 1);
         let recreated = RecreatedTopic { name: Arc::from("t"), old_id: Uuid([1; 16]), new_id: Uuid([2; 16]) };
@@ -233,7 +233,7 @@ mod tests {
         script.assign(0, Offset::At(5));
         script.wants();
         let stored = |offset| StoredOffset { offset, leader_epoch: None, metadata: String::new() };
-        assert_eq!(script.shared.store_offset("t", 0, stored(90)), Ok(Some(old_id)));
+        assert_eq!(script.shared.store_offset("t", 0, stored(90), None), Ok(Some(old_id)));
         let ids = |script: &Script| -> Vec<_> {
             script
                 .shared
@@ -250,7 +250,7 @@ mod tests {
         set_id(&mut script, new_id);
         script.wants();
         assert_eq!(ids(&script), []);
-        script.shared.store_offset("t", 0, stored(3)).unwrap();
+        script.shared.store_offset("t", 0, stored(3), None).unwrap();
         assert_eq!(ids(&script), [(3, Some(new_id))]);
     }
 
@@ -263,7 +263,7 @@ mod tests {
         let handle = script.shared.partition("t", 0).unwrap();
         let of_records = handle.version();
         let stored = StoredOffset { offset: 90, leader_epoch: None, metadata: String::new() };
-        script.shared.store_offset("t", 0, stored).unwrap();
+        script.shared.store_offset("t", 0, stored, None).unwrap();
         let seek = script.shared.seek("t", 0, Offset::At(0), None).unwrap();
         script.manager.handle_recreated(NOW, &RecreatedTopic { name: Arc::from("t"), old_id, new_id });
         script.manager.handle_command(NOW, seek);

@@ -445,8 +445,8 @@ fn stored_offsets_are_committed_and_die_with_the_assignment() {
     script.answer_last(&application);
     script.consume(0, 9);
     let stored = StoredOffset { offset: 4, leader_epoch: None, metadata: "m".into() };
-    script.shared.store_offset("t", 0, stored.clone()).expect("it is assigned");
-    let refused = script.shared.store_offset("t", 3, stored).expect_err("it is not assigned");
+    script.shared.store_offset("t", 0, stored.clone(), None).expect("it is assigned");
+    let refused = script.shared.store_offset("t", 3, stored, None).expect_err("it is not assigned");
     assert_eq!(refused.kind(), ErrorKind::State);
     script.beat(ErrorCode::REBALANCE_IN_PROGRESS);
     script.unassign_all();
