@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use ottla::{
     Admin, Config, ErrorKind, GroupOffset, LeaderEpoch, NewPartitions, NewTopic, OffsetSpec, Producer,
-    Record, RecordsToDelete, Result, Secret, TopicPartition, Uuid,
+    Record, RecordsToDelete, Result, Secret, ShareConsumer, TopicPartition, Uuid,
     admin::{
         AclBinding, AclFilter, AclOperation, AclResourceType, ElectionType, ScramAlteration, ScramMechanism,
         scram_password,
@@ -136,6 +136,31 @@ fn invalid_group_or_offset_does_not_refuse_the_others() {
     let ids = ["", "id", "id"];
     check_named("fence_producers", 1, admin.fence_producers(&ids, SOON));
     check_named("describe_transactions", 1, admin.describe_transactions(&ids, SOON));
+}
+
+#[test]
+fn invalid_element_about_share_groups_does_not_refuse_the_others() {
+    let (cluster, admin) = started();
+    let servers = cluster.bootstrap_servers();
+    let config = Config::from_properties([("bootstrap.servers", &*servers), ("group.id", "s")]).unwrap();
+    let member = ShareConsumer::new(&config).unwrap();
+    member.subscribe(&["t"]).unwrap();
+    while admin.describe_share_groups(&["s"], SOON).unwrap()[0].1.is_err() {
+        drop(member.poll(Duration::from_millis(20)).unwrap());
+    }
+    member.close(SOON).unwrap();
+    let offset = |topic: &str, partition, offset: i64| (TopicPartition::new(topic, partition), offset);
+    let offsets = [offset("t", 0, -1), offset("t", 1, 0), offset("t", 1, 1), offset("a/b", 0, 0)];
+    check_named("alter_share_group_offsets", 1, admin.alter_share_group_offsets("s", &offsets, SOON));
+    let partitions = [("t", 1), ("t", -1), ("", 0), ("t", 1)];
+    check_named("list_share_group_offsets", 0, admin.list_share_group_offsets("s", Some(&partitions), SOON));
+    check_named("describe_share_groups", 1, admin.describe_share_groups(&["", "s", "s"], SOON));
+    let topics = ["a/b", "t", "t"];
+    check_named("delete_share_group_offsets", 1, admin.delete_share_group_offsets("s", &topics, SOON));
+    let described = admin.describe_streams_groups(&["", "s", "s"], SOON).unwrap();
+    let kinds = described.iter().map(|(_, result)| result.as_ref().err().map(ottla::Error::kind));
+    let invalid: Vec<bool> = kinds.map(|kind| kind == Some(ErrorKind::InvalidArgument)).collect();
+    assert_eq!(invalid, [true, false, true], "it is a share group");
 }
 
 #[test]
