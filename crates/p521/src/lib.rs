@@ -8,6 +8,8 @@
 //! [`provider`] has everything of rustls with ring, and P-521 as well. A key exchange with P-521 is not included: X25519, P-256
 //! and P-384 remain.
 
+#![forbid(unsafe_code)]
+
 mod signing;
 mod verification;
 
