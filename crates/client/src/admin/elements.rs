@@ -115,11 +115,11 @@ pub(super) fn checked_positions<T: Send + 'static>(
     Elements::new(partitions, check, |_, error| Err(error))
 }
 
+/// Elements that are names.
+type ElementsByName<T> = Elements<Arc<str>, (String, Result<T>)>;
+
 /// Checks names, each of which has a result. Error: there is none. `what` is the singular.
-pub(super) fn checked_names<T: Send + 'static>(
-    what: &str,
-    ids: &[&str],
-) -> Result<Elements<Arc<str>, (String, Result<T>)>> {
+pub(super) fn checked_names<T: Send + 'static>(what: &str, ids: &[&str]) -> Result<ElementsByName<T>> {
     if ids.is_empty() {
         return Err(invalid(format!("no {what}; name at least one")));
     }
