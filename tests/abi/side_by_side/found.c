@@ -289,3 +289,59 @@ CASE(offsets_of_partitions_that_can_not_exist) {
         rd_kafka_topic_partition_list_destroy(list);
         rd_kafka_destroy(rk);
 }
+
+/* A consumer that reads a partition with three records, from an offset that the application knows the leader epoch of. */
+static void read_from_epoch(const char *how, int64_t offset, int32_t epoch, const char *reset) {
+        rd_kafka_t *host = client(RD_KAFKA_PRODUCER, NULL, NULL), *rk;
+        rd_kafka_mock_cluster_t *cluster = rd_kafka_handle_mock_cluster(host);
+        rd_kafka_topic_partition_list_t *list = one_partition(0, offset), *start = one_partition(0, 0), *assigned = NULL;
+        rd_kafka_message_t *message;
+        int i;
+        rd_kafka_mock_topic_create(cluster, "t", 1, 1);
+        for (i = 0; i < 3; i++)
+                rd_kafka_producev(host, RD_KAFKA_V_TOPIC("t"), RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_VALUE("v", 1), RD_KAFKA_V_END);
+        rd_kafka_flush(host, TIMEOUT_MS);
+        rk = consumer_of(conf_of("bootstrap.servers", rd_kafka_mock_cluster_bootstraps(cluster), "group.id", "g", "log_level", "0",
+                                 "enable.auto.commit", "false", "enable.partition.eof", "true", "auto.offset.reset", reset, NULL));
+        say("%s at %s, epoch %d, %s", how, offset_name(offset), epoch, reset);
+        rd_kafka_topic_partition_set_leader_epoch(&list->elems[0], epoch);
+        if (!strcmp(how, "assign")) {
+                say("%s", err(rd_kafka_assign(rk, list)));
+        } else if (!strcmp(how, "incremental_assign")) {
+                say_error("incremental_assign", rd_kafka_incremental_assign(rk, list));
+        } else if (!strcmp(how, "seek")) {
+                say("%s", err(rd_kafka_assign(rk, start)));
+                say_error("seek", rd_kafka_seek_partitions(rk, list, TIMEOUT_MS));
+        } else {
+                say("%s", err(rd_kafka_commit(rk, list, 0)));
+                start->elems[0].offset = RD_KAFKA_OFFSET_STORED;
+                say("%s", err(rd_kafka_assign(rk, start)));
+        }
+        say("assignment: %s", err(rd_kafka_assignment(rk, &assigned)));
+        say("%s epoch %d", offset_name(assigned->elems[0].offset), rd_kafka_topic_partition_get_leader_epoch(&assigned->elems[0]));
+        message = rd_kafka_consumer_poll(rk, TIMEOUT_MS);
+        say_message("first", message);
+        if (message)
+                rd_kafka_message_destroy(message);
+        rd_kafka_topic_partition_list_destroy(assigned);
+        rd_kafka_topic_partition_list_destroy(start);
+        rd_kafka_topic_partition_list_destroy(list);
+        rd_kafka_destroy(rk);
+        rd_kafka_destroy(host);
+}
+
+CASE(epochs_of_start_positions) {
+        static const char *const ways[] = {"assign", "incremental_assign", "seek", "commit"};
+        int i;
+        for (i = 0; i < 4; i++) {
+                read_from_epoch(ways[i], 1, 0, "earliest");
+                read_from_epoch(ways[i], 10, 0, "earliest");
+                read_from_epoch(ways[i], 10, 0, "error");
+        }
+        for (i = 0; i < 3; i++) {
+                read_from_epoch(ways[i], 1, 7, "earliest");
+                read_from_epoch(ways[i], 1, 7, "latest");
+                read_from_epoch(ways[i], 1, 7, "error");
+        }
+        read_from_epoch("assign", RD_KAFKA_OFFSET_BEGINNING, 7, "latest");
+}

@@ -17,7 +17,7 @@ use crate::{
     },
     consume::{
         consumer::{consumer_of, group_consumer_of},
-        offset_spec::{offset_specs, repeats},
+        offset_spec::{Places, places, repeats},
     },
     ffi::{
         argument::{Part, PartMut, Ref, Text},
@@ -96,18 +96,18 @@ export!(
             return code::_INVALID_ARG;
         }
         let elements = list.map_or(&[][..], List::elements);
-        let Some(starts) = offset_specs(elements).filter(|_| !repeats(elements)) else {
+        let Some(places) = places(elements).filter(|_| !repeats(elements)) else {
             return code::_INVALID_ARG;
         };
         client.logging().note_partitions(c"ASSIGN", "Assigned", elements);
         if client.is_in_group(consumer) {
-            return match change_in_group(client, consumer, Change::Replace(starts), elements) {
+            return match change_in_group(client, consumer, Change::Replace(places), elements) {
                 Ok(()) => code::NO_ERROR,
                 Err(error) => error.code(),
             };
         }
         client.leave_partitions(consumer);
-        match consumer.assign(&starts) {
+        match consumer.assign_with_epochs(&places.starts, &places.epochs) {
             Ok(()) => {
                 client.offsets().begin_assignment(elements, true);
                 client.route_again(consumer);
@@ -126,13 +126,14 @@ export!(
             (Err(code), _) => {
                 Err(ErrorObject::new(code, "only a consumer with a `group.id` can be assigned partitions"))
             }
-            (Ok((client, consumer)), Some(list)) => match offset_specs(list.elements()) {
+            (Ok((client, consumer)), Some(list)) => match places(list.elements()) {
                 None => Err(ErrorObject::new(code::_INVALID_ARG, "an offset is none")),
                 Some(_) if repeats(list.elements()) => {
                     Err(ErrorObject::new(code::_INVALID_ARG, "the list contains a partition twice"))
                 }
-                Some(starts) => {
-                    let change = Change::Add(starts.clone());
+                Some(places) => {
+                    let change = Change::Add(places.clone());
+                    let Places { starts, epochs } = places;
                     if client.is_in_group(consumer)
                         && let Some(text) = contradiction_in_group(consumer, &change)
                     {
@@ -154,8 +155,9 @@ export!(
                             let result = change_in_group(client, consumer, change, list.elements());
                             return ErrorObject::from_result(result);
                         }
-                        let result =
-                            consumer.incremental_assign(&starts).map_err(|error| ErrorObject::from(&error));
+                        let result = consumer
+                            .incremental_assign_with_epochs(&starts, &epochs)
+                            .map_err(|error| ErrorObject::from(&error));
                         if result.is_ok() {
                             client.offsets().begin_assignment(list.elements(), false);
                         }
@@ -219,9 +221,10 @@ export!(
             let list = List::with_capacity(assigned.len());
             if let Some(list) = list.as_mut() {
                 for key in assigned {
-                    let offset = client.offsets().assigned(&key.topic, key.partition);
+                    let (offset, epoch) = client.offsets().assigned(&key.topic, key.partition);
                     if let Some(element) = list.add(key.topic.as_bytes(), key.partition).as_mut() {
                         element.offset = offset;
+                        element.set_leader_epoch(epoch);
                     }
                 }
             }

@@ -28,3 +28,5 @@ pub(crate) mod settle;
 mod simple;
 mod store;
 mod watermarks;
+
+pub(crate) use offset_spec::Places;

@@ -70,8 +70,8 @@ struct State {
     partitions: SortedMap<(String, i32), Kept>,
     /// Partitions whose offsets are stored in files, and never committed to the group.
     in_files: SortedSet<(String, i32)>,
-    /// The offsets from which the application assigned partitions.
-    assigned: SortedMap<(String, i32), i64>,
+    /// The offsets from which the application assigned partitions, with their leader epochs.
+    assigned: SortedMap<(String, i32), (i64, i32)>,
     /// Topics of which a partition was assigned at any time.
     known_topics: SortedSet<String>,
     /// Partitions whose messages the application has read since they were assigned or a seek moved them.
@@ -279,14 +279,14 @@ impl Offsets {
             let partition = (element.name().to_owned(), element.partition);
             state.known_topics.insert(partition.0.clone());
             state.read.remove(&partition);
-            state.assigned.insert(partition, offset);
+            state.assigned.insert(partition, (offset, element.leader_epoch()));
         }
     }
 
-    /// Returns the offset from which a partition was assigned.
-    pub(crate) fn assigned(&self, topic: &str, partition: i32) -> i64 {
+    /// Returns the offset from which a partition was assigned, and its leader epoch.
+    pub(crate) fn assigned(&self, topic: &str, partition: i32) -> (i64, i32) {
         let state = self.state.lock();
-        state.assigned.get(&(topic.to_owned(), partition)).copied().unwrap_or(OFFSET_INVALID)
+        state.assigned.get(&(topic.to_owned(), partition)).copied().unwrap_or((OFFSET_INVALID, -1))
     }
 
     /// Removes the stored offsets of partitions that are read from another offset, or no longer.

@@ -8,11 +8,14 @@
 use std::{ffi::c_int, ptr};
 
 use ottla::Consumer;
-use ottla_core::fetch::position::Offset;
+use ottla_core::fetch::{KnownEpochs, position::Offset};
 
 use crate::{
     client::{handle::Client, topic::Topic},
-    consume::{consumer::consumer_of, offset_spec::offset_spec},
+    consume::{
+        consumer::consumer_of,
+        offset_spec::{epochs, offset_spec},
+    },
     ffi::{
         argument::{PartMut, Ref},
         codes::{RespErr, code},
@@ -88,7 +91,7 @@ export!(
     fn rd_kafka_seek(rkt: Ref<Topic>, partition: i32, offset: i64, timeout_ms: c_int) -> RespErr {
         let Some(topic) = rkt.get() else { return code::_INVALID_ARG };
         let Some(consumer) = topic.client().consumer() else { return code::_STATE };
-        match seek(topic.client(), consumer, topic.name(), partition, offset) {
+        match seek(topic.client(), consumer, (topic.name(), partition), offset, &KnownEpochs::new()) {
             // A call that does not wait does not learn that the partition is not consumed, or what is wrong with the offset.
             code::_STATE if timeout_ms == 0 => code::NO_ERROR,
             code::_INVALID_ARG if timeout_ms == 0 && offset == OFFSET_STORED => code::NO_ERROR,
@@ -97,7 +100,13 @@ export!(
     }
 );
 
-fn seek(client: &Client, consumer: &Consumer, topic: &str, partition: i32, offset: i64) -> RespErr {
+fn seek(
+    client: &Client,
+    consumer: &Consumer,
+    (topic, partition): (&str, i32),
+    offset: i64,
+    epochs: &KnownEpochs,
+) -> RespErr {
     // That the partition is not consumed comes before what is wrong with the offset.
     let invalid = || {
         let assigned = consumer.assignment();
@@ -112,7 +121,7 @@ fn seek(client: &Client, consumer: &Consumer, topic: &str, partition: i32, offse
     let from = offset_spec(offset).unwrap_or(Offset::Timestamp(offset));
     // From here on, nothing of the old position reaches the application: there is nothing to wait for. The offset of a
     // logical position is found out later, because no leader may be known at the moment.
-    match consumer.seek_and_forget(topic, partition, from) {
+    match consumer.seek_and_forget(topic, partition, from, epochs) {
         Ok(()) => {
             client.offsets().forget(topic, partition);
             client.offsets().forget_position(topic, partition);
@@ -143,8 +152,10 @@ export!(
             }
             (Ok((client, consumer)), Some(list)) => {
                 client.logging().note_partitions(c"SEEK", "Seeking", list.elements());
+                let epochs = epochs(list.elements());
                 for element in list.elements_mut() {
-                    let result = seek(client, consumer, element.name(), element.partition, element.offset);
+                    let partition = (element.name(), element.partition);
+                    let result = seek(client, consumer, partition, element.offset, &epochs);
                     // A call that does not wait has no results yet.
                     element.err = if timeout_ms == 0 { code::_IN_PROGRESS } else { result };
                 }

@@ -13,6 +13,7 @@ use ottla_sorted::SortedSet;
 use super::state::Phase;
 use crate::{
     client::handle::Client,
+    consume::Places,
     ffi::{codes::code, error::ErrorObject},
 };
 
@@ -20,9 +21,9 @@ use crate::{
 #[derive(Debug)]
 pub(crate) enum Change {
     /// `rd_kafka_assign` of these partitions.
-    Replace(Vec<(String, i32, Offset)>),
+    Replace(Places),
     /// `rd_kafka_incremental_assign`.
-    Add(Vec<(String, i32, Offset)>),
+    Add(Places),
     /// `rd_kafka_incremental_unassign`.
     Remove(Vec<(String, i32)>),
     /// No partition, whatever the protocol is: the consumer closes or failed.
@@ -52,9 +53,14 @@ pub(crate) fn change_assignment(
     let may_commit = client.membership().auto_commit && !is_lost;
     let offsets = if may_commit { core.offsets_to_commit(&given_up) } else { Vec::new() };
     let commands = match change {
-        Change::Replace(places) => core.assign(&shared_names(places)),
+        Change::Replace(Places { starts, epochs }) => {
+            let commands = core.assign(&shared_names(starts)).into_iter();
+            commands.map(|command| command.with_epochs(&epochs)).collect()
+        }
         Change::Nothing => core.assign(&[]),
-        Change::Add(places) => vec![core.incremental_assign(&shared_names(places))],
+        Change::Add(Places { starts, epochs }) => {
+            vec![core.incremental_assign(&shared_names(starts)).with_epochs(&epochs)]
+        }
         Change::Remove(pairs) => {
             let pairs = pairs.into_iter().map(|(topic, number)| TopicPartition::new(topic, number));
             let pairs: Vec<_> = pairs.collect();

@@ -6,7 +6,7 @@ use ottla_core::{
     cluster::command::Command,
     error::Result,
     event::EventQueue,
-    fetch::{FetchCommand, position::Offset, shared::ConsumerShared},
+    fetch::{FetchCommand, KnownEpochs, position::Offset, shared::ConsumerShared},
     group::{GroupCommand, SubscribedTopics, shared::GroupShared},
 };
 use ottla_net::ClientHandle;
@@ -75,13 +75,50 @@ impl Consumer {
         self.inner.client.command(Command::Group(GroupCommand::Subscribe(topics)))
     }
 
+    /// Replaces the assignment, as [`Consumer::assign`] does, with what the application knows of the epochs of the positions.
+    #[doc(hidden)]
+    pub fn assign_with_epochs(
+        &self,
+        partitions: &[(impl AsRef<str>, i32, Offset)],
+        epochs: &KnownEpochs,
+    ) -> Result<()> {
+        self.check_open()?;
+        let list = self.checked(partitions)?;
+        self.inner.subscription.check_unused()?;
+        self.log("assign", list.iter().map(|(key, from)| (&*key.topic, key.partition, Some(*from))));
+        let commands = self.inner.shared.assign(&list).into_iter();
+        commands.map(|command| command.with_epochs(epochs)).try_for_each(|command| self.command(command))
+    }
+
+    /// Adds to the assignment, as [`Consumer::incremental_assign`] does, with what the application knows of the epochs of the
+    /// positions.
+    #[doc(hidden)]
+    pub fn incremental_assign_with_epochs(
+        &self,
+        partitions: &[(impl AsRef<str>, i32, Offset)],
+        epochs: &KnownEpochs,
+    ) -> Result<()> {
+        self.check_open()?;
+        let list = self.checked(partitions)?;
+        self.inner.subscription.check_unused()?;
+        let logged = list.iter().map(|(key, from)| (&*key.topic, key.partition, Some(*from)));
+        self.log("incremental assign", logged);
+        self.command(self.inner.shared.incremental_assign(&list).with_epochs(epochs))
+    }
+
     /// Starts a seek, and forgets it. Brokers give negative timestamps a meaning.
     #[doc(hidden)]
-    pub fn seek_and_forget(&self, topic: &str, partition: i32, to: Offset) -> Result<()> {
+    pub fn seek_and_forget(
+        &self,
+        topic: &str,
+        partition: i32,
+        to: Offset,
+        epochs: &KnownEpochs,
+    ) -> Result<()> {
         match to {
             Offset::Timestamp(_) => check_partition(topic, partition)?,
             _ => self.check_offset(topic, partition, to)?,
         }
-        self.command(self.inner.shared.seek(topic, partition, to, None)?)
+        self.command(self.inner.shared.seek(topic, partition, to, None)?.with_epochs(epochs))
     }
 }

@@ -44,7 +44,8 @@ use ottla_core::{
     error::{Error, ErrorKind, Result},
     event::EventQueue,
     fetch::{
-        FetchCommand, committed::GroupOffset, deliver::Records, position::Offset, shared::ConsumerShared,
+        FetchCommand, KnownEpochs, committed::GroupOffset, deliver::Records, position::Offset,
+        shared::ConsumerShared,
     },
     group::{GroupCommand, departure::GroupMembershipOperation},
     lock::Mutex,
@@ -120,21 +121,12 @@ impl Consumer {
     /// Replaces the assignment: reads these partitions from these offsets, and no others. A partition that was assigned
     /// before starts again, too.
     pub fn assign(&self, partitions: &[(impl AsRef<str>, i32, Offset)]) -> Result<()> {
-        self.check_open()?;
-        let list = self.checked(partitions)?;
-        self.inner.subscription.check_unused()?;
-        self.log("assign", list.iter().map(|(key, from)| (&*key.topic, key.partition, Some(*from))));
-        self.inner.shared.assign(&list).into_iter().try_for_each(|command| self.command(command))
+        self.assign_with_epochs(partitions, &KnownEpochs::new())
     }
 
     /// Adds partitions to the assignment.
     pub fn incremental_assign(&self, partitions: &[(impl AsRef<str>, i32, Offset)]) -> Result<()> {
-        self.check_open()?;
-        let list = self.checked(partitions)?;
-        self.inner.subscription.check_unused()?;
-        let logged = list.iter().map(|(key, from)| (&*key.topic, key.partition, Some(*from)));
-        self.log("incremental assign", logged);
-        self.command(self.inner.shared.incremental_assign(&list))
+        self.incremental_assign_with_epochs(partitions, &KnownEpochs::new())
     }
 
     /// Removes partitions from the assignment.

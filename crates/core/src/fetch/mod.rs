@@ -48,6 +48,9 @@ mod scripted;
 
 use std::sync::Arc;
 
+use ottla_protocol::vocabulary::{LeaderEpoch, TopicPartition};
+use ottla_sorted::SortedMap;
+
 use self::{
     assignment::AssignmentVersion,
     committed::{Committer, GroupCall},
@@ -83,6 +86,25 @@ pub struct Start {
     pub version: AssignmentVersion,
     /// The position to start from.
     pub from: Offset,
+    /// The leader epoch in which the record before `from` was written, if the application knows it. The leader is asked
+    /// whether it still has that record.
+    pub epoch: Option<LeaderEpoch>,
     /// Completes with the offset, or with the error of the search for it.
     pub done: Option<Completion<Result<i64, Error>>>,
+}
+
+/// The leader epochs in which the records before start positions were written, as far as the application knows them.
+pub type KnownEpochs = SortedMap<TopicPartition, LeaderEpoch>;
+
+impl FetchCommand {
+    /// Adds what the application knows of the epochs of start positions.
+    #[must_use]
+    pub fn with_epochs(mut self, epochs: &KnownEpochs) -> Self {
+        if let Self::Start(starts) = &mut self {
+            for start in starts {
+                start.epoch = epochs.get(start.handle.key()).copied();
+            }
+        }
+        self
+    }
 }

@@ -361,7 +361,7 @@ impl ConsumerShared {
     ) -> Result<FetchCommand, Error> {
         let handle = self.partition(topic, partition)?;
         let version = self.queue.outdate(&handle, from.known());
-        Ok(FetchCommand::Start(vec![Start { handle, version, from, done }]))
+        Ok(FetchCommand::Start(vec![Start { handle, version, from, epoch: None, done }]))
     }
 
     /// Moves a partition back to an offset, unless its assignment or its position has changed since `version`.
@@ -373,7 +373,13 @@ impl ConsumerShared {
     ) -> Option<FetchCommand> {
         let from = Offset::At(offset);
         let version = self.queue.outdate_to(handle, version, from.known())?;
-        Some(FetchCommand::Start(vec![Start { handle: Arc::clone(handle), version, from, done: None }]))
+        Some(FetchCommand::Start(vec![Start {
+            handle: Arc::clone(handle),
+            version,
+            from,
+            epoch: None,
+            done: None,
+        }]))
     }
 
     /// Moves a partition back to records that were handed out but did not reach the application, the first of which is at
@@ -381,7 +387,13 @@ impl ConsumerShared {
     pub fn rewind(&self, records: &FetchedRecords, offset: i64) -> Option<FetchCommand> {
         let handle = Arc::clone(&records.handle);
         let version = self.queue.rewind(&handle, records.version, offset)?;
-        Some(FetchCommand::Start(vec![Start { handle, version, from: Offset::At(offset), done: None }]))
+        Some(FetchCommand::Start(vec![Start {
+            handle,
+            version,
+            from: Offset::At(offset),
+            epoch: None,
+            done: None,
+        }]))
     }
 
     /// Delivers the partition only on this route from now on; 0 is the common route.
@@ -420,7 +432,7 @@ impl ConsumerShared {
                 .or_insert_with_key(|key| Arc::new(PartitionHandle::new(key.clone())));
             handle.set_stored(None);
             let version = self.queue.outdate(handle, from.known());
-            Start { handle: Arc::clone(handle), version, from: *from, done: None }
+            Start { handle: Arc::clone(handle), version, from: *from, epoch: None, done: None }
         };
         FetchCommand::Start(list.iter().map(start).collect())
     }

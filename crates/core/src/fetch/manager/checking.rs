@@ -74,6 +74,9 @@ impl FetchManager {
                 Some(offset) => format!("from offset {offset} on the records are others now"),
                 None => "the leader knows no record of that time".to_owned(),
             };
+            if divergence.is_none() {
+                self.shared.queue.set_position(&entry.handle, version, position);
+            }
             let detail = format!("read up to offset {position}, but {found}; assign or seek to go on");
             return self.give_up(key, Error::new(ErrorKind::LogTruncated, detail));
         }
@@ -105,7 +108,7 @@ impl FetchManager {
 mod tests {
     use super::{
         super::{
-            super::{deliver::Records, message::FetchReport},
+            super::{KnownEpochs, deliver::Records, message::FetchReport},
             scripted::{NOW, Script, epoch, metadata},
         },
         *,
@@ -129,6 +132,29 @@ mod tests {
         let seek = script.shared.seek("t", 0, Offset::At(0), None).unwrap();
         script.manager.handle_command(NOW, seek);
         assert_eq!(script.wants(), ["adopt 2 from 0 version 2"], "a seek does not wait for the response");
+    }
+
+    #[test]
+    fn leader_is_asked_for_the_record_before_a_known_epoch() {
+        let key = TopicPartition::new("t", 0);
+        let epochs: KnownEpochs = epoch(3).map(|epoch| (key.clone(), epoch)).into_iter().collect();
+        let mut script = Script::new(OffsetReset::Beginning);
+        for command in script.shared.assign(&[(key, Offset::At(5))]) {
+            script.manager.handle_command(NOW, command.with_epochs(&epochs));
+        }
+        assert_eq!(script.wants(), ["OffsetForLeaderEpoch Node(1)"], "the leader's epoch is the same");
+        let seek = script.shared.seek("t", 0, Offset::At(0), None).unwrap();
+        script.manager.handle_command(NOW, seek);
+        assert_eq!(script.wants(), ["adopt 1 from 0 version 2"], "nothing is known of the epoch");
+        let seek = script.shared.seek("t", 0, Offset::At(9), None).unwrap();
+        script.manager.handle_command(NOW, seek.with_epochs(&epochs));
+        assert_eq!(script.wants(), ["release 1"]);
+        let returned = script.back(3);
+        script.manager.handle_report(NOW, FetchReport::Released(returned));
+        assert_eq!(script.wants(), ["OffsetForLeaderEpoch Node(1)"]);
+        let seek = script.shared.seek("t", 0, Offset::End, None).unwrap();
+        script.manager.handle_command(NOW, seek.with_epochs(&epochs));
+        assert_eq!(script.wants(), ["ListOffsets Node(1)"], "an offset that is looked up has its own epoch");
     }
 
     #[test]

@@ -150,7 +150,6 @@ impl FetchManager {
         partition.topic_id = metadata.topics.get(&key.topic).map(|topic| topic.id).unwrap_or_default();
         self.shared.set_topic_id(&partition.handle, partition.topic_id);
         if let Some(position_epoch) = partition.position_epoch
-            && Some(position_epoch) < epoch
             && partition.checked_epoch < epoch
         {
             let question = EpochQuestion { key: key.clone(), leader_epoch: epoch, position_epoch };

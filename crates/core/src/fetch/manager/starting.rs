@@ -23,7 +23,7 @@ use crate::{
 impl FetchManager {
     /// Starts a partition from another position, whatever it did before.
     pub(super) fn start(&mut self, now: Instant, start: Start) {
-        let Start { handle, version, from, done } = start;
+        let Start { handle, version, from, epoch, done } = start;
         let key = handle.key().clone();
         let mut entry = Entry::new(handle, version, done, now);
         if let Some(mut old) = self.entries.remove(&key) {
@@ -33,7 +33,14 @@ impl FetchManager {
         }
         self.unplaced.remove(&key);
         self.entries.insert(key.clone(), entry);
-        self.resolve(now, &key, from);
+        match (from, epoch) {
+            // An offset that has to be found first brings an epoch of its own.
+            (Offset::At(_), Some(_)) => {
+                let (resolution, step) = Resolution::begin(from, self.shared.auto_offset_reset(&key.topic));
+                self.take_step(now, &key, resolution, step, epoch);
+            }
+            _ => self.resolve(now, &key, from),
+        }
     }
 
     /// Stops a partition.
@@ -96,9 +103,12 @@ impl FetchManager {
         let Some(entry) = self.entries.get_mut(key) else { return };
         match step {
             Step::Known(offset) => {
+                let is_listed = matches!(entry.search(), Some(Search::Resolving(..)));
                 let mut partition =
                     PartitionConsumer::new(Arc::clone(&entry.handle), entry.version(), offset);
                 partition.position_epoch = epoch;
+                // A leader that returned the offset has it.
+                partition.checked_epoch = epoch.filter(|_| is_listed);
                 entry.start_at(Box::new(partition));
                 self.shared.queue.set_position(&entry.handle, entry.version(), offset);
                 if let Some(done) = entry.done.take() {
