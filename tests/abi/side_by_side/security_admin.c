@@ -147,6 +147,7 @@ BROKER_CASE(rules_without_an_authorizer) {
         rd_kafka_AclBinding_t *acl = rule("t", RD_KAFKA_RESOURCE_PATTERN_LITERAL, "User:bob");
         rd_kafka_AclBindingFilter_t *all = filter(NULL, RD_KAFKA_RESOURCE_PATTERN_ANY);
         create(rk, &acl, 1);
+        describe(rk, all);
         delete (rk, &all, 1);
         rd_kafka_AclBinding_destroy(acl);
         rd_kafka_AclBinding_destroy(all);

@@ -216,12 +216,22 @@ impl Builder<'_> {
         let list = self.name("l");
         self.step(&format!("{list} = rd_kafka_topic_partition_list_new 1"));
         let partition = if self.random.percent(self.odd) { *self.random.one(&["1", "7", "-1"]) } else { "0" };
-        self.step(&format!("_ = rd_kafka_topic_partition_list_add {list} \"t%a\" {partition}"));
+        self.element(&list, "\"t%a\"", partition, 0);
+        self.add(list, "topic_partition_list", Role::None)
+    }
+
+    /// Adds a partition to a list; now and then the element at an index gets an offset, and the new one a leader epoch.
+    fn element(&mut self, list: &str, topic: &str, partition: &str, at: usize) {
+        let element = self.name("t");
+        self.step(&format!("{element} = rd_kafka_topic_partition_list_add {list} {topic} {partition}"));
         if self.random.percent(30) {
             let offset = *self.random.one(&["0", "1", "-1", "-2", "-1000", "-1001", "100", "-5"]);
-            self.step(&format!("offset {list} 0 {offset}"));
+            self.step(&format!("offset {list} {at} {offset}"));
         }
-        self.add(list, "topic_partition_list", Role::None)
+        if self.random.percent(20) {
+            let epoch = *self.random.one(&["0", "0", "1", "7", "-1"]);
+            self.step(&format!("rd_kafka_topic_partition_set_leader_epoch {element} {epoch}"));
+        }
     }
 
     /// A list with partitions of the usual topic.
@@ -235,11 +245,7 @@ impl Builder<'_> {
             let topic = if is_odd { *self.random.one(&["\"t%b\"", "\"no%\"", "\"\""]) } else { "\"t%a\"" };
             let odd = *self.random.one(&["-1", "7", "0"]);
             let partition = if is_odd { odd.to_owned() } else { partition.to_string() };
-            self.step(&format!("_ = rd_kafka_topic_partition_list_add {list} {topic} {partition}"));
-            if self.random.percent(30) {
-                let offset = *self.random.one(&["0", "1", "-1", "-2", "-1000", "-1001", "100", "-5"]);
-                self.step(&format!("offset {list} {} {offset}", count - 1));
-            }
+            self.element(&list, topic, &partition, count - 1);
         }
         self.add(list, "topic_partition_list", Role::None)
     }
