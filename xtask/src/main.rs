@@ -2,7 +2,7 @@
 //!
 //! One file per command: [`mod@test`] (the steps that CI runs), [`kafka`] (Apache Kafka on this machine), [`codegen`],
 //! [`docs`], [`mod@bench`], [`instructions`], [`fuzz`], [`sim`], [`mutants`], [`mod@threads`], [`library`] (installation of the C library,
-//! [`profiled`] or not), [`abi`] (its compatibility). Helpers: [`shell`] runs other programs and keeps their output, [`install`]
+//! [`profiled`] or not), [`abi`] (its compatibility), [`suites`] (tests of other projects with it). Helpers: [`shell`] runs other programs and keeps their output, [`install`]
 //! installs missing programs or says what to install, [`embedded`] runs brokers, [`peer`] compiles the bench's C program, [`tidy`] checks rules that the compiler does not
 //! check.
 
@@ -34,6 +34,7 @@ mod shell;
 mod side_by_side;
 mod sim;
 mod style;
+mod suites;
 mod test;
 mod threads;
 mod tidy;
@@ -94,6 +95,9 @@ enum Command {
     /// Measure the structure of the sources.
     #[command(disable_help_flag = true)]
     Style(Rest),
+    /// Run the tests of other projects with the C library.
+    #[command(disable_help_flag = true)]
+    Suites(Rest),
     /// Run the tests under ThreadSanitizer, AddressSanitizer or valgrind.
     Sanitize(threads::SanitizeOptions),
 }
@@ -124,6 +128,7 @@ fn main() -> ExitCode {
         Command::Recorded(options) => recorded::main(&options),
         Command::Threads(options) => threads::threads(&options),
         Command::Style(rest) => style::main(&rest.args),
+        Command::Suites(rest) => suites::main(&rest.args),
         Command::Sanitize(options) => threads::sanitize(&options),
     };
     result.unwrap_or_else(|error| {

@@ -233,8 +233,13 @@ impl<'a> Builder<'a> {
         if function == "rd_kafka_ConfigResource_new" && parameter.name == "restype" {
             return Some((*self.random.one(&["2", "4", "3"])).to_owned());
         }
+        // Another type is refused; librdkafka makes a client that is neither (refused_arguments).
         if function == "rd_kafka_new" && parameter.name == "type" {
-            return Some((*self.random.one(if is_odd { &["-1", "99"] } else { &["0", "1"] })).to_owned());
+            return Some((*self.random.one(&["0", "1"])).to_owned());
+        }
+        // Brokers have no codes below -1.
+        if function == "rd_kafka_mock_topic_set_error" && parameter.name == "err" {
+            return Some((*self.random.one(&["0", "3", "5", "17", "29"])).to_owned());
         }
         if function == "rd_kafka_test_fatal_error" && parameter.name == "err" {
             return Some("45".to_owned());

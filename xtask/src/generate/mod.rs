@@ -21,6 +21,7 @@ mod kinds;
 mod print;
 mod program;
 mod random;
+mod rare;
 mod report;
 mod results;
 mod runner;

@@ -3,7 +3,7 @@
 use super::builder::{Builder, Role};
 
 /// All sequences; each adds steps to the main thread.
-pub const SEQUENCES: [fn(&mut Builder<'_>); 20] = [
+pub const SEQUENCES: [fn(&mut Builder<'_>); 21] = [
     produce,
     produce,
     consume,
@@ -22,6 +22,7 @@ pub const SEQUENCES: [fn(&mut Builder<'_>); 20] = [
     super::results::inspect_results,
     super::events::inspect_events,
     super::events::tokens,
+    super::rare::call,
     share_outcomes,
     identities,
 ];
@@ -93,7 +94,6 @@ fn produce_entries(b: &mut Builder<'_>, client: &str) {
             "flags=8",
             "timestamp=-1",
             "timestamp=0",
-            "topic=\"\"",
             "value=NULL",
             "partition=2147483647",
         ]);
@@ -187,7 +187,7 @@ fn consume_old(b: &mut Builder<'_>) {
             "rd_kafka_consume_batch_queue",
             "rd_kafka_consume_callback_queue",
         ]);
-        b.call_with(function, &[("rkqu", &queue), ("timeout_ms", "1000")]);
+        b.call_with(function, &[("rkqu", &queue), ("timeout_ms", "2000")]);
     } else {
         b.call_with("rd_kafka_consume_start", &[("rkt", &topic), ("partition", "0")]);
         let count = 1 + b.random.below(3);
@@ -199,7 +199,7 @@ fn consume_old(b: &mut Builder<'_>) {
                 "rd_kafka_seek",
                 "rd_kafka_offset_store",
             ]);
-            b.call_with(function, &[("rkt", &topic), ("timeout_ms", "1000")]);
+            b.call_with(function, &[("rkt", &topic), ("timeout_ms", "2000")]);
         }
     }
     if b.random.percent(70) {

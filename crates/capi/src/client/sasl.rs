@@ -15,7 +15,7 @@ use crate::{
         core::Core,
         event::Event,
         handle::Client,
-        op::{Op, wants},
+        op::Op,
         queue::{Queue, raw},
     },
     ffi::{
@@ -24,7 +24,6 @@ use crate::{
         codes::{RespErr, code},
         error::{ErrorObject, code_of},
         export,
-        types::event_type,
     },
 };
 
@@ -42,9 +41,9 @@ impl Client {
         let conf = self.conf();
         let is_unsecured = self.property("enable.sasl.oauthbearer.unsecure.jwt").as_deref() == Some("true");
         let is_oidc = self.property("sasl.oauthbearer.method").as_deref() == Some("oidc");
-        // The library fetches the tokens itself, unless the application has a callback.
-        let is_asked = conf.callbacks.token_refresh.is_some()
-            || wants(conf.events, event_type::OAUTHBEARER_TOKEN_REFRESH) && !is_unsecured && !is_oidc;
+        // The library fetches the tokens itself, unless the application has a callback. Without one, whoever polls the queue gets
+        // an event, also if the configuration does not name that type.
+        let is_asked = conf.callbacks.token_refresh.is_some() || !is_unsecured && !is_oidc;
         let me = self.weak();
         is_asked.then(|| {
             Arc::new(move || {

@@ -124,9 +124,15 @@ export!(
         errstr: Buffer,
         errstr_size: usize,
     ) -> c_int {
-        let (Some(conf), Some(name)) = (conf.get(), name.get()) else {
-            errstr.put(errstr_size, "the topic configuration or the name is invalid");
+        let (conf, Some(name)) = (conf.get(), name.get()) else {
+            errstr.put(errstr_size, "the name is invalid");
             return CONF_INVALID;
+        };
+        let Some(conf) = conf else {
+            errstr.put(errstr_size, "the topic configuration is invalid");
+            // That there is no such property comes first.
+            let is_unknown = properties::find(Scope::Topic, &name).is_none();
+            return if is_unknown { CONF_UNKNOWN } else { CONF_INVALID };
         };
         // Client properties do not apply to a topic.
         let known =

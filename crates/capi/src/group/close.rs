@@ -99,6 +99,16 @@ impl Client {
         }
     }
 
+    /// Serves what waits in the consumer's own queue: the outcomes of commits reach the application's callbacks.
+    fn serve_own(&self) {
+        let Some(own) = self.consumer_queue() else { return };
+        let queue = Queue::new();
+        queue.set_client(self.object());
+        own.forward(Some(Arc::clone(&queue)));
+        self.serve_rest(&queue);
+        own.forward(None);
+    }
+
     /// Serves an entry while the consumer closes. Messages and errors of partitions are no longer needed.
     fn serve_closing(&self, op: Op) {
         if !matches!(op, Op::Message(_)) {
@@ -148,6 +158,7 @@ impl Client {
     /// Closes a consumer whose partitions the application assigned: there is no group to leave.
     fn close_assigned(&self, consumer: &Consumer) {
         self.commit_before_leaving(consumer, COMMIT_TIMEOUT);
+        self.serve_own();
         self.offsets().forget_all();
         let _ = consumer.assign(&[] as &[(&str, i32, Offset)]);
         self.set_closed();
@@ -162,7 +173,10 @@ impl Client {
         let is_active = self.membership().is_active(consumer);
         match self.membership().begin_close() {
             Ok(()) if is_active => self.close_group(consumer),
-            Ok(()) => self.commit_before_leaving(consumer, last_commit),
+            Ok(()) => {
+                self.commit_before_leaving(consumer, last_commit);
+                self.serve_own();
+            }
             Err(_) => {}
         }
     }

@@ -11,10 +11,14 @@ use crate::ffi::{
     export,
 };
 
-/// Returns true if the partition exists; a missing topic is created like one that a client requests.
+/// The number of partitions up to which a call creates a topic that has its partition.
+const MOST_PARTITIONS: i32 = 1000;
+
+/// Returns true if the partition exists; a missing topic is created with the partitions up to this one.
 pub(super) fn ensure(control: &mut Control<'_>, topic: &str, partition: i32) -> bool {
     if control.topic_id(topic).is_none() {
-        let _ = control.create_topic(topic, -1, -1);
+        let count = if (0..MOST_PARTITIONS).contains(&partition) { partition + 1 } else { -1 };
+        let _ = control.create_topic(topic, count, -1);
     }
     control.partition(topic, partition).is_some()
 }
