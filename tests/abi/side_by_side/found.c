@@ -345,3 +345,67 @@ CASE(epochs_of_start_positions) {
         }
         read_from_epoch("assign", RD_KAFKA_OFFSET_BEGINNING, 7, "latest");
 }
+
+CASE(commits_that_no_poll_serves) {
+        int closes;
+        for (closes = 0; closes < 2; closes++) {
+                rd_kafka_conf_t *conf = conf_of("test.mock.num.brokers", "1", "log_level", "0", NULL);
+                rd_kafka_topic_partition_list_t *list = one_partition(0, RD_KAFKA_OFFSET_INVALID);
+                rd_kafka_queue_t *queue;
+                rd_kafka_t *rk;
+                rd_kafka_conf_set_offset_commit_cb(conf, print_commit);
+                rk = member(conf);
+                queue = rd_kafka_queue_get_consumer(rk);
+                say("no offset: %s", err(rd_kafka_commit_queue(rk, list, queue, print_commit, NULL)));
+                list->elems[0].offset = 1;
+                say("an offset: %s", err(rd_kafka_commit(rk, list, 1)));
+                say("poll_set_consumer: %s", err(rd_kafka_poll_set_consumer(rk)));
+                rd_kafka_queue_destroy(queue);
+                rd_kafka_topic_partition_list_destroy(list);
+                if (closes)
+                        say("close: %s", err(rd_kafka_consumer_close(rk)));
+                rd_kafka_destroy(rk);
+        }
+}
+
+CASE(requests_of_tokens_are_events) {
+        int has_queue;
+        for (has_queue = 0; has_queue < 2; has_queue++) {
+                rd_kafka_conf_t *conf = conf_of("bootstrap.servers", DEAD, "log_level", "0", "security.protocol", "sasl_plaintext",
+                                                "sasl.mechanisms", "OAUTHBEARER", NULL);
+                rd_kafka_event_t *event;
+                rd_kafka_queue_t *queue;
+                rd_kafka_t *rk;
+                rd_kafka_conf_enable_sasl_queue(conf, has_queue);
+                rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, NULL, 0);
+                queue = has_queue ? rd_kafka_queue_get_sasl(rk) : rd_kafka_queue_get_main(rk);
+                event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
+                say("%s: %s", has_queue ? "of the SASL queue" : "of the main queue", rd_kafka_event_name(event));
+                if (event)
+                        rd_kafka_event_destroy(event);
+                rd_kafka_queue_destroy(queue);
+                rd_kafka_destroy(rk);
+        }
+}
+
+CASE(calls_about_missing_topics_and_brokers) {
+        rd_kafka_t *rk = client(RD_KAFKA_PRODUCER, NULL, NULL);
+        rd_kafka_mock_cluster_t *cluster = rd_kafka_handle_mock_cluster(rk);
+        int32_t partition;
+        for (partition = 0; partition < 3; partition++) {
+                const struct rd_kafka_metadata *metadata;
+                char name[8];
+                rd_kafka_topic_t *topic;
+                snprintf(name, sizeof(name), "t%d", partition);
+                say("%s: %s", name, err(rd_kafka_mock_partition_set_leader(cluster, name, partition, 1)));
+                topic = rd_kafka_topic_new(rk, name, NULL);
+                if (!rd_kafka_metadata(rk, 0, topic, &metadata, TIMEOUT_MS)) {
+                        say("partitions: %d", metadata->topics[0].partition_cnt);
+                        rd_kafka_metadata_destroy(metadata);
+                }
+                rd_kafka_topic_destroy(topic);
+        }
+        say("a wrong delay of no broker: %s", err(rd_kafka_mock_broker_set_rtt(cluster, 9, -1)));
+        say("no property, no configuration: %d", rd_kafka_topic_conf_set(NULL, "no.such.property", NULL, NULL, 0));
+        rd_kafka_destroy(rk);
+}

@@ -24,6 +24,13 @@ impl Difference {
         format!("{} - {}\n{} + {}\n", self.stream, self.original, self.stream, self.ottla)
     }
 
+    /// Returns the number of the step of the main thread that differs.
+    pub fn step(&self) -> Option<usize> {
+        let line = if self.original.is_empty() { &self.ottla } else { &self.original };
+        let number = line.split(' ').next()?.parse().ok();
+        number.filter(|_| self.stream == "main")
+    }
+
     /// Returns what findings of one cause have in common: the lines without names, partitions and offsets.
     pub fn class(&self) -> (String, String) {
         (classed(&self.original), classed(&self.ottla))

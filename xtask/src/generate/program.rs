@@ -1,6 +1,6 @@
 //! A program as data, and its text: one step per line, below the name of its thread or callback.
 
-use std::fmt::Write as _;
+use std::{collections::BTreeSet, fmt::Write as _};
 
 use crate::Result;
 
@@ -96,6 +96,26 @@ impl Program {
         }
         program
     }
+
+    /// Returns the program without a step, counted through all blocks, and without all steps that use what it makes, directly or
+    /// not.
+    pub fn without_uses(&self, from: usize) -> Self {
+        let (mut lost, mut at) = (BTreeSet::new(), 0);
+        let mut program = self.clone();
+        for block in &mut program.blocks {
+            block.steps.retain(|step| {
+                at += 1;
+                let is_lost =
+                    |word: &String| word.trim_matches(['[', ']']).split(',').any(|part| lost.contains(part));
+                let is_gone = at - 1 == from || step.words.iter().skip(1).any(is_lost);
+                if is_gone {
+                    lost.extend(step.names.iter().filter(|name| *name != "_").cloned());
+                }
+                !is_gone
+            });
+        }
+        program
+    }
 }
 
 /// Divides a line at the blanks outside of quotes.
@@ -131,6 +151,14 @@ mod tests {
         assert_eq!(program.text(), TEXT);
         assert_eq!(program.blocks[0].steps[1].words, ["f", "c1", "\"a \\\" b\"", "NULL"]);
         assert!(Program::parse("f \"a").is_err());
+    }
+
+    #[test]
+    fn step_is_removed_with_all_that_uses_what_it_makes() {
+        let program =
+            Program::parse("c = new\nk = make c 1\nl = list\nuse [k,l] 2\nin dr\n  poll k\n").unwrap();
+        assert_eq!(program.without_uses(0).text(), "l = list\nin dr\n");
+        assert_eq!(program.without_uses(3).text(), program.without(3, 4).text());
     }
 
     #[test]

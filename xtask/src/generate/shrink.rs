@@ -62,6 +62,26 @@ impl Pair {
     pub fn shrink(&mut self, program: &Program, difference: &Difference) -> Result<Program> {
         let class = difference.class();
         let (mut best, mut tries) = (program.clone(), 0);
+        let mut is_same = |candidate: &Program| -> Result<bool> {
+            Ok(
+                matches!(self.compare(candidate, Pace::Quick)?.0, Outcome::Differs(found) if found.class() == class),
+            )
+        };
+        // What follows the difference is not needed.
+        let main = best.blocks.first().map_or(0, |block| block.steps.len());
+        if let Some(step) = difference.step().filter(|step| *step < main) {
+            let candidate = best.without(step, main);
+            if is_same(&candidate)? {
+                best = candidate;
+            }
+        }
+        // Whole clients and clusters first, the last ones first.
+        for at in (0..best.len()).rev() {
+            let candidate = best.without_uses(at);
+            if candidate.len() + 1 < best.len() && is_same(&candidate)? {
+                best = candidate;
+            }
+        }
         let mut chunk = best.len().div_ceil(2).max(1);
         loop {
             let mut from = 0;

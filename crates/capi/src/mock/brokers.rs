@@ -57,7 +57,13 @@ export!(
     #[on(mcluster, code::_FATAL)]
     fn rd_kafka_mock_broker_set_rtt(mcluster: Ref<MockCluster>, broker_id: i32, rtt_ms: c_int) -> RespErr {
         with(mcluster, |cluster| {
-            let Ok(rtt) = u64::try_from(rtt_ms) else { return code::_INVALID_ARG };
+            let Ok(rtt) = u64::try_from(rtt_ms) else {
+                // That there is no such broker comes first.
+                return match cluster.each_broker(broker_id, |_, _| {}) {
+                    code::NO_ERROR => code::_INVALID_ARG,
+                    missing => missing,
+                };
+            };
             let rtt = Duration::from_millis(rtt);
             cluster.each_broker(broker_id, |control, broker| control.set_latency(broker, rtt))
         })
