@@ -201,10 +201,15 @@ static void requests(struct step *step) {
                 note("rd_kafka_mock_request_id");
                 note("rd_kafka_mock_request_api_key");
                 note("rd_kafka_mock_request_timestamp");
-                note("rd_kafka_mock_request_destroy_array");
+                note(step->line % 2 ? "rd_kafka_mock_request_destroy" : "rd_kafka_mock_request_destroy_array");
         }
-        if (all)
+        if (all && step->line % 2) {
+                for (i = 0; i < count; i++)
+                        API(rd_kafka_mock_request_destroy)(all[i]);
+                API(rd_kafka_mem_free)(NULL, all);
+        } else if (all) {
                 API(rd_kafka_mock_request_destroy_array)(all, count);
+        }
 }
 
 /* `descriptions`: the list of all errors. */

@@ -261,11 +261,15 @@ impl Builder<'_> {
 
     /// Produces some messages, and waits until they are written.
     pub fn written(&mut self, count: usize) {
+        self.written_to("\"t%a\"", count);
+    }
+
+    fn written_to(&mut self, topic: &str, count: usize) {
         let (client, _) = self.cluster();
         for at in 0..count {
             // One partition: the order between several is not determined.
             self.step(&format!(
-                "rd_kafka_producev {client} topic=\"t%a\" partition=0 flags=2 value=\"m{at}\" key=\"k\" header=h:\"v\""
+                "rd_kafka_producev {client} topic={topic} partition=0 flags=2 value=\"m{at}\" key=\"k\" header=h:\"v\""
             ));
         }
         self.step(&format!("rd_kafka_flush {client} 4000"));
@@ -287,10 +291,11 @@ impl Builder<'_> {
 
     /// The messages that a share consumer got.
     pub fn shared_messages(&mut self) -> String {
-        self.written(2);
+        // Only this writes to the topic, and to one partition: a share consumer reads several in any order.
+        self.written_to("\"t%b\"", 2);
         let (share, list, messages) = (self.handle("share"), self.name("l"), self.name("m"));
         self.step(&format!("{list} = rd_kafka_topic_partition_list_new 1"));
-        self.step(&format!("_ = rd_kafka_topic_partition_list_add {list} \"t%a\" -1"));
+        self.step(&format!("_ = rd_kafka_topic_partition_list_add {list} \"t%b\" -1"));
         self.step(&format!("rd_kafka_share_subscribe {share} {list}"));
         self.step(&format!("{messages} = shared {share}"));
         self.add(messages, "messages", Role::None)

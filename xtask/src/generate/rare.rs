@@ -12,8 +12,11 @@ pub fn call(b: &mut Builder<'_>) {
     call(b);
 }
 
-/// Objects that are destroyed together.
+/// Objects that are destroyed together, and a certificate that is taken back.
 fn arrays(b: &mut Builder<'_>) {
+    let conf = b.conf();
+    b.step(&format!("rd_kafka_conf_set_ssl_cert {conf} 0 1 NULL 512"));
+    b.add(conf, "conf", Role::None);
     let objects = [
         ("rd_kafka_AclBinding_new 2 \"t\" 3 \"User:u\" \"*\" 3 3 512", "AclBinding"),
         ("rd_kafka_NewTopic_new \"t\" 1 1 512", "NewTopic"),

@@ -6,7 +6,7 @@ use super::{
     compare::Difference,
     program::Program,
     runner::Transcript,
-    table::{EXCLUDED, Table},
+    table::{EXCLUDED, Table, WITHOUT_SUCCESS},
 };
 
 /// A difference without a row.
@@ -88,7 +88,16 @@ impl Report {
         }
         let [succeeded, failed] = self.unreached(table);
         if is_long {
-            let _ = writeln!(text, "never with success: {}", succeeded.join(" "));
+            let reason = |name: &String| WITHOUT_SUCCESS.iter().find(|(function, _)| function == name);
+            for (function, reason) in succeeded.iter().filter_map(reason).chain(&EXCLUDED) {
+                let _ = writeln!(text, "never with success: {function}: {reason}");
+            }
+            let open = succeeded.iter().filter(|name| reason(name).is_none());
+            let _ = writeln!(
+                text,
+                "never with success: {}",
+                open.map(String::as_str).collect::<Vec<_>>().join(" ")
+            );
             let _ = writeln!(text, "never with failure: {}", failed.join(" "));
         }
         let all = table.functions.len() - EXCLUDED.len();

@@ -243,7 +243,12 @@ export!(
         dest: Buffer,
         dest_size: PartMut<usize>,
     ) -> c_int {
-        let (Some(conf), Some(name)) = (conf.get(), name.get()) else { return CONF_INVALID };
+        let Some(name) = name.get() else { return CONF_INVALID };
+        let Some(conf) = conf.get() else {
+            // That there is no such property comes first.
+            let is_unknown = properties::find(Scope::Topic, &name).is_none();
+            return if is_unknown { CONF_UNKNOWN } else { CONF_INVALID };
+        };
         give(of_topic_conf(conf, &name), dest, dest_size)
     }
 );

@@ -334,7 +334,7 @@ static void calls_that_make_no_sense(rd_kafka_t *rk, rd_kafka_mock_cluster_t *cl
         CHECK(rd_kafka_mock_broker_error_stack_cnt(cluster, 1, PRODUCE, &cnt) == 0 && cnt == 0);
         CHECK(rd_kafka_mock_partition_push_request_errors(cluster, NULL, 0, PRODUCE, 0) ==
               RD_KAFKA_RESP_ERR__INVALID_ARG);
-        CHECK(rd_kafka_mock_partition_push_request_errors(cluster, "absent", 99, PRODUCE, 0) ==
+        CHECK(rd_kafka_mock_partition_push_request_errors(cluster, "absent", 5000, PRODUCE, 0) ==
               RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
         CHECK(rd_kafka_mock_topic_create(NULL, "t", 1, 1) == RD_KAFKA_RESP_ERR__INVALID_ARG);
         CHECK(rd_kafka_mock_topic_create(cluster, NULL, 1, 1) == RD_KAFKA_RESP_ERR__INVALID_ARG);
