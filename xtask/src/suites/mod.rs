@@ -68,12 +68,14 @@ impl Setting {
     pub fn command(&self, program: &str, folder: &Path) -> Command {
         let mut command = Command::new(program);
         let (include, lib) = (self.prefix.join("include"), self.prefix.join("lib"));
+        // Programs name the headers with and without their folder.
+        let includes = format!("{}:{}", include.display(), include.join("librdkafka").display());
         command
             .current_dir(folder)
             .env("PKG_CONFIG_PATH", lib.join("pkgconfig"))
             .env("CGO_LDFLAGS", format!("-L{}", lib.display()))
-            .env("CPLUS_INCLUDE_PATH", &include)
-            .env("C_INCLUDE_PATH", &include)
+            .env("CPLUS_INCLUDE_PATH", &includes)
+            .env("C_INCLUDE_PATH", &includes)
             .env("LIBRARY_PATH", &lib)
             .env("LD_LIBRARY_PATH", &lib)
             .env("KAFKA_HOST", &self.servers);
