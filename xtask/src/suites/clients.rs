@@ -70,7 +70,7 @@ fn rust(setting: &Setting) -> Result<Results> {
 
 fn node(setting: &Setting) -> Result<Results> {
     let folder = node_client(setting)?;
-    mocha(setting, &folder, &["test/**/*.js"])
+    mocha(setting, &folder, "exports", &["test/**/*.js"])
 }
 
 fn node_with_broker(setting: &Setting) -> Result<Results> {
@@ -82,7 +82,7 @@ fn node_with_broker(setting: &Setting) -> Result<Results> {
         .map(|name| format!("e2e/{name}"))
         .collect();
     scripts.sort();
-    mocha(setting, &folder, &scripts.iter().map(String::as_str).collect::<Vec<_>>())
+    mocha(setting, &folder, "bdd", &scripts.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// Builds the client once for both of its suites, and returns its folder.
@@ -107,9 +107,10 @@ fn node_client(setting: &Setting) -> Result<PathBuf> {
     Ok(folder)
 }
 
-fn mocha(setting: &Setting, folder: &Path, scripts: &[&str]) -> Result<Results> {
+/// Runs scripts in one of the two forms that mocha has for tests.
+fn mocha(setting: &Setting, folder: &Path, form: &str, scripts: &[&str]) -> Result<Results> {
     let mut mocha = setting.command("node_modules/.bin/mocha", folder);
-    mocha.args(["--exit", "--timeout", "120000", "--ui", "exports", "--reporter", "tap"]).args(scripts);
+    mocha.args(["--exit", "--timeout", "120000", "--ui", form, "--reporter", "tap"]).args(scripts);
     let output = setting.test(&mut mocha, 30)?;
     some(Results::of_tap(&output), &output)
 }
