@@ -108,11 +108,11 @@ impl EventPrinter {
     }
 }
 
-/// Returns true if the broker was reached, and TLS or the authentication failed.
+/// Returns true if the broker was reached, and TLS or the authentication failed, or if the proxy refuses.
 fn is_of_security(error: &Error) -> bool {
     use ErrorKind as K;
     // A connection that is lost before a response, and another protocol, are often those of another listener.
-    matches!(error.kind(), K::Tls | K::Authentication | K::NotKafka | K::Disconnected)
+    matches!(error.kind(), K::Proxy | K::Tls | K::Authentication | K::NotKafka | K::Disconnected)
 }
 
 /// An error of a connection as a short sentence; other errors as they print themselves.

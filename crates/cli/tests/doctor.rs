@@ -604,3 +604,38 @@ fn bad_file_is_a_problem_of_the_configuration() {
     assert_eq!(examined.json["problems"], serde_json::json!(["bad_configuration"]));
     assert!(examined.json.to_string().contains("ca.pem"), "{:#}", examined.json);
 }
+
+#[test]
+fn proxy_is_a_step_of_its_own_and_its_refusal_a_problem() {
+    let cluster = broker(|_| {});
+    let servers = cluster.bootstrap_servers();
+    for (status, is_healthy) in [("200 OK", true), ("403 Forbidden", false)] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let proxy = format!("proxy.url=http://{}", listener.local_addr().unwrap());
+        thread::spawn(move || {
+            for mut client in listener.incoming().flatten() {
+                let mut request = Vec::new();
+                while !request.ends_with(b"\r\n\r\n") {
+                    let mut byte = [0];
+                    client.read_exact(&mut byte).unwrap();
+                    request.push(byte[0]);
+                }
+                let request = String::from_utf8(request).unwrap();
+                let target = request.split(' ').nth(1).unwrap();
+                write!(client, "HTTP/1.1 {status}\r\n\r\n").unwrap();
+                let mut broker = std::net::TcpStream::connect(target).unwrap();
+                let (mut back, mut there) = (broker.try_clone().unwrap(), client.try_clone().unwrap());
+                thread::spawn(move || std::io::copy(&mut back, &mut there));
+                thread::spawn(move || std::io::copy(&mut client, &mut broker));
+            }
+        });
+        let examined = Examined::of(&servers, &[&proxy]);
+        if is_healthy {
+            let checks = examined.json["checks"].as_array().unwrap();
+            assert!(checks.iter().any(|check| check["step"] == "proxy"), "{:#}", examined.json);
+            assert_eq!(examined.code, 0, "{:#}", examined.json);
+        } else {
+            examined.expect("proxy_failed", "proxy", &["403 Forbidden", "permit CONNECT", "proxy.url"]);
+        }
+    }
+}

@@ -135,7 +135,9 @@ pub fn client(
     });
     let transport = hooks.transport.unwrap_or_else(|| Arc::new(SystemTransport));
     let sockets = SocketSettings::new(config);
-    let is_canonical = config.text("client.dns.lookup") == "resolve_canonical_bootstrap_servers_only";
+    // A proxy resolves the names of brokers.
+    let is_canonical = config.text("client.dns.lookup") == "resolve_canonical_bootstrap_servers_only"
+        && config.text("proxy.url").is_empty();
     let servers = Servers { canonical: is_canonical.then(|| (sockets.family, Arc::clone(&transport))) };
     let mut cluster =
         ClusterSettings { statistics, group, share: share.clone(), ..ClusterSettings::new(config) };

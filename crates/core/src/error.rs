@@ -21,6 +21,9 @@ pub enum ErrorKind {
     Resolve,
     /// A connection could not be made.
     Connect,
+    /// The proxy of `proxy.url` did not connect the client to the broker: it is not there, refuses, can't reach the broker, or is
+    /// not a proxy.
+    Proxy,
     /// A connection was lost.
     Disconnected,
     /// The TLS handshake failed, or the TLS connection broke: a certificate is refused, or the peers share no protocol.
@@ -101,6 +104,8 @@ pub enum Culprit {
     Broker,
     /// The network, or the server at the other end.
     Network,
+    /// The proxy between the client and its brokers, or its configuration.
+    Proxy,
     /// The application or its configuration.
     Application,
     /// This library.
@@ -194,6 +199,7 @@ impl Error {
             ErrorKind::Broker(code) => code.is_retriable(),
             ErrorKind::Resolve
             | ErrorKind::Connect
+            | ErrorKind::Proxy
             | ErrorKind::Disconnected
             | ErrorKind::Tls
             | ErrorKind::Authentication
@@ -293,6 +299,7 @@ impl ErrorKind {
             | Self::MessageTimedOutInQueue
             | Self::MessageTimedOutInFlight
             | Self::TimedOut => Culprit::Network,
+            Self::Proxy => Culprit::Proxy,
             Self::PurgedFromQueue
             | Self::PurgedInFlight
             | Self::QueueFull
@@ -324,6 +331,7 @@ impl fmt::Display for ErrorKind {
             }
             Self::Resolve => "host name not resolved",
             Self::Connect => "connection failed",
+            Self::Proxy => "no connection through the proxy",
             Self::Disconnected => "connection lost",
             Self::Tls => "TLS failed",
             Self::Authentication => "authentication failed",

@@ -25,6 +25,7 @@ mod link;
 pub mod mailbox;
 mod oidc;
 pub mod process;
+mod proxy;
 pub mod reactor;
 mod resolver;
 pub mod runtime;
@@ -40,6 +41,7 @@ pub use credentials::secret::Secret;
 pub use gssapi::KerberosThread;
 pub use issuer::Issuer;
 pub use oidc::{IssuedToken, TokenClient, TokenFailure};
+pub use proxy::open_tunnel;
 pub use runtime::{ClientHandle, ClientParts, Runtime, SocketSettings, is_io_thread};
 pub use tls::{
     CertificateCallback, CertificateInChain, ClientCertificate, PassedCredentials, Shown, TlsContext,

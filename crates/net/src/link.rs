@@ -1,4 +1,6 @@
-//! A broker's connection below the frames: TCP alone, or TCP and TLS.
+//! A broker's connection below the frames: TCP alone, or TCP and TLS, through a proxy or not.
+//!
+//! Through a proxy, its handshake comes first. TLS and frames do not know of it.
 
 use std::{io, net::SocketAddr, sync::Arc};
 
@@ -10,19 +12,46 @@ use ottla_core::{
 };
 
 use crate::{
+    proxy::Handshake,
     runtime::SocketSettings,
-    socket::{Socket, Turn},
+    socket::{Received, Socket, Turn},
     tls::{TlsContext, TlsSocket},
     transport::Transport,
 };
 
 /// A connection that is being made or is open.
 #[derive(Debug)]
-pub enum Link {
+pub struct Link {
+    layers: Layers,
+    /// The handshake with the proxy, until the proxy has connected to the broker.
+    tunnel: Option<Box<Handshake>>,
+}
+
+#[derive(Debug)]
+enum Layers {
     /// TCP alone.
     Plain(Socket),
     /// TCP and TLS.
     Tls(Box<TlsSocket>),
+}
+
+/// The bytes of the handshake with a proxy that are read at once.
+const TUNNEL_BYTES: usize = 1024;
+
+impl Layers {
+    const fn socket(&self) -> &Socket {
+        match self {
+            Self::Plain(socket) => socket,
+            Self::Tls(tls) => &tls.socket,
+        }
+    }
+
+    const fn socket_mut(&mut self) -> &mut Socket {
+        match self {
+            Self::Plain(socket) => socket,
+            Self::Tls(tls) => &mut tls.socket,
+        }
+    }
 }
 
 impl Link {
@@ -37,26 +66,28 @@ impl Link {
         token: Token,
     ) -> Result<Self, Error> {
         let session = tls.map(|tls| tls.session(core.peer())).transpose()?;
+        let tunnel = match core.proxy() {
+            Some(proxy) => {
+                let peer = core.peer();
+                Some(Box::new(Handshake::new(proxy, peer.host, peer.port)?))
+            }
+            None => None,
+        };
         let socket = Socket::connect(address, &core.name(), settings, transport, registry, token)
             .map_err(|error| Error::new(ErrorKind::Connect, error.to_string()))?;
-        Ok(match session {
-            None => Self::Plain(socket),
-            Some(session) => Self::Tls(Box::new(TlsSocket::new(socket, session))),
-        })
+        let layers = match session {
+            None => Layers::Plain(socket),
+            Some(session) => Layers::Tls(Box::new(TlsSocket::new(socket, session))),
+        };
+        Ok(Self { layers, tunnel })
     }
 
     const fn socket(&self) -> &Socket {
-        match self {
-            Self::Plain(socket) => socket,
-            Self::Tls(tls) => &tls.socket,
-        }
+        self.layers.socket()
     }
 
     const fn socket_mut(&mut self) -> &mut Socket {
-        match self {
-            Self::Plain(socket) => socket,
-            Self::Tls(tls) => &mut tls.socket,
-        }
+        self.layers.socket_mut()
     }
 
     /// Returns the socket's file descriptor.
@@ -82,33 +113,77 @@ impl Link {
         }
         let finished = self.socket_mut().finish_connecting();
         if let Some(Ok(())) = finished {
-            match self {
-                Self::Plain(_) => core.handle_connected(now),
-                Self::Tls(_) => core.handle_securing(now),
+            match self.tunnel {
+                Some(_) => core.handle_tunnelling(now),
+                None => self.report_connected(now, core),
             }
         }
         finished
     }
 
+    /// Reports that the peer of the next layer is the broker.
+    fn report_connected(&self, now: Instant, core: &mut BrokerCore) {
+        match &self.layers {
+            Layers::Plain(_) => core.handle_connected(now),
+            Layers::Tls(_) => core.handle_securing(now),
+        }
+    }
+
+    /// Advances the handshake with the proxy. Returns `None` if there is none or it is complete.
+    fn advance_tunnel(&mut self, now: Instant, core: &mut BrokerCore) -> Option<Turn> {
+        let Self { layers, tunnel } = self;
+        let handshake = tunnel.as_mut()?;
+        let socket = layers.socket_mut();
+        let mut space = [0; TUNNEL_BYTES];
+        loop {
+            while !handshake.outgoing().is_empty() {
+                match socket.transmit(handshake.outgoing()) {
+                    Ok(0) => break,
+                    Ok(n) => handshake.written(n),
+                    Err(reason) => return Some(Turn::Failed(handshake.closed(&reason))),
+                }
+            }
+            let wanted = handshake.wanted().min(space.len());
+            match socket.receive(&mut space[..wanted]) {
+                Received::Bytes(n) => match handshake.receive(&space[..n]) {
+                    Ok(false) => {}
+                    Ok(true) => break,
+                    Err(error) => return Some(Turn::Failed(error)),
+                },
+                Received::Nothing => return Some(Turn::Waiting),
+                Received::Closed(reason) => return Some(Turn::Failed(handshake.closed(&reason))),
+            }
+        }
+        self.tunnel = None;
+        self.report_connected(now, core);
+        None
+    }
+
     /// Reads the available bytes, up to a fair share.
     pub fn read(&mut self, now: Instant, core: &mut BrokerCore) -> Turn {
-        match self {
-            Self::Plain(socket) => socket.read(now, core),
-            Self::Tls(tls) => tls.read(now, core),
+        if let Some(turn) = self.advance_tunnel(now, core) {
+            return turn;
+        }
+        match &mut self.layers {
+            Layers::Plain(socket) => socket.read(now, core),
+            Layers::Tls(tls) => tls.read(now, core),
         }
     }
 
     /// Writes the pending bytes, as far as the kernel accepts them.
     pub fn write(&mut self, now: Instant, core: &mut BrokerCore) -> Turn {
-        match self {
-            Self::Plain(socket) => socket.write(now, core),
-            Self::Tls(tls) => tls.write(now, core),
+        if let Some(turn) = self.advance_tunnel(now, core) {
+            return turn;
+        }
+        match &mut self.layers {
+            Layers::Plain(socket) => socket.write(now, core),
+            Layers::Tls(tls) => tls.write(now, core),
         }
     }
 
     /// Shuts the connection down in both directions.
     pub fn shut_down(&mut self) {
-        if let Self::Tls(tls) = self {
+        if let Layers::Tls(tls) = &mut self.layers {
             tls.say_goodbye();
         }
         self.socket().shut_down();
@@ -116,9 +191,9 @@ impl Link {
 
     /// Deregisters the socket and closes it.
     pub fn close(self, registry: &Registry) {
-        match self {
-            Self::Plain(socket) => socket.close(registry),
-            Self::Tls(tls) => tls.socket.close(registry),
+        match self.layers {
+            Layers::Plain(socket) => socket.close(registry),
+            Layers::Tls(tls) => tls.socket.close(registry),
         }
     }
 }

@@ -85,6 +85,7 @@ impl Failure {
         let code = match error.kind() {
             ErrorKind::Resolve
             | ErrorKind::Connect
+            | ErrorKind::Proxy
             | ErrorKind::Disconnected
             | ErrorKind::AllBrokersDown
             | ErrorKind::RequestTimedOut => code::_TIMED_OUT,

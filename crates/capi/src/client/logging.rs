@@ -68,6 +68,7 @@ const fn is_of_connection(kind: ErrorKind) -> bool {
         kind,
         ErrorKind::Resolve
             | ErrorKind::Connect
+            | ErrorKind::Proxy
             | ErrorKind::Disconnected
             | ErrorKind::Tls
             | ErrorKind::Authentication

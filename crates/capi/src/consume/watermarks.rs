@@ -26,9 +26,11 @@ const REFUSALS: u32 = 3;
 fn code_of_offset_query(error: &ottla_core::error::Error) -> RespErr {
     match error.kind() {
         ErrorKind::UnknownTopic => code::_UNKNOWN_PARTITION,
-        ErrorKind::Resolve | ErrorKind::Connect | ErrorKind::Disconnected | ErrorKind::RequestTimedOut => {
-            code::_TIMED_OUT
-        }
+        ErrorKind::Resolve
+        | ErrorKind::Connect
+        | ErrorKind::Proxy
+        | ErrorKind::Disconnected
+        | ErrorKind::RequestTimedOut => code::_TIMED_OUT,
         _ => match code_of(error) {
             code::LEADER_NOT_AVAILABLE => code::_UNKNOWN_PARTITION,
             code => code,

@@ -120,7 +120,7 @@ pub(crate) fn code_of_kind(kind: ErrorKind) -> RespErr {
     match kind {
         ErrorKind::Broker(code) => code.into(),
         ErrorKind::Resolve => code::_RESOLVE,
-        ErrorKind::Connect | ErrorKind::Disconnected => code::_TRANSPORT,
+        ErrorKind::Connect | ErrorKind::Proxy | ErrorKind::Disconnected => code::_TRANSPORT,
         ErrorKind::Tls => code::_SSL,
         ErrorKind::Authentication => code::_AUTHENTICATION,
         ErrorKind::RequestTimedOut | ErrorKind::TimedOut => code::_TIMED_OUT,

@@ -57,6 +57,11 @@ impl Timed {
         Self { stream, until }
     }
 
+    /// Returns the stream.
+    pub fn into_stream(self) -> TcpStream {
+        self.stream
+    }
+
     fn left(&self) -> io::Result<Duration> {
         let left = self.until.saturating_duration_since(Instant::now());
         if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }

@@ -19,7 +19,7 @@ pub fn has_tls(doctor: &Doctor, server: (&str, u16), address: SocketAddr) -> boo
 /// Performs a handshake without a check. `None` if the port has no TLS; otherwise the session, unless it failed.
 fn probe_tls(doctor: &Doctor, server: (&str, u16), address: SocketAddr) -> Option<Option<Link>> {
     let context = TlsContext::new(TlsSettings::default()).ok()?;
-    let (stream, _) = doctor.dial(&[address]).ok()?;
+    let stream = doctor.dial_again(address)?;
     match context.probe(server.0, server.1, doctor.timed(stream)) {
         Ok(probe) => Some(Some(Link::Tls(Box::new(probe)))),
         Err(failure) => match failure.problem {
@@ -32,7 +32,7 @@ fn probe_tls(doctor: &Doctor, server: (&str, u16), address: SocketAddr) -> Optio
 /// Returns true if the port answers a request of HTTP. Some servers close the connection after what is not HTTP, or wait for more
 /// of it.
 pub fn speaks_http(doctor: &Doctor, address: SocketAddr) -> bool {
-    doctor.dial(&[address]).is_ok_and(|(stream, _)| Link::Plain(doctor.timed(stream)).answers_http())
+    doctor.dial_again(address).is_some_and(|stream| Link::Plain(doctor.timed(stream)).answers_http())
 }
 
 /// Explains that the listener has TLS and the client has not.
@@ -67,7 +67,7 @@ pub fn speaks_tls(doctor: &Doctor, server: (&str, u16), address: SocketAddr) -> 
 
 /// Explains that the listener has no TLS, if that is so.
 pub fn speaks_plaintext(doctor: &Doctor, address: SocketAddr) -> Option<Finding> {
-    let (stream, _) = doctor.dial(&[address]).ok()?;
+    let stream = doctor.dial_again(address)?;
     let mechanisms = mechanisms(doctor, Link::Plain(doctor.timed(stream)), address).ok()?;
     let text = format!("the listener has no TLS, and security.protocol={} has", doctor.protocol);
     let finding = Finding::failed(Problem::PlaintextListener, text);
@@ -84,7 +84,7 @@ pub fn speaks_plaintext(doctor: &Doctor, address: SocketAddr) -> Option<Finding>
 
 /// Explains that the listener requires SASL and the client has none, if that is so.
 pub fn requires_sasl(doctor: &Doctor, server: (&str, u16), address: SocketAddr) -> Option<Finding> {
-    let (stream, _) = doctor.dial(&[address]).ok()?;
+    let stream = doctor.dial_again(address)?;
     let stream = doctor.timed(stream);
     let link = match &doctor.tls {
         Some(context) => Link::Tls(Box::new(context.probe(server.0, server.1, stream).ok()?)),

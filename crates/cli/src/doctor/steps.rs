@@ -9,10 +9,10 @@ use std::{
 };
 
 use ottla_core::{
-    config::EffectiveConfig,
+    config::{EffectiveConfig, ProxyUrl},
     sasl::{SaslSettings, SaslShared},
 };
-use ottla_net::{KerberosThread, PassedCredentials, TlsContext, TlsSettings};
+use ottla_net::{KerberosThread, PassedCredentials, TlsContext, TlsSettings, open_tunnel};
 use ottla_protocol::api::ApiKey;
 
 use super::{
@@ -29,6 +29,7 @@ pub struct Doctor {
     pub(super) tls: Option<TlsContext>,
     pub(super) sasl: Option<Arc<SaslShared>>,
     pub(super) limits: Limits,
+    proxy: Option<Arc<ProxyUrl>>,
     family: String,
 }
 
@@ -79,6 +80,7 @@ impl Doctor {
             tls,
             sasl,
             limits,
+            proxy: ProxyUrl::parse(config.text("proxy.url")).ok().map(Arc::new),
             family: config.text("broker.address.family").to_owned(),
         };
         Ok((doctor, finding))
@@ -92,8 +94,13 @@ impl Doctor {
     /// Connects step by step. `None` if a step failed.
     pub fn connect(&self, host: &str, port: u16, sink: &mut dyn Sink) -> Option<Connection> {
         let target = shown(host, port);
-        let addresses = step(sink, &target, Step::Dns, || self.resolve(host, port))?;
-        let stream = step(sink, &target, Step::Tcp, || self.dial(&addresses))?;
+        let contact =
+            self.proxy.as_ref().map_or((host, port), |proxy| (&*proxy.server.host, proxy.server.port));
+        let addresses = step(sink, &target, Step::Dns, || self.resolve(contact.0, contact.1))?;
+        let mut stream = step(sink, &target, Step::Tcp, || self.dial(&addresses))?;
+        if let Some(proxy) = &self.proxy {
+            stream = step(sink, &target, Step::Proxy, || self.tunnel(stream, proxy, (host, port)))?;
+        }
         let address = stream.peer_addr().unwrap_or(addresses[0]);
         let link = match &self.tls {
             Some(context) => step(sink, &target, Step::Tls, || {
@@ -143,8 +150,29 @@ impl Doctor {
         Ok((addresses, Finding::passed(list.join(", ")).with("addresses", list)))
     }
 
+    /// Asks the proxy for a connection to the broker.
+    fn tunnel(&self, stream: TcpStream, proxy: &Arc<ProxyUrl>, server: (&str, u16)) -> Stepped<TcpStream> {
+        let mut timed = self.timed(stream);
+        match open_tunnel(&mut timed, proxy, server.0, server.1) {
+            Ok(()) => Ok((timed.into_stream(), Finding::passed(format!("connected by the {proxy}")))),
+            Err(error) => {
+                let advice = "`proxy.url` has the proxy; without it brokers are connected to directly";
+                Err(Finding::failed(Problem::ProxyFailed, error.context().detail.clone()).advise(advice))
+            }
+        }
+    }
+
+    /// Connects once more to an address that accepted, to examine what listens there. `None` behind a proxy, which is what
+    /// listens there.
+    pub(super) fn dial_again(&self, address: SocketAddr) -> Option<TcpStream> {
+        match self.proxy {
+            Some(_) => None,
+            None => self.dial(&[address]).ok().map(|(stream, _)| stream),
+        }
+    }
+
     /// Connects to the first address that accepts.
-    pub(super) fn dial(&self, addresses: &[SocketAddr]) -> Stepped<TcpStream> {
+    fn dial(&self, addresses: &[SocketAddr]) -> Stepped<TcpStream> {
         let mut failures = Vec::new();
         let mut problem = Problem::Unreachable;
         let deadline = self.deadline();

@@ -37,6 +37,7 @@ use self::{
     versions::is_telemetry,
 };
 use crate::{
+    config::ProxyUrl,
     error::{Error, ErrorKind},
     fetch::fetcher::Fetcher,
     fetch::shared::ConsumerShared,
@@ -237,6 +238,17 @@ impl BrokerCore {
     /// Returns the other end of the connection.
     pub fn peer(&self) -> Peer<'_> {
         self.connection.peer()
+    }
+
+    /// Returns the proxy through which the broker is reached.
+    pub fn proxy(&self) -> Option<&Arc<ProxyUrl>> {
+        self.connection.proxy()
+    }
+
+    /// Handles the established TCP connection to the proxy, which the driver asks for a connection to the broker.
+    pub fn handle_tunnelling(&mut self, now: Instant) {
+        self.connection.handle_tunnelling(now);
+        self.advance(now);
     }
 
     /// Handles the established TCP connection on which the driver begins a TLS handshake.

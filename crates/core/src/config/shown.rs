@@ -20,7 +20,7 @@ fn masked(property: &str, value: String) -> String {
 
 /// Returns true if logs must not contain the value of a property.
 pub fn is_secret(property: &str) -> bool {
-    const SECRET: [&str; 8] = [
+    const SECRET: [&str; 9] = [
         "password",
         "passphrase",
         "secret",
@@ -28,6 +28,7 @@ pub fn is_secret(property: &str) -> bool {
         "key.pem",
         "oauthbearer.config",
         "jaas",
+        "proxy.url",
         "sasl.username",
     ];
     SECRET.iter().any(|part| property.replace('_', ".").contains(part))
@@ -48,6 +49,7 @@ mod tests {
             "ssl.key.pem",
             "sasl.jaas.config",
             "sasl.username",
+            "proxy.url",
         ] {
             assert_eq!(value(secret), "***", "{secret}");
         }

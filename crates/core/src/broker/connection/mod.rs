@@ -57,7 +57,8 @@ use crate::{
 ///
 /// With SASL, `Authenticating` is between `Asking` and `Ready`, and a connection without a token waits in `AwaitingToken`
 /// before it resolves. With TLS, `Securing` is between `Connecting` and `Asking`: the driver performs the handshake, and the connection
-/// waits for its end until the deadline of the connection setup.
+/// waits for its end until the deadline of the connection setup. With a proxy (`proxy.url`) the proxy's host is resolved and connected
+/// to, and `Tunnelling` follows `Connecting`: the driver asks the proxy for a connection to the broker.
 #[derive(Debug)]
 pub struct Connection {
     settings: Arc<ConnectionSettings>,

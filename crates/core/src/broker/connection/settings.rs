@@ -6,7 +6,7 @@ use ottla_protocol::api::ApiKey;
 
 use crate::{
     backoff::Backoff,
-    config::{EffectiveConfig, KafkaVersion},
+    config::{EffectiveConfig, KafkaVersion, ProxyUrl},
     observer::Observer,
     sasl::SaslShared,
 };
@@ -31,6 +31,8 @@ pub struct ConnectionSettings {
     /// `socket.connection.setup.timeout.max.ms`: the longest of these timeouts, which doubles with each failure in a row
     /// (KIP-601).
     pub setup_timeout_max: Duration,
+    /// `proxy.url`: the proxy through which the broker is reached.
+    pub proxy: Option<Arc<ProxyUrl>>,
     /// `socket.max.fails`: the number of requests in a row that may time out before the connection is closed; 0 is no limit.
     pub max_timeouts: u32,
     /// `socket.timeout.ms`: the default time that a broker has to respond.
@@ -68,6 +70,7 @@ impl Default for ConnectionSettings {
             max_response_bytes: 100_000_000,
             setup_timeout: Duration::from_secs(30),
             setup_timeout_max: Duration::from_secs(30),
+            proxy: None,
             max_timeouts: 1,
             request_timeout: Duration::from_secs(60),
             reconnect_backoff: Duration::from_millis(100),
@@ -101,6 +104,7 @@ impl ConnectionSettings {
             } else {
                 config.millis("socket.connection.setup.timeout.ms")
             },
+            proxy: ProxyUrl::parse(config.text("proxy.url")).ok().map(Arc::new),
             max_timeouts: u32::try_from(config.integer("socket.max.fails")).unwrap_or(1),
             request_timeout: config.millis("socket.timeout.ms"),
             reconnect_backoff: config.millis("reconnect.backoff.ms"),

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     broker::{inflight::InFlight, versions::Versions},
+    config::ProxyUrl,
     error::{Error, ErrorKind},
     machine::Instant,
 };
@@ -33,6 +34,7 @@ pub(super) enum State {
     BackingOff { until: Instant },
     Resolving { deadline: Instant },
     Connecting { deadline: Instant },
+    Tunnelling { deadline: Instant },
     Securing { deadline: Instant },
     AwaitingToken,
     Asking,
@@ -104,21 +106,44 @@ impl Connection {
                 self.resolved_at = Some(now);
                 self.connect_first(now);
             }
-            Ok(_) => self.fail(now, Error::new(ErrorKind::Resolve, format!("{} has no address", self.host))),
-            Err(reason) => self.fail(now, Error::new(ErrorKind::Resolve, reason)),
+            Ok(_) => {
+                let reason = format!("{} has no address", self.contact().0);
+                self.fail(now, self.setup_error(ErrorKind::Resolve, &reason));
+            }
+            Err(reason) => self.fail(now, self.setup_error(ErrorKind::Resolve, &reason)),
         }
+    }
+
+    /// Handles the established TCP connection to the proxy, which the driver asks for a connection to the broker.
+    pub fn handle_tunnelling(&mut self, now: Instant) {
+        let State::Connecting { deadline } = self.state else { return };
+        self.last_activity = now;
+        self.state = State::Tunnelling { deadline: self.handshake_deadline(now, deadline) };
     }
 
     /// Handles the established TCP connection on which the driver begins a TLS handshake.
     pub fn handle_securing(&mut self, now: Instant) {
-        let State::Connecting { deadline } = self.state else { return };
+        let deadline = match self.state {
+            State::Connecting { deadline } => self.handshake_deadline(now, deadline),
+            State::Tunnelling { deadline } => deadline,
+            _ => return,
+        };
         self.last_activity = now;
         self.state = State::Securing { deadline };
     }
 
+    /// Returns the deadline of the handshakes on a connection that was to be made until `deadline`: the time for one of several
+    /// addresses is too short for them.
+    fn handshake_deadline(&self, now: Instant, deadline: Instant) -> Instant {
+        if self.addresses.len() > 1 { now + self.setup_timeout() } else { deadline }
+    }
+
     /// Handles the established connection: TCP, and TLS if the driver uses it.
     pub fn handle_connected(&mut self, now: Instant) {
-        let (State::Connecting { .. } | State::Securing { .. }) = self.state else { return };
+        let (State::Connecting { .. } | State::Tunnelling { .. } | State::Securing { .. }) = self.state
+        else {
+            return;
+        };
         self.last_activity = now;
         self.untried_addresses = 0;
         self.has_response = false;
@@ -148,13 +173,15 @@ impl Connection {
         match self.state {
             State::Connecting { .. } => {
                 if !self.connect_another(now) {
-                    self.fail(now, Error::new(ErrorKind::Connect, reason));
+                    self.fail(now, self.setup_error(ErrorKind::Connect, reason));
                 }
             }
+            State::Tunnelling { .. } => self.fail(now, self.setup_error(ErrorKind::Proxy, reason)),
             State::Securing { .. } => {
                 let detail = format!(
                     "{reason}, during the TLS handshake; a plaintext listener does that, and a broker that stops: check the \
-                     port and security.protocol, and the broker's log"
+                     port and security.protocol, and the broker's log{}",
+                    self.proxy_between()
                 );
                 self.fail(now, Error::new(ErrorKind::Tls, detail));
             }
@@ -165,7 +192,8 @@ impl Connection {
                 }
                 let detail = format!(
                     "{reason}, while asking for the broker's API versions; a broker before 0.10 does that, \
-                     and so does a listener that wants TLS"
+                     and so does a listener that wants TLS{}",
+                    self.proxy_between()
                 );
                 self.fail(now, Error::new(ErrorKind::Disconnected, detail));
             }
@@ -220,6 +248,7 @@ impl Connection {
             State::Ready if self.was_used || !self.in_flight.is_empty() => {}
             State::Resolving { .. }
             | State::Connecting { .. }
+            | State::Tunnelling { .. }
             | State::Securing { .. }
             | State::Asking
             | State::Authenticating
@@ -252,8 +281,41 @@ impl Connection {
             self.connect_first(now);
         } else {
             self.state = State::Resolving { deadline: now + self.setup_timeout() };
-            self.outputs.push_back(ConnectionOutput::Resolve { host: self.host.clone(), port: self.port });
+            let (host, port) = self.contact();
+            self.outputs.push_back(ConnectionOutput::Resolve { host: host.to_owned(), port });
         }
+    }
+
+    /// Returns the host and the port that the socket connects to: the broker's, or the proxy's.
+    fn contact(&self) -> (&str, u16) {
+        match &self.settings.proxy {
+            Some(proxy) => (&proxy.server.host, proxy.server.port),
+            None => (&self.host, self.port),
+        }
+    }
+
+    /// Returns the error of a connection that was not made: of this kind, or the proxy's.
+    pub(super) fn setup_error(&self, kind: ErrorKind, reason: &str) -> Error {
+        match &self.settings.proxy {
+            Some(proxy) => {
+                let detail =
+                    format!("{proxy}: {reason}; check that the proxy runs, and its address in proxy.url");
+                Error::new(ErrorKind::Proxy, detail)
+            }
+            None => Error::new(kind, reason),
+        }
+    }
+
+    /// Returns a hint for errors soon after the proxy has connected: many proxies accept first, and close if they can't connect.
+    fn proxy_between(&self) -> String {
+        self.settings.proxy.as_ref().map_or_else(String::new, |proxy| {
+            format!("; the {proxy} is between, and may have closed because it can't reach the broker: see the proxy's log")
+        })
+    }
+
+    /// Returns the proxy through which the broker is reached.
+    pub fn proxy(&self) -> Option<&Arc<ProxyUrl>> {
+        self.settings.proxy.as_ref()
     }
 
     fn connect_first(&mut self, now: Instant) {

@@ -69,7 +69,7 @@ impl Connection {
         let state = match self.state {
             State::Idle if self.counters.connects == 0 => "INIT",
             State::Idle | State::BackingOff { .. } => "DOWN",
-            State::Resolving { .. } | State::Connecting { .. } => "CONNECT",
+            State::Resolving { .. } | State::Connecting { .. } | State::Tunnelling { .. } => "CONNECT",
             State::Securing { .. } => "SSL_HANDSHAKE",
             State::Asking => "APIVERSION_QUERY",
             State::AwaitingToken => "TRY_CONNECT",

@@ -24,14 +24,22 @@ impl Connection {
                 }
             }
             State::Resolving { deadline } if deadline <= now => {
-                self.fail(now, Error::new(ErrorKind::Resolve, "the resolver did not respond in time"));
+                self.fail(now, self.setup_error(ErrorKind::Resolve, "the resolver did not respond in time"));
             }
             State::Connecting { deadline } if deadline <= now => {
                 self.is_address_silent = self.addresses.len() > 1;
                 if !self.connect_another(now) {
                     let detail = format!("no connection after {} ms", self.setup_timeout().as_millis());
-                    self.fail(now, Error::new(ErrorKind::Connect, detail));
+                    self.fail(now, self.setup_error(ErrorKind::Connect, &detail));
                 }
+            }
+            State::Tunnelling { deadline } if deadline <= now => {
+                let limit = self.setup_timeout().as_millis();
+                let reason = format!(
+                    "no connection to the broker after {limit} ms (socket.connection.setup.timeout.ms), because the proxy does not \
+                     answer or waits for the broker"
+                );
+                self.fail(now, self.setup_error(ErrorKind::Proxy, &reason));
             }
             State::Securing { deadline } if deadline <= now => {
                 let limit = self.setup_timeout().as_millis();
@@ -74,9 +82,10 @@ impl Connection {
         match self.state {
             State::Idle | State::AwaitingToken => None,
             State::BackingOff { until } => Some(until),
-            State::Resolving { deadline } | State::Connecting { deadline } | State::Securing { deadline } => {
-                Some(deadline)
-            }
+            State::Resolving { deadline }
+            | State::Connecting { deadline }
+            | State::Tunnelling { deadline }
+            | State::Securing { deadline } => Some(deadline),
             State::Asking | State::Authenticating | State::Ready => {
                 let idle_or_sending = earliest(self.idle_at(), self.throttled_until);
                 let authentication =

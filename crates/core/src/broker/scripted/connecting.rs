@@ -14,7 +14,7 @@ use crate::{
         buffer::BufferPool,
         connection::{Connection, ConnectionOutput, ConnectionSettings},
     },
-    config::KafkaVersion,
+    config::{KafkaVersion, ProxyUrl},
     error::{Error, ErrorKind},
     machine::Instant,
     message::{ConnectionMessage, ConnectionReport, ToBroker, ToCluster},
@@ -483,4 +483,110 @@ fn connection_that_another_beat_is_closed_unless_it_is_needed() {
         });
         assert_eq!((closed, script.connects, script.requests.len()), (!is_needed, 1, usize::from(is_needed)));
     }
+}
+
+/// A connection through a proxy.
+fn proxied() -> Connection {
+    let proxy = ProxyUrl::parse("socks5://gate:1080").ok().map(Arc::new);
+    let settings = ConnectionSettings { proxy, ..ConnectionSettings::default() };
+    let (host, pool) = ("broker".into(), BufferPool::default());
+    Connection::new(Arc::new(settings), host, 9092, None, pool, Rng::from_seed(1))
+}
+
+/// Returns the error that ended the connection.
+fn end_of(connection: &mut Connection) -> Error {
+    let mut outputs = std::iter::from_fn(|| connection.poll_output());
+    let down = outputs.find_map(|output| match output {
+        ConnectionOutput::Down { error, .. } => Some(error),
+        _ => None,
+    });
+    down.expect("the connection has failed")
+}
+
+#[test]
+fn proxy_is_resolved_and_the_name_of_the_broker_is_not() {
+    let mut connection = proxied();
+    connection.want(at(1));
+    let Some(ConnectionOutput::Resolve { host, port }) = connection.poll_output() else {
+        panic!("no look-up")
+    };
+    assert_eq!((host.as_str(), port), ("gate", 1080));
+    assert_eq!(connection.name(), "broker:9092/bootstrap");
+}
+
+#[test]
+fn proxy_is_named_by_every_failure_on_the_way_to_the_broker() {
+    let text = |act: &dyn Fn(&mut Connection)| {
+        let mut connection = proxied();
+        connection.want(at(1));
+        act(&mut connection);
+        let error = end_of(&mut connection);
+        (error.kind(), error.to_string())
+    };
+    let resolved = |connection: &mut Connection| resolved(connection, at(1), &["10.0.0.1:1080"]);
+    for (act, reason) in [
+        (
+            &(|it: &mut Connection| it.handle_resolved(at(2), Err("unknown".into())))
+                as &dyn Fn(&mut Connection),
+            "unknown",
+        ),
+        (&|it| it.handle_resolved(at(2), Ok(Vec::new())), "gate has no address"),
+        (&|it| it.handle_timeout(at(30_001)), "the resolver did not respond"),
+        (
+            &|it| {
+                resolved(it);
+                it.handle_closed(at(2), "refused");
+            },
+            "refused",
+        ),
+        (
+            &|it| {
+                resolved(it);
+                it.handle_timeout(at(30_001));
+            },
+            "no connection after 30000 ms",
+        ),
+        (
+            &|it| {
+                resolved(it);
+                it.handle_tunnelling(at(20_000));
+                it.handle_timeout(at(30_001));
+            },
+            "no connection to the broker after 30000 ms (socket.connection.setup.timeout.ms)",
+        ),
+        (
+            &|it| {
+                resolved(it);
+                it.handle_tunnelling(at(2));
+                it.handle_closed(at(3), "reset");
+            },
+            "reset",
+        ),
+    ] {
+        let (kind, text) = text(act);
+        assert_eq!(kind, ErrorKind::Proxy, "{text}");
+        assert!(text.contains("SOCKS5 proxy gate:1080") && text.contains(reason), "{text}");
+    }
+    // The proxy has connected, so that the fault may be the broker's.
+    let (kind, text) = text(&|it| {
+        resolved(it);
+        it.handle_tunnelling(at(2));
+        it.handle_connected(at(3));
+        it.handle_closed(at(4), "closed by the peer");
+    });
+    assert_eq!(kind, ErrorKind::Disconnected);
+    assert!(text.contains("the SOCKS5 proxy gate:1080 is between"), "{text}");
+}
+
+#[test]
+fn handshakes_have_more_time_than_one_of_several_addresses() {
+    let mut connection = connection();
+    resolved(&mut connection, at(1), &["10.0.0.1:9092", "10.0.0.2:9092"]);
+    connection.handle_securing(at(200));
+    assert_eq!(connection.poll_timeout(), Some(at(30_200)), "250 ms are for the connection");
+    let mut connection = proxied();
+    resolved(&mut connection, at(1), &["10.0.0.1:1080", "10.0.0.2:1080"]);
+    connection.handle_tunnelling(at(200));
+    connection.handle_securing(at(300));
+    assert_eq!(connection.poll_timeout(), Some(at(30_200)), "both handshakes share it");
 }

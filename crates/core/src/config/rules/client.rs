@@ -2,7 +2,7 @@
 
 use super::{Outcome, conflict, java, security};
 use crate::config::{
-    KafkaVersion,
+    KafkaVersion, ProxyUrl,
     effective::EffectiveConfig,
     error::{ConfigError, ConfigErrorKind},
     java::classes,
@@ -18,6 +18,7 @@ pub(in crate::config) fn apply(config: &mut EffectiveConfig<'_>, side: Side) -> 
     security::apply(config)?;
     controllers(config, side)?;
     bootstrap_servers(config)?;
+    proxy(config)?;
     fallback_version(config)?;
     metadata_times(config);
     backoff(config, "reconnect.backoff.ms", "reconnect.backoff.max.ms")?;
@@ -110,6 +111,23 @@ fn bootstrap_servers(config: &mut EffectiveConfig<'_>) -> Outcome {
     ServerAddress::parse_list(list)
         .map(drop)
         .map_err(|sentence| ConfigError::new(name, ConfigErrorKind::BadServer { sentence }))
+}
+
+/// Checks `proxy.url`. The error does not have the value, which may contain a password.
+fn proxy(config: &mut EffectiveConfig<'_>) -> Outcome {
+    let name = "proxy.url";
+    let Some(url) = config.non_empty(name) else { return Ok(()) };
+    if let Err(expected) = ProxyUrl::parse(&url) {
+        let value = "***".to_owned();
+        return Err(ConfigError::new(config.name(name), ConfigErrorKind::Malformed { value, expected }));
+    }
+    if config.text("client.dns.lookup") == "resolve_canonical_bootstrap_servers_only" {
+        config.warn(
+            "`client.dns.lookup` has no effect: the proxy of `proxy.url` resolves the brokers' names"
+                .to_owned(),
+        );
+    }
+    Ok(())
 }
 
 /// Checks that `broker.version.fallback` is a version of Kafka, and not too old a one.

@@ -93,6 +93,12 @@ pub(super) const ROWS: &[Property] = &[
     Property::ottla("client.software.version")
         .string(env!("CARGO_PKG_VERSION"))
         .doc("The version of the client software, which brokers expose in their metrics (KIP-511)."),
+    Property::ottla("proxy.url").string("").medium().doc(
+        "The proxy through which brokers are reached: `socks5://[user:password@]host:port` (`socks5h` is the same) or \
+         `http://[user:password@]host:port`, whose method CONNECT is used. The proxy resolves the brokers' names. TLS and SASL \
+         are end to end. Write `%` and two hexadecimal digits for characters of the user name and the password that have a \
+         meaning in URLs. Requests for tokens of an identity provider do not use it.",
+    ),
     Property::ottla("ssl.legacy.certificates").boolean("false").doc(
         "Accept a broker's certificate that is itself among the trusted ones, although it is a self-signed CA certificate, \
          has version 1, or has no subjectAltName. Its bytes, its time and its name must match.",
