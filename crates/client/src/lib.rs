@@ -274,7 +274,8 @@ pub use bytes::Bytes;
 pub use config::Config;
 pub use consumer::{
     Consumer, ConsumerBuilder, GroupEvent, MessageStream, PartitionCommits, PartitionStream, Rebalance,
-    RebalanceListener, Rebalances, TrackedMessage, TrackedMessages, TrackedStream,
+    RebalanceListener, Rebalances, RetryingMessage, RetryingMessages, TrackedMessage, TrackedMessages,
+    TrackedStream,
 };
 pub use interceptors::{ConsumerInterceptor, InterceptorCounts, ProducerInterceptor};
 pub use metrics::{Metric, MetricKind, MetricValue, MetricsSnapshot};
@@ -327,6 +328,7 @@ pub use ottla_core::{
         deliver::{ConsumerEvent, Message, MessageRef, Records},
         offsets::{ListedOffset, OffsetSpec},
         position::Offset,
+        retries::RetryPolicy,
     },
     observer::{Exchange, Observer, Peer},
     produce::{

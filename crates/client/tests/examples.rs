@@ -20,6 +20,9 @@ mod consume;
 #[path = "../examples/custom_assignor.rs"]
 mod custom_assignor;
 #[allow(dead_code)]
+#[path = "../examples/dead_letters.rs"]
+mod dead_letters;
+#[allow(dead_code)]
 #[path = "../examples/delivery_guarantees.rs"]
 mod delivery_guarantees;
 #[allow(dead_code)]
@@ -78,6 +81,7 @@ examples!(
     configuration_runs: configuration,
     consume_runs: consume,
     custom_assignor_runs: custom_assignor,
+    dead_letters_runs: dead_letters,
     delivery_guarantees_runs: delivery_guarantees,
     embedded_broker_runs: embedded_broker,
     errors_runs: errors,

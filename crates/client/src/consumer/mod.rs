@@ -15,6 +15,7 @@
 
 mod builder;
 mod commits;
+mod dead_letters;
 #[cfg(feature = "capi")]
 #[doc(hidden)]
 mod for_capi;
@@ -25,6 +26,7 @@ mod offsets;
 mod partition_stream;
 mod read;
 mod rebalances;
+mod retrying;
 mod subscription;
 mod tracked;
 
@@ -62,6 +64,7 @@ pub use self::{
     partition_stream::PartitionStream,
     read::MessageStream,
     rebalances::{GroupEvent, Rebalance, Rebalances},
+    retrying::{RetryingMessage, RetryingMessages},
     tracked::{TrackedMessage, TrackedMessages, TrackedStream},
 };
 use self::{read::Single, subscription::Subscription};

@@ -16,6 +16,7 @@ use ottla_core::{
     fetch::{
         completions::{CompletionId, Completions},
         deliver::Message,
+        partition::StoredOffset,
     },
     lock::Mutex,
     waiters::Waiter,
@@ -124,6 +125,16 @@ impl Inner {
         context: &mut Context<'_>,
         waits: &mut TrackedWaits,
     ) -> Poll<Result<TrackedMessage>> {
+        self.poll_as(context, waits, |message| message)
+    }
+
+    /// Polls for a message, and converts it: messages are converted one after the other, in the order of their delivery.
+    pub(super) fn poll_as<T>(
+        self: &Arc<Self>,
+        context: &mut Context<'_>,
+        waits: &mut TrackedWaits,
+        convert: impl Fn(TrackedMessage) -> T,
+    ) -> Poll<Result<T>> {
         let TrackedWaits { records, room } = waits;
         self.consumer.counting(records, context, |consumer, waits, context| {
             loop {
@@ -140,7 +151,12 @@ impl Inner {
                     if let Some(taken) = consumer.take_next() {
                         return Poll::Ready(taken.map(|message| {
                             let id = self.completions.begin(&message);
-                            TrackedMessage { message, id, inner: Arc::clone(self), is_finished: false }
+                            convert(TrackedMessage {
+                                message,
+                                id,
+                                inner: Arc::clone(self),
+                                is_finished: false,
+                            })
                         }));
                     }
                 }
@@ -157,6 +173,21 @@ impl TrackedMessage {
     pub fn finish(mut self) {
         self.is_finished = true;
         self.inner.completions.finish(&self.id);
+    }
+
+    /// Returns true if the message is still the consumer's: its partition was neither given up nor moved since.
+    pub(super) fn is_current(&self) -> bool {
+        self.inner.completions.is_current(&self.id)
+    }
+
+    /// Returns the offset that finishing this message would let be committed; `None` if an earlier one is not finished.
+    pub(super) fn offset_after(&self) -> Option<StoredOffset> {
+        self.inner.completions.offset_after(&self.id)
+    }
+
+    /// Returns the consumer of the message.
+    pub(super) fn consumer(&self) -> &Consumer {
+        &self.inner.consumer
     }
 
     /// Returns the message.

@@ -103,6 +103,11 @@ impl Producer {
         ProducerBuilder::new(config)
     }
 
+    /// Returns true if the producer has a `transactional.id`.
+    pub(crate) fn is_transactional(&self) -> bool {
+        self.inner.shared.transactions.is_some()
+    }
+
     /// Returns a handle to a topic. The first handle of a name requests the topic's metadata.
     pub fn topic(&self, name: &str) -> Topic {
         self.topic_with_settings(name, self.inner.shared.topic_settings(), false)

@@ -141,6 +141,20 @@ impl Completions {
         wakers.into_iter().for_each(Waker::wake);
     }
 
+    /// Returns true if the message is still the consumer's: its partition was neither given up nor moved since.
+    pub fn is_current(&self, id: &CompletionId) -> bool {
+        let state = self.state.lock();
+        let row = state.rows.get(&id.key).filter(|row| row.number == id.row);
+        row.is_some_and(|row| row.handle.version().is_same_assignment(row.version))
+    }
+
+    /// Returns the offset that finishing this message would let be committed; `None` if an earlier one is not finished.
+    pub fn offset_after(&self, id: &CompletionId) -> Option<StoredOffset> {
+        let state = self.state.lock();
+        let row = state.rows.get(&id.key).filter(|row| row.number == id.row)?;
+        row.messages.offset_after(id.message)
+    }
+
     /// A message failed: its partition goes back to the first message that is not finished. Returns the command for that,
     /// unless the partition was given up or moved since.
     pub fn give_back(&self, id: &CompletionId) -> Option<FetchCommand> {
@@ -211,6 +225,15 @@ impl InOrder {
         self.first + self.messages.len() as u64 - 1
     }
 
+    /// Returns the offset to which finishing a message would advance.
+    fn offset_after(&self, number: u64) -> Option<StoredOffset> {
+        if number != self.first {
+            return None;
+        }
+        let finished = self.messages.iter().skip(1).take_while(|entry| entry.is_finished);
+        finished.last().or(self.messages.front()).map(|entry| entry.next.clone())
+    }
+
     /// Finishes a message. Returns the offset after the last message before the first unfinished one, if it advanced.
     fn finish(&mut self, number: u64) -> Option<StoredOffset> {
         let place = usize::try_from(number.checked_sub(self.first)?).ok()?;
@@ -238,6 +261,7 @@ mod tests {
         let mut row = InOrder::default();
         let numbers: Vec<u64> = [6, 7, 9].map(|offset| row.begin(next(offset))).to_vec();
         assert_eq!(row.finish(numbers[1]), None);
+        assert_eq!((row.offset_after(numbers[0]), row.offset_after(numbers[2])), (Some(next(7)), None));
         assert_eq!(row.finish(numbers[0]), Some(next(7)));
         assert_eq!(row.finish(numbers[0]), None, "it is finished already");
         assert_eq!((row.finish(numbers[2]), row.len()), (Some(next(9)), 0));

@@ -38,6 +38,7 @@ pub mod position;
 pub mod queue;
 mod queued_call;
 pub mod request;
+pub mod retries;
 pub mod session;
 pub mod settings;
 pub mod shared;

@@ -135,6 +135,13 @@ impl<'a> Record<'a> {
         self
     }
 
+    /// Appends a header of a consumed record, whose key need not be UTF-8.
+    #[must_use]
+    pub fn raw_header(mut self, header: HeaderRef<'a>) -> Self {
+        self.headers.push(header);
+        self
+    }
+
     /// Sets a number of the application's that the delivery report returns.
     #[must_use]
     pub const fn opaque(mut self, opaque: u64) -> Self {
