@@ -55,7 +55,7 @@ pub struct Options {
 pub const VERSION: &str = "2.16.0";
 /// The folder with the sources of librdkafka++.
 const CPP: &str = "crates/capi/cpp";
-const HEADERS: [&str; 2] = ["rdkafka.h", "rdkafka_mock.h"];
+const HEADERS: [&str; 3] = ["rdkafka.h", "rdkafka_mock.h", "rdkafka_ottla.h"];
 /// The licences, and the pages that error texts and headers refer to.
 const DOCUMENTS: [&str; 4] = ["LICENSE-APACHE", "LICENSE-MIT", "CONFIGURATION.md", "STATISTICS.md"];
 /// The folder of the documents under the prefix.

@@ -73,6 +73,16 @@ impl Function {
     }
 }
 
+/// The headers.
+pub const HEADERS: [&str; 3] = ["rdkafka.h", "rdkafka_mock.h", OTTLA];
+/// The header of the functions that librdkafka does not have.
+const OTTLA: &str = "rdkafka_ottla.h";
+
+/// Returns the functions that librdkafka has, too.
+pub fn functions_of_librdkafka() -> Vec<Function> {
+    functions().into_iter().filter(|function| function.header != OTTLA).collect()
+}
+
 /// Returns all functions in the order of the headers.
 pub fn functions() -> Vec<Function> {
     let entries = FUNCTIONS.split("\n\n").filter(|entry| !entry.trim().is_empty() && !entry.starts_with('#'));
@@ -106,16 +116,19 @@ pub fn functions() -> Vec<Function> {
 /// The page that says how much of each function is there.
 pub fn status_page() -> String {
     let functions = functions();
-    let count = |status| functions.iter().filter(|function| function.status == status).count();
+    let original = functions_of_librdkafka();
+    let count = |status| original.iter().filter(|function| function.status == status).count();
     let mut page = format!(
         "# What is there of librdkafka's interface\n\n\
          Generated from [functions.txt](abi/functions.txt); a test compares it with the library's symbols.\n\n\
-         All {} symbols are exported: {} complete, {} partial.\n\
+         All {} symbols are exported: {} complete, {} partial. `rdkafka_ottla.h` adds {} functions, whose names begin with\n\
+         `rd_kafka_ottla_`.\n\
          What all of them do with mistakes and with panics is in [misuse.md](../../docs/misuse.md).\n\n\
          | function | status | missing |\n|---|---|---|\n",
-        functions.len(),
+        original.len(),
         count(Status::Complete),
         count(Status::Partial),
+        functions.len() - original.len(),
     );
     for function in &functions {
         let status = match function.status {
@@ -131,10 +144,11 @@ pub fn status_page() -> String {
     page
 }
 
-/// Returns a header: `rdkafka.h` or `rdkafka_mock.h`.
+/// Returns one of the [`HEADERS`].
 pub fn header(name: &str) -> String {
     let (guard, head, types) = match name {
         "rdkafka.h" => ("_RDKAFKA_H_", RDKAFKA_HEAD, include_str!("types.h")),
+        OTTLA => ("_RDKAFKA_OTTLA_H_", OTTLA_HEAD, OTTLA_TYPES),
         _ => ("_RDKAFKA_MOCK_H_", MOCK_HEAD, MOCK_TYPES),
     };
     let mut text = format!(
@@ -161,6 +175,23 @@ typedef struct rd_kafka_mock_cluster_s rd_kafka_mock_cluster_t;
 typedef struct rd_kafka_mock_request_s rd_kafka_mock_request_t;
 /** What the members of a consumer group are to be given. */
 typedef struct rd_kafka_mock_cgrp_consumer_target_assignment_s rd_kafka_mock_cgrp_consumer_target_assignment_t;
+";
+const OTTLA_HEAD: &str = "administrative calls that librdkafka does not have.";
+const OTTLA_TYPES: &str = "\
+/** The version of this interface. It rises when functions are added; a library with a higher one has all functions of this header. */
+#define RD_KAFKA_OTTLA_VERSION 1
+
+/** The type of the events of all calls of this header, for rd_kafka_event_type(). */
+#define RD_KAFKA_OTTLA_EVENT_RESULT 0x40000000
+
+/** The arguments of a call: rows of fields, which have names and texts as values. The documentation of a call has the fields. A call
+ *  with an unknown field, a missing one, or a wrong value ends with RD_KAFKA_RESP_ERR__INVALID_ARG and a text that names it.
+ *
+ *  All calls have the same form: they copy the request, and end with an event on rkqu, or on the client's main queue if that is NULL.
+ *  options is NULL or made by rd_kafka_AdminOptions_new() for RD_KAFKA_ADMIN_OP_ANY. */
+typedef struct rd_kafka_ottla_request_s rd_kafka_ottla_request_t;
+/** A part of a result: fields, and an error. Newer brokers and libraries may add fields. */
+typedef struct rd_kafka_ottla_row_s rd_kafka_ottla_row_t;
 ";
 const RDKAFKA_INCLUDES: &str = "\
 #include <stdio.h>

@@ -99,8 +99,9 @@ fn generated(path: &str, content: &str) {
 
 #[test]
 fn headers_and_status_page_match_the_table() {
-    generated("include/librdkafka/rdkafka.h", &table::header("rdkafka.h"));
-    generated("include/librdkafka/rdkafka_mock.h", &table::header("rdkafka_mock.h"));
+    for name in table::HEADERS {
+        generated(&format!("include/librdkafka/{name}"), &table::header(name));
+    }
     generated("STATUS.md", &table::status_page());
 }
 
@@ -126,7 +127,7 @@ fn every_complete_function_is_called_side_by_side() {
         files.filter(|path| path.is_file()).for_each(|path| programs += &fs::read_to_string(path).unwrap());
     }
     let called: BTreeSet<&str> = programs.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
-    let functions = table::functions();
+    let functions = table::functions_of_librdkafka();
     let complete = functions.iter().filter(|function| function.status == table::Status::Complete);
     let missing: Vec<_> = complete.map(table::Function::name).filter(|name| !called.contains(name)).collect();
     // It runs the tests that are inside of a library.
@@ -139,7 +140,9 @@ fn exactly_the_functions_of_the_table_are_exported() {
     let exported: BTreeSet<&str> = symbols.lines().filter_map(|line| line.split(' ').next()).collect();
     let functions = table::functions();
     let expected: BTreeSet<&str> = functions.iter().map(table::Function::name).collect();
-    assert_eq!(expected.len(), 553);
+    let additional = expected.iter().filter(|name| name.starts_with("rd_kafka_ottla_")).count();
+    assert_eq!(table::functions_of_librdkafka().len(), 553);
+    assert_eq!(expected.len() - additional, 553, "the additional functions have names of their own");
     let missing: Vec<_> = expected.difference(&exported).collect();
     let surplus: Vec<_> = exported.difference(&expected).collect();
     assert!(missing.is_empty() && surplus.is_empty(), "missing: {missing:?}, surplus: {surplus:?}");
@@ -154,7 +157,7 @@ fn the_library_is_asked_for_by_the_original_name() {
 #[test]
 fn the_headers_compile_as_c89_c99_and_cxx() {
     let folder = folder("headers");
-    let source = "#include <librdkafka/rdkafka.h>\n#include <librdkafka/rdkafka_mock.h>\nint main(void) { return 0; }\n";
+    let source = "#include <librdkafka/rdkafka.h>\n#include <librdkafka/rdkafka_mock.h>\n#include <librdkafka/rdkafka_ottla.h>\nint main(void) { return 0; }\n";
     // Some programs name the folder of the headers, as `pkg-config` users with `-I/usr/include/librdkafka` do.
     let bare = source.replace("librdkafka/", "");
     for (language, standard, file) in [
@@ -272,6 +275,16 @@ fn programs_in_c_authenticate() {
 }
 
 #[test]
+fn programs_in_c_administer_delegation_tokens() {
+    let folder = folder("tokens");
+    let sasl = Some(SaslListener::new(&SaslMechanism::ALL).user("alice", "alice-secret"));
+    let cluster =
+        EmbeddedCluster::start(ClusterOptions { brokers: 1, sasl, ..ClusterOptions::default() }).unwrap();
+    let program = program(&folder, &here("tests/c/ottla.c"));
+    run(with_library(&folder, &program).args([&cluster.bootstrap_servers(), "tokens"]));
+}
+
+#[test]
 fn programs_in_c_pass_certificates_and_check_them() {
     let folder = folder("tls");
     let (authority, other) = (TestAuthority::new("CA").unwrap(), TestAuthority::new("Other CA").unwrap());
@@ -325,7 +338,7 @@ fn topics_with_own_configuration_share_their_clients_connections() {
 }
 
 /// Handles that a function may get: how C makes one, and how it gives it up.
-const HANDLES: [(&str, &str, &str); 11] = [
+const HANDLES: [(&str, &str, &str); 12] = [
     ("rd_kafka_t", "rd_kafka_new(RD_KAFKA_PRODUCER, NULL, NULL, 0)", "rd_kafka_destroy"),
     ("rd_kafka_topic_t", "rd_kafka_topic_new(client, \"topic\", NULL)", "rd_kafka_topic_destroy"),
     ("rd_kafka_queue_t", "rd_kafka_queue_new(client)", "rd_kafka_queue_destroy"),
@@ -337,6 +350,7 @@ const HANDLES: [(&str, &str, &str); 11] = [
     ("rd_kafka_Uuid_t", "rd_kafka_Uuid_new(1, 2)", "rd_kafka_Uuid_destroy"),
     ("rd_kafka_NewTopic_t", "rd_kafka_NewTopic_new(\"topic\", 1, 1, NULL, 0)", "rd_kafka_NewTopic_destroy"),
     ("rd_kafka_share_t", "new_share()", "destroy_share"),
+    ("rd_kafka_ottla_request_t", "rd_kafka_ottla_request_new()", "rd_kafka_ottla_request_destroy"),
 ];
 
 /// The handle that a parameter is, if it is a pointer to one.
@@ -411,6 +425,7 @@ fn every_function_accepts_null_stale_and_foreign_handles() {
     let program_text = format!(
         "#include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
+#include <librdkafka/rdkafka_ottla.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -223,7 +223,10 @@ impl Table {
     pub fn read() -> Result<Self> {
         let text = fs::read_to_string(root().join(FUNCTIONS))?;
         let mut functions = BTreeMap::new();
-        let prototypes = text.lines().filter(|line| line.starts_with("  ") && line.trim_end().ends_with(';'));
+        // librdkafka does not have the additional functions.
+        let prototypes = text.lines().filter(|line| {
+            line.starts_with("  ") && line.trim_end().ends_with(';') && !line.contains("rd_kafka_ottla_")
+        });
         for prototype in prototypes.map(str::trim) {
             let function = function(prototype)?;
             functions.insert(function.name.clone(), function);

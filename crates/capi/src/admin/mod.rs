@@ -5,6 +5,7 @@
 //!  topics ─── create, delete, more partitions;  offsets ── list offsets;  records ── delete them
 //!  cluster ── describe the cluster and its topics;  configs ── describe and change configurations
 //!  groups ─── list and describe;  group_offsets ── delete groups, committed offsets;  group_list ── the older list
+//!  ottla ──── `rdkafka_ottla.h`: calls that librdkafka does not have
 //!  acls ───── access control lists;  users ── SCRAM credentials;  elections ── leaders
 //! ```
 //!
@@ -21,6 +22,7 @@ mod groups;
 pub(crate) mod names;
 mod offsets;
 mod options;
+pub(crate) mod ottla;
 mod records;
 mod results;
 mod topics;

@@ -2,8 +2,10 @@
 
 use std::ffi::{CStr, c_int};
 
+use super::ottla;
+
 /// The names of result events, and of their calls.
-const KINDS: [(c_int, &CStr); 23] = [
+const KINDS: [(c_int, &CStr); 24] = [
     (100, c"CreateTopicsResult"),
     (101, c"DeleteTopicsResult"),
     (102, c"CreatePartitionsResult"),
@@ -26,6 +28,7 @@ const KINDS: [(c_int, &CStr); 23] = [
     (1 << 21, c"DescribeClusterResult"),
     (1 << 22, c"ListOffsetsResult"),
     (1 << 23, c"ElectLeadersResult"),
+    (ottla::RESULT, ottla::RESULT_NAME),
     (0, c"(NONE)"),
 ];
 
