@@ -107,13 +107,6 @@ impl TrackedMessages {
     }
 }
 
-/// What a wait for a message ends with.
-enum Next {
-    Message(RetryingMessage),
-    /// An attempt is due earlier than before.
-    Earlier,
-}
-
 impl RetryingMessages {
     /// Returns the next message, or `None` after `timeout`. Any number of threads may call it. Dead letters are written by the
     /// producer in the background; these calls notice when they are written.
@@ -132,8 +125,9 @@ impl RetryingMessages {
             let until_due = due.map(|due| due.saturating_since(clock::now()));
             let next = poll_fn(|context| self.inner.poll(context, &mut waits, &mut place, due));
             match wait_for(next, until_due.map_or(left, |until| until.min(left))) {
-                Some(Ok(Next::Message(message))) => return Ok(Some(message)),
-                Some(Ok(Next::Earlier)) => {}
+                Some(Ok(Some(message))) => return Ok(Some(message)),
+                // Another attempt is due earlier.
+                Some(Ok(None)) => {}
                 Some(Err(error)) => return Err(error),
                 None if start.elapsed() >= timeout => return Ok(None),
                 // An attempt is due.
@@ -149,18 +143,19 @@ impl RetryingMessages {
 }
 
 impl Inner {
+    /// Waits for a message; or for nothing, if an attempt is due earlier than expected.
     fn poll(
         self: &Arc<Self>,
         context: &mut Context<'_>,
         waits: &mut TrackedWaits,
         place: &mut Waiter<WaitingThreads>,
         expected: Option<Instant>,
-    ) -> Poll<Result<Next>> {
+    ) -> Poll<Result<Option<RetryingMessage>>> {
         place.register(&self.waiting, context.waker());
         loop {
             let (taken, due) = self.advance();
             match taken {
-                Some(Ok(attempt)) => return Poll::Ready(Ok(Next::Message(self.hand_out(attempt)))),
+                Some(Ok(attempt)) => return Poll::Ready(Ok(Some(self.hand_out(attempt)))),
                 Some(Err(error)) => return Poll::Ready(Err(error)),
                 None => {}
             }
@@ -170,13 +165,13 @@ impl Inner {
             };
             match self.messages.inner.poll_as(context, waits, offer) {
                 Poll::Ready(Ok(Some(attempt))) => {
-                    return Poll::Ready(Ok(Next::Message(self.hand_out(attempt))));
+                    return Poll::Ready(Ok(Some(self.hand_out(attempt))));
                 }
                 // An earlier message of its key is not finished.
                 Poll::Ready(Ok(None)) => {}
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Pending if due.is_some_and(|due| expected.is_none_or(|expected| due < expected)) => {
-                    return Poll::Ready(Ok(Next::Earlier));
+                    return Poll::Ready(Ok(None));
                 }
                 Poll::Pending => return Poll::Pending,
             }

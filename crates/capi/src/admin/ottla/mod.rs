@@ -20,10 +20,7 @@ mod row;
 mod tokens;
 mod transactions;
 
-use std::{
-    ffi::{CStr, c_int},
-    future::Future,
-};
+use std::ffi::{CStr, c_int};
 
 use ottla::AdminFuture;
 
@@ -67,12 +64,10 @@ macro_rules! calls {
 use calls;
 
 /// Returns the outcome of a call as the rows of its event.
-fn shown<T: Send + 'static>(
+async fn shown<T: Send + 'static>(
     call: AdminFuture<T>,
     rows: impl FnOnce(T) -> Vec<Row> + Send + 'static,
-) -> impl Future<Output = Outcome> + Send + 'static {
-    async move {
-        let result = call.await.map_err(|error| Failure::of(&error))?;
-        found(Listed::new(rows(result)))
-    }
+) -> Outcome {
+    let result = call.await.map_err(|error| Failure::of(&error))?;
+    found(Listed::new(rows(result)))
 }
