@@ -3,7 +3,7 @@
 use std::{
     collections::HashMap,
     sync::{
-        Mutex,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
         mpsc,
     },
@@ -12,8 +12,8 @@ use std::{
 };
 
 use ottla::{
-    Config, Consumer, ErrorKind, Message, Offset, Producer, Record, RetryPolicy, RetryingMessage,
-    RetryingMessages,
+    Config, Consumer, ErrorKind, Message, Offset, OutgoingRecord, Producer, ProducerInterceptor, Record,
+    RetryPolicy, RetryingMessage, RetryingMessages,
 };
 use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
 
@@ -47,11 +47,20 @@ impl World {
 
     fn retrying(&self, attempts: u32, properties: &[(&str, &str)]) -> RetryingMessages {
         let producer = Producer::new(&config(&self.cluster, properties)).unwrap();
+        self.retrying_with(&producer, attempts, properties)
+    }
+
+    fn retrying_with(
+        &self,
+        producer: &Producer,
+        attempts: u32,
+        properties: &[(&str, &str)],
+    ) -> RetryingMessages {
         if properties.iter().any(|(name, _)| *name == "transactional.id") {
             producer.init_transactions(SOON).unwrap();
         }
         let policy = RetryPolicy::new().attempts(attempts).backoff(Duration::from_millis(1), SOON);
-        self.consumer.track_messages(1000).unwrap().with_retries(policy, &producer, DEAD)
+        self.consumer.track_messages(1000).unwrap().with_retries(policy, producer, DEAD)
     }
 
     /// Returns the first dead letter that is committed.
@@ -187,6 +196,36 @@ fn dead_letter_that_is_refused_is_reported_and_keeps_its_message() {
     assert_eq!((others, messages.in_progress()), (1, 2));
     world.consumer.commit_stored(SOON).unwrap();
     assert_eq!(world.committed(), None, "nothing is committed past it");
+}
+
+/// Finishes a message when another one's dead letter is sent.
+#[derive(Clone, Default)]
+struct Finishing(Arc<Mutex<Option<RetryingMessage>>>);
+
+impl ProducerInterceptor for Finishing {
+    fn on_send(&self, _: &mut OutgoingRecord<'_, '_>) {
+        let message = self.0.lock().unwrap().take();
+        message.into_iter().for_each(RetryingMessage::finish);
+    }
+}
+
+#[test]
+fn interceptor_of_dead_letters_may_finish_other_messages() {
+    let world = World::new(&[("a", "a1"), ("b", "b1")]);
+    let finishing = Finishing::default();
+    let producer =
+        Producer::builder(&config(&world.cluster, &[])).interceptor(finishing.clone()).build().unwrap();
+    let messages = world.retrying_with(&producer, 1, &[]);
+    let (first, other) = (next(&messages), next(&messages));
+    *finishing.0.lock().unwrap() = Some(other);
+    assert_eq!(first.fail(&"bad"), None);
+    // The dead letter is written by the calls that wait for a message.
+    let ready = (0..60_000).any(|_| {
+        assert!(messages.next(Duration::from_millis(1)).unwrap().is_none());
+        messages.in_progress() == 0
+    });
+    assert!(ready, "{messages:?}");
+    assert_eq!(world.dead_letter().value(), Some(&b"a1"[..]));
 }
 
 #[test]

@@ -1,9 +1,13 @@
 //! Dead letters on their way to their topic: messages whose last attempt has failed, with their origin in headers.
+//!
+//! Writing one calls the application: a partitioner, and interceptors. So no lock is held meanwhile, although several threads wait for
+//! messages: one of them has the turn to go on with the dead letters, and does it again if another came meanwhile.
 
 use std::{
     collections::VecDeque,
     fmt,
     future::Future,
+    mem,
     pin::Pin,
     task::{Context, Poll},
     time::Duration,
@@ -12,6 +16,7 @@ use std::{
 use ottla_core::{
     error::{Error, Result},
     fetch::{committed::GroupOffset, retries::Attempt},
+    lock::Mutex,
     produce::record::Record,
     txn::error::{TransactionError, TransactionResult},
 };
@@ -24,9 +29,19 @@ pub(super) struct DeadLetters {
     producer: Producer,
     topic: Topic,
     is_transactional: bool,
-    /// Those that wait for a transaction of their own.
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Those that no thread has begun to write.
     waiting: VecDeque<Attempt<TrackedMessage>>,
+    /// Those that are being written; empty while a thread has the turn.
     sending: Vec<Sending>,
+    /// A thread goes on with them.
+    has_turn: bool,
+    /// Another thread would have gone on with them meanwhile.
+    is_missed: bool,
 }
 
 type Sending = Pin<Box<dyn Future<Output = (Attempt<TrackedMessage>, Result<()>)> + Send>>;
@@ -46,18 +61,61 @@ impl DeadLetters {
             producer: producer.clone(),
             topic: producer.topic(topic),
             is_transactional: producer.is_transactional(),
-            waiting: VecDeque::new(),
-            sending: Vec::new(),
+            state: Mutex::default(),
         }
     }
 
     /// Adds a message.
-    pub(super) fn push(&mut self, attempt: Attempt<TrackedMessage>) {
-        self.waiting.push_back(attempt);
+    pub(super) fn push(&self, attempt: Attempt<TrackedMessage>) {
+        self.state.lock().waiting.push_back(attempt);
     }
 
     /// Returns the next one that has an outcome; otherwise the waker is called when there is another one.
-    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Option<Written> {
+    pub(super) fn poll(&self, context: &mut Context<'_>) -> Option<Written> {
+        loop {
+            let written = Turn::begin(self)?.go_on(context);
+            if written.is_some() || !mem::take(&mut self.state.lock().is_missed) {
+                return written;
+            }
+        }
+    }
+
+    /// Begins to write a message.
+    fn send(&self, attempt: Attempt<TrackedMessage>) -> Sending {
+        let (producer, topic) = (self.producer.clone(), self.topic.clone());
+        if self.is_transactional {
+            Box::pin(async move {
+                let result = write_in_transaction(&producer, &topic, &attempt).await;
+                (attempt, result.map_err(|error| error.error().clone()))
+            })
+        } else {
+            Box::pin(async move {
+                let result = write(&topic, &attempt).await;
+                (attempt, result)
+            })
+        }
+    }
+}
+
+/// The turn of a thread to go on with the dead letters. It ends with this value, also by a panic.
+struct Turn<'a> {
+    letters: &'a DeadLetters,
+    sending: Vec<Sending>,
+}
+
+impl<'a> Turn<'a> {
+    /// Returns `None` if another thread has the turn. It will go on once more.
+    fn begin(letters: &'a DeadLetters) -> Option<Self> {
+        let mut state = letters.state.lock();
+        if state.has_turn {
+            state.is_missed = true;
+            return None;
+        }
+        state.has_turn = true;
+        Some(Self { letters, sending: mem::take(&mut state.sending) })
+    }
+
+    fn go_on(&mut self, context: &mut Context<'_>) -> Option<Written> {
         loop {
             for index in 0..self.sending.len() {
                 if let Poll::Ready((attempt, result)) = self.sending[index].as_mut().poll(context) {
@@ -69,23 +127,20 @@ impl DeadLetters {
                 }
             }
             // A producer has one transaction at a time.
-            if self.is_transactional && !self.sending.is_empty() {
+            if self.letters.is_transactional && !self.sending.is_empty() {
                 return None;
             }
-            let attempt = self.waiting.pop_front()?;
-            let (producer, topic) = (self.producer.clone(), self.topic.clone());
-            self.sending.push(if self.is_transactional {
-                Box::pin(async move {
-                    let result = write_in_transaction(&producer, &topic, &attempt).await;
-                    (attempt, result.map_err(|error| error.error().clone()))
-                })
-            } else {
-                Box::pin(async move {
-                    let result = write(&topic, &attempt).await;
-                    (attempt, result)
-                })
-            });
+            let attempt = self.letters.state.lock().waiting.pop_front()?;
+            self.sending.push(self.letters.send(attempt));
         }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        let mut state = self.letters.state.lock();
+        state.sending = mem::take(&mut self.sending);
+        state.has_turn = false;
     }
 }
 
@@ -149,9 +204,10 @@ async fn write_in_transaction(
 
 impl fmt::Debug for DeadLetters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state.lock();
         f.debug_struct("DeadLetters")
-            .field("waiting", &self.waiting.len())
-            .field("sending", &self.sending.len())
+            .field("waiting", &state.waiting.len())
+            .field("sending", &state.sending.len())
             .finish_non_exhaustive()
     }
 }

@@ -21,7 +21,7 @@ use std::{
 };
 
 use ottla_core::{
-    error::Result,
+    error::{Error, Result},
     fetch::{
         deliver::Message,
         retries::{Attempt, Due, Lane, Retries, RetryPolicy},
@@ -47,13 +47,9 @@ pub struct RetryingMessages {
 
 struct Inner {
     messages: TrackedMessages,
-    state: Mutex<State>,
-    waiting: Arc<WaitingThreads>,
-}
-
-struct State {
-    retries: Retries<TrackedMessage>,
+    retries: Mutex<Retries<TrackedMessage>>,
     dead_letters: DeadLetters,
+    waiting: Arc<WaitingThreads>,
 }
 
 /// A message that is being processed, and the number of the attempt. [`RetryingMessage::finish`] lets it be committed, and
@@ -101,9 +97,14 @@ impl TrackedMessages {
         producer: &Producer,
         dead_letter_topic: &str,
     ) -> RetryingMessages {
-        let dead_letters = DeadLetters::new(producer, dead_letter_topic);
-        let state = Mutex::new(State { retries: Retries::new(policy), dead_letters });
-        RetryingMessages { inner: Arc::new(Inner { messages: self, state, waiting: Arc::default() }) }
+        RetryingMessages {
+            inner: Arc::new(Inner {
+                messages: self,
+                retries: Mutex::new(Retries::new(policy)),
+                dead_letters: DeadLetters::new(producer, dead_letter_topic),
+                waiting: Arc::default(),
+            }),
+        }
     }
 }
 
@@ -121,7 +122,7 @@ impl RetryingMessages {
         let mut place = Waiter::default();
         loop {
             let left = timeout.saturating_sub(start.elapsed());
-            let due = self.inner.state.lock().retries.next_due();
+            let due = self.inner.retries.lock().next_due();
             let until_due = due.map(|due| due.saturating_since(clock::now()));
             let next = poll_fn(|context| self.inner.poll(context, &mut waits, &mut place, due));
             match wait_for(next, until_due.map_or(left, |until| until.min(left))) {
@@ -161,7 +162,7 @@ impl Inner {
             }
             let offer = |message: TrackedMessage| {
                 let lane = lane_of(&message);
-                self.state.lock().retries.offer(lane, message)
+                self.retries.lock().offer(lane, message)
             };
             match self.messages.inner.poll_as(context, waits, offer) {
                 Poll::Ready(Ok(Some(attempt))) => {
@@ -178,41 +179,53 @@ impl Inner {
         }
     }
 
-    /// Writes the dead letters that are due. Returns the next attempt that is, or an error; and when another is due.
+    /// Goes on with dead letters. Returns the next attempt that is due, or an error; and when another is due.
     fn advance(&self) -> (Option<Result<Attempt<TrackedMessage>>>, Option<Instant>) {
         let now = clock::now();
+        let mut error = self.write_dead_letters(now);
+        let taken = loop {
+            if let Some(error) = error {
+                break Some(Err(error));
+            }
+            let due = self.retries.lock().take(now);
+            match due {
+                Some(Due::Attempt(attempt) | Due::DeadLetter(attempt)) if !attempt.message.is_current() => {
+                    // Another consumer processes it.
+                    drop(self.end(attempt));
+                }
+                Some(Due::Attempt(attempt)) => break Some(Ok(attempt)),
+                Some(Due::DeadLetter(attempt)) => {
+                    self.dead_letters.push(attempt);
+                    error = self.write_dead_letters(now);
+                }
+                None => break None,
+            }
+        };
+        let due = self.retries.lock().next_due();
+        (taken, due)
+    }
+
+    /// Goes on with dead letters until none has an outcome, or one can't be written.
+    fn write_dead_letters(&self, now: Instant) -> Option<Error> {
         let waker = Waker::from(Arc::clone(&self.waiting));
         let mut context = Context::from_waker(&waker);
-        // Finished and dropped without the lock: both may wake threads.
-        let (mut finished, mut lost) = (Vec::new(), Vec::new());
-        let mut state = self.state.lock();
-        let State { retries, dead_letters } = &mut *state;
-        let mut taken = None;
-        while taken.is_none() {
-            match dead_letters.poll(&mut context) {
-                Some(Written::Yes(attempt)) => finished.push(retries.finish(attempt)),
-                Some(Written::No(attempt, error)) => {
-                    retries.fail_dead_letter(now, attempt);
-                    taken = Some(Err(error));
+        while let Some(written) = self.dead_letters.poll(&mut context) {
+            match written {
+                Written::Yes(attempt) => self.end(attempt).finish(),
+                Written::No(attempt, error) => {
+                    self.retries.lock().fail_dead_letter(now, attempt);
+                    // Another one may have an outcome that only this thread was told of.
+                    self.waiting.wake_by_ref();
+                    return Some(error);
                 }
-                None => match retries.take(now) {
-                    Some(Due::Attempt(attempt) | Due::DeadLetter(attempt))
-                        if !attempt.message.is_current() =>
-                    {
-                        // Another consumer processes it.
-                        lost.push(retries.finish(attempt));
-                    }
-                    Some(Due::Attempt(attempt)) => taken = Some(Ok(attempt)),
-                    Some(Due::DeadLetter(attempt)) => dead_letters.push(attempt),
-                    None => break,
-                },
             }
         }
-        let due = retries.next_due();
-        drop(state);
-        finished.into_iter().for_each(TrackedMessage::finish);
-        drop(lost);
-        (taken, due)
+        None
+    }
+
+    /// Removes an attempt from the machine. What becomes of the message is done without the lock: it may wake threads.
+    fn end(&self, attempt: Attempt<TrackedMessage>) -> TrackedMessage {
+        self.retries.lock().finish(attempt)
     }
 
     fn hand_out(self: &Arc<Self>, attempt: Attempt<TrackedMessage>) -> RetryingMessage {
@@ -222,7 +235,7 @@ impl Inner {
 
     /// Changes the machine, and wakes the threads that wait for messages.
     fn change<R>(&self, act: impl FnOnce(&mut Retries<TrackedMessage>) -> R) -> R {
-        let result = act(&mut self.state.lock().retries);
+        let result = act(&mut self.retries.lock());
         self.waiting.wake_by_ref();
         result
     }
@@ -234,8 +247,7 @@ fn lane_of(message: &TrackedMessage) -> Option<Lane> {
     Some(Arc::new((TopicPartition::from((message.topic(), message.partition())), key.into())))
 }
 
-/// The threads that wait for a message. It has a lock of its own, because a dead letter that is polled under the lock of the
-/// state may wake them.
+/// The threads that wait for a message.
 #[derive(Default)]
 struct WaitingThreads(Mutex<Waiters>);
 
