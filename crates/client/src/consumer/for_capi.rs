@@ -82,12 +82,7 @@ impl Consumer {
         partitions: &[(impl AsRef<str>, i32, Offset)],
         epochs: &KnownEpochs,
     ) -> Result<()> {
-        self.check_open()?;
-        let list = self.checked(partitions)?;
-        self.inner.subscription.check_unused()?;
-        self.log("assign", list.iter().map(|(key, from)| (&*key.topic, key.partition, Some(*from))));
-        let commands = self.inner.shared.assign(&list).into_iter();
-        commands.map(|command| command.with_epochs(epochs)).try_for_each(|command| self.command(command))
+        self.replace_assignment(partitions, epochs)
     }
 
     /// Adds to the assignment, as [`Consumer::incremental_assign`] does, with what the application knows of the epochs of the
@@ -98,12 +93,7 @@ impl Consumer {
         partitions: &[(impl AsRef<str>, i32, Offset)],
         epochs: &KnownEpochs,
     ) -> Result<()> {
-        self.check_open()?;
-        let list = self.checked(partitions)?;
-        self.inner.subscription.check_unused()?;
-        let logged = list.iter().map(|(key, from)| (&*key.topic, key.partition, Some(*from)));
-        self.log("incremental assign", logged);
-        self.command(self.inner.shared.incremental_assign(&list).with_epochs(epochs))
+        self.extend_assignment(partitions, epochs)
     }
 
     /// Starts a seek, and forgets it. Brokers give negative timestamps a meaning.

@@ -124,12 +124,40 @@ impl Consumer {
     /// Replaces the assignment: reads these partitions from these offsets, and no others. A partition that was assigned
     /// before starts again, too.
     pub fn assign(&self, partitions: &[(impl AsRef<str>, i32, Offset)]) -> Result<()> {
-        self.assign_with_epochs(partitions, &KnownEpochs::new())
+        self.replace_assignment(partitions, &KnownEpochs::new())
     }
 
     /// Adds partitions to the assignment.
     pub fn incremental_assign(&self, partitions: &[(impl AsRef<str>, i32, Offset)]) -> Result<()> {
-        self.incremental_assign_with_epochs(partitions, &KnownEpochs::new())
+        self.extend_assignment(partitions, &KnownEpochs::new())
+    }
+
+    /// Replaces the assignment; the leaders are asked for the records before positions with a known epoch.
+    fn replace_assignment(
+        &self,
+        partitions: &[(impl AsRef<str>, i32, Offset)],
+        epochs: &KnownEpochs,
+    ) -> Result<()> {
+        self.check_open()?;
+        let list = self.checked(partitions)?;
+        self.inner.subscription.check_unused()?;
+        self.log("assign", list.iter().map(|(key, from)| (&*key.topic, key.partition, Some(*from))));
+        let commands = self.inner.shared.assign(&list).into_iter();
+        commands.map(|command| command.with_epochs(epochs)).try_for_each(|command| self.command(command))
+    }
+
+    /// Adds to the assignment, like [`Self::replace_assignment`].
+    fn extend_assignment(
+        &self,
+        partitions: &[(impl AsRef<str>, i32, Offset)],
+        epochs: &KnownEpochs,
+    ) -> Result<()> {
+        self.check_open()?;
+        let list = self.checked(partitions)?;
+        self.inner.subscription.check_unused()?;
+        let logged = list.iter().map(|(key, from)| (&*key.topic, key.partition, Some(*from)));
+        self.log("incremental assign", logged);
+        self.command(self.inner.shared.incremental_assign(&list).with_epochs(epochs))
     }
 
     /// Removes partitions from the assignment.
