@@ -15,14 +15,19 @@ pub fn main() -> support::Result {
     let brokers = support::Brokers::find()?;
     let config = brokers.config()?;
 
-    // The call fails: its arguments are invalid.
-    let admin = Admin::new(&config)?;
-    let error = admin.create_topics(&[NewTopic::new("no spaces, please", 1, 1)], TIMEOUT).unwrap_err();
+    // The call fails: nothing says where the brokers are.
+    let error = Producer::new(&Config::new()).unwrap_err();
     println!("the application's fault: {error}");
-    assert_eq!((error.kind(), error.culprit()), (ErrorKind::InvalidArgument, Culprit::Application));
+    assert_eq!(error.culprit(), Culprit::Application);
 
-    // The call succeeds, and a broker refuses one of the topics.
-    for (topic, result) in admin.create_topics(&[NewTopic::new("example-errors", 1, 99)], TIMEOUT)? {
+    // The call succeeds; one of the topics is invalid, and a broker refuses the other.
+    let admin = Admin::new(&config)?;
+    let topics = [NewTopic::new("no spaces, please", 1, 1), NewTopic::new("example-errors", 1, 99)];
+    let results = admin.create_topics(&topics, TIMEOUT)?;
+    let culprits: Vec<_> =
+        results.iter().map(|(_, result)| result.as_ref().map_err(|error| error.culprit())).collect();
+    assert_eq!(culprits, [Err(Culprit::Application), Err(Culprit::Broker)]);
+    for (topic, result) in results {
         if let Err(error) = result {
             println!("{topic} is refused: {error}");
             assert!(!error.is_retriable());
