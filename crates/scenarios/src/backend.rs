@@ -69,6 +69,11 @@ impl Backend {
         }
     }
 
+    /// True if an answer of brokers may depend on what other scenarios do at the same time, because they share the cluster.
+    pub const fn is_shared(&self) -> bool {
+        matches!(self.brokers, Brokers::ApacheKafka(_))
+    }
+
     /// Controls the embedded brokers; other brokers can't be controlled.
     pub fn control<R>(&self, act: impl FnOnce(&mut Control<'_>) -> R) -> R {
         match &self.brokers {
