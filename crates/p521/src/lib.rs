@@ -2,8 +2,8 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | [`verification`] | signatures of certificates and handshakes |
-//! | [`signing`] | private keys |
+//! | `verification` | signatures of certificates and handshakes |
+//! | `signing` | private keys |
 //!
 //! [`provider`] has everything of rustls with ring, and P-521 as well. A key exchange with P-521 is not included: X25519, P-256
 //! and P-384 remain.
