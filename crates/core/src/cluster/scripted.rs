@@ -230,7 +230,10 @@ impl Script {
     }
 
     fn settle(&mut self) {
+        let mut turns = 0;
         while let Some(output) = self.core.poll_output() {
+            turns += 1;
+            assert!(turns < 10_000, "it has something to do again and again without time passing");
             match output {
                 ClusterOutput::StartBroker { key, host, port, .. } => {
                     self.addresses.insert(key, (host, port));
