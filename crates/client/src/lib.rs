@@ -182,9 +182,10 @@
 //!
 //! # Errors
 //!
-//! An [`Error`] has a [kind](ErrorKind), the [party at fault](Culprit), and a [context](ErrorContext): broker, API, topic and
-//! partition. Its text says what failed, why, and what to do. Errors that belong to no call, such as a lost connection, are
-//! events ([`Producer::poll_event`]); the client recovers from them by itself.
+//! A call about several topics, partitions or groups has a result for each of them. An [`Error`] has a [kind](ErrorKind), the
+//! [party at fault](Culprit), and a [context](ErrorContext): broker, API, topic and partition. Its text says what failed, why, and
+//! what to do. Errors that belong to no call, such as a lost connection, are events ([`Producer::poll_event`]); the client recovers
+//! from them by itself.
 //!
 //! ```
 //! # fn main() -> ottla::Result<()> {
@@ -192,7 +193,8 @@
 //!
 //! let admin = Admin::new(&Config::from_properties([("bootstrap.servers", "127.0.0.1:1")])?)?;
 //! let topics = [NewTopic::new("not a name", 1, 1)];
-//! let error = admin.create_topics(&topics, std::time::Duration::from_secs(10)).unwrap_err();
+//! let results = admin.create_topics(&topics, std::time::Duration::from_secs(10))?;
+//! let (_, Err(error)) = &results[0] else { panic!("a topic with this name can't exist") };
 //! assert_eq!((error.kind(), error.culprit()), (ErrorKind::InvalidArgument, Culprit::Application));
 //! assert!(!error.is_retriable());
 //! println!("{error}");
