@@ -22,8 +22,8 @@ pub struct Platform {
     pub glibc: Option<&'static str>,
     /// The names of the C compiler and of binutils begin with this.
     pub tools: &'static str,
-    /// The Debian package of the C++ compiler.
-    pub compiler: &'static str,
+    /// The compiler of C and C++, and its Debian package.
+    pub compiler: (&'static str, &'static str),
     /// What cargo builds.
     packages: &'static [&'static str],
 }
@@ -35,7 +35,7 @@ pub const X86_64: Platform = Platform {
     triple: "x86_64-unknown-linux-gnu",
     glibc: Some("2.28"),
     tools: "",
-    compiler: "g++",
+    compiler: ("g++", "g++"),
     packages: LIBRARY_AND_PROGRAM,
 };
 
@@ -44,7 +44,7 @@ pub const AARCH64: Platform = Platform {
     triple: "aarch64-unknown-linux-gnu",
     glibc: Some("2.28"),
     tools: "aarch64-linux-gnu-",
-    compiler: "g++-aarch64-linux-gnu",
+    compiler: ("aarch64-linux-gnu-g++", "g++-aarch64-linux-gnu"),
     packages: LIBRARY_AND_PROGRAM,
 };
 
@@ -54,24 +54,28 @@ pub const ALONE: Platform = Platform {
     triple: "x86_64-unknown-linux-musl",
     glibc: None,
     tools: "",
-    compiler: "g++",
+    compiler: ("musl-gcc", "musl-tools"),
     packages: &["ottla-cli"],
 };
 
 impl Platform {
     /// Builds the library and the program, and returns the folder that they are in.
     pub fn build(&self, workshop: &Workshop) -> Result<PathBuf> {
-        install::debian(&format!("{}g++", self.tools), self.compiler)?;
-        let bin = install::zig()?;
+        install::debian(self.compiler.0, self.compiler.1)?;
         self.standard_library()?;
         let target = workshop.folder.join("build");
         let triple =
             format!("{}{}", self.triple, self.glibc.map_or(String::new(), |glibc| format!(".{glibc}")));
         let mut build = cargo();
-        build.args(["zigbuild", "--profile", profiled::PROFILE, "--target", &triple]);
+        // musl is linked into the program; only symbols of glibc need zig.
+        build.arg(if self.glibc.is_some() { "zigbuild" } else { "build" });
+        build.args(["--profile", profiled::PROFILE, "--target", &triple]);
         build.args(self.packages.iter().flat_map(|package| ["--package", package]));
-        let path = std::env::var("PATH").unwrap_or_default();
-        build.env("PATH", format!("{}:{path}", bin.display())).env("CARGO_TARGET_DIR", &target);
+        if self.glibc.is_some() {
+            let path = std::env::var("PATH").unwrap_or_default();
+            build.env("PATH", format!("{}:{path}", install::zig()?.display()));
+        }
+        build.env("CARGO_TARGET_DIR", &target);
         let home = std::env::var("CARGO_HOME")
             .unwrap_or_else(|_| format!("{}/.cargo", std::env::var("HOME").unwrap_or_default()));
         let (here, sources) = (format!("{}=/ottla", root().display()), format!("{home}=/cargo"));

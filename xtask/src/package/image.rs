@@ -18,13 +18,7 @@ pub fn make(workshop: &Workshop) -> Result<Vec<PathBuf>> {
     let date = format!("--date=@{}", workshop.epoch);
     let created = run(workshop.command("date").args(["--utc", &date, "+%Y-%m-%dT%H:%M:%SZ"]))?;
     let created = created.trim();
-    let touched = format!("--date=@{}", workshop.epoch);
-    for path in trees::files(&content)? {
-        run(workshop.command("touch").arg(&touched).arg(path))?;
-    }
-    for folder in ["usr/bin", "usr", "tmp", ""] {
-        run(workshop.command("touch").arg(&touched).arg(content.join(folder)))?;
-    }
+    trees::date(workshop, &content)?;
     let tagged = format!("{}:latest", layout.display());
     let umoci = |arguments: &[&str]| run(workshop.command("umoci").args(arguments));
     umoci(&["init", "--layout", &layout.to_string_lossy()])?;

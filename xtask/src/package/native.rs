@@ -133,6 +133,7 @@ fn package(
     mut text: Value,
 ) -> Result<PathBuf> {
     let nfpm = install::nfpm()?;
+    trees::date(workshop, root_folder)?;
     text["name"] = json!(name);
     text["arch"] = json!("amd64");
     text["version"] = json!(workshop.version);

@@ -93,3 +93,10 @@ pub fn copy_program(from: &Path, to: &Path) -> Result<()> {
     fs::set_permissions(to, fs::Permissions::from_mode(0o755))?;
     Ok(())
 }
+
+/// Gives all files and folders under a folder, and itself, the time of the artefacts.
+pub fn date(workshop: &Workshop, folder: &Path) -> Result<()> {
+    let time = format!("--date=@{}", workshop.epoch);
+    run(workshop.command("find").arg(folder).args(["-exec", "touch", "--no-dereference", &time, "{}", "+"]))?;
+    Ok(())
+}
