@@ -38,6 +38,8 @@ mod shown;
 pub mod stats;
 pub mod sync;
 pub mod telemetry;
+#[cfg(test)]
+mod turns;
 pub mod txn;
 pub mod waiters;
 pub mod wake;

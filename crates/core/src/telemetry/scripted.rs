@@ -29,6 +29,7 @@ use crate::{
     message::{BrokerKey, ClusterRequest, ConnectionReport, ToBroker, ToCluster},
     stats::BrokerStatistics,
     telemetry::settings::WallClock,
+    turns::Turns,
     wake::WakeHandle,
 };
 
@@ -163,7 +164,9 @@ impl Script {
 
     fn run_for(&mut self, time: Duration) {
         let until = self.now + time;
+        let mut turns = Turns::default();
         while let Some(next) = self.core.poll_timeout().filter(|next| *next <= until) {
+            turns.take(next.max(self.now), 100);
             self.now = self.now.max(next);
             self.core.handle_timeout(self.now);
             self.settle();
@@ -172,7 +175,9 @@ impl Script {
     }
 
     fn settle(&mut self) {
+        let mut turns = Turns::default();
         loop {
+            turns.take(self.now, 10_000);
             let Some(output) = self.core.poll_output() else {
                 // A complete snapshot comes back as a command.
                 if self.commands.is_empty() {

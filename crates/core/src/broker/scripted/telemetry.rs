@@ -126,8 +126,9 @@ impl Idle {
     }
 
     fn run_until(&mut self, until: Instant) -> Vec<ToCluster> {
-        let mut reports = Vec::new();
+        let (mut reports, mut turns) = (Vec::new(), Turns::default());
         while let Some(next) = self.core.poll_timeout().filter(|next| *next <= until) {
+            turns.take(next.max(self.now), 100);
             self.now = self.now.max(next);
             self.core.handle_timeout(self.now);
             reports.extend(self.settle());
