@@ -12,7 +12,6 @@ use ottla_core::{
 };
 
 use super::{
-    AdminFuture,
     calls::{calls, check_name, invalid},
     elements::Elements,
 };
@@ -36,11 +35,8 @@ calls! {
     /// ```
     fn create_acls, create_acls_async(&self, acls: &[AclBinding]; options) -> Vec<Result<()>> {
         const NAME: &str = "create_acls";
-        if acls.is_empty() {
-            return AdminFuture::failed(NAME, invalid("no rules; name at least one"));
-        }
         let check = |acl: &&AclBinding| check_acl(acl).map(|()| (*acl).clone());
-        Elements::new(acls, check, |_, error| Err(error)).ask(NAME, |acls| {
+        Elements::new(acls, check, |_, error| Err(error)).required("rules").ask(NAME, |acls| {
             self.ask(NAME, options, Ok(acls), |acls, done| create_acls(acls, options.timeout, done))
                 .and_then(|results| Ok(by_position(results)))
         })
@@ -58,11 +54,8 @@ calls! {
     /// error if it was not deleted.
     fn delete_acls, delete_acls_async(&self, filters: &[AclFilter]; options) -> Vec<Result<DeletedAcls>> {
         const NAME: &str = "delete_acls";
-        if filters.is_empty() {
-            return AdminFuture::failed(NAME, invalid("no filters; name at least one"));
-        }
         let check = |filter: &&AclFilter| check_filter(filter).map(|()| (*filter).clone());
-        Elements::new(filters, check, |_, error| Err(error)).ask(NAME, |filters| {
+        Elements::new(filters, check, |_, error| Err(error)).required("filters").ask(NAME, |filters| {
             self.ask(NAME, options, Ok(filters), |filters, done| delete_acls(filters, options.timeout, done))
                 .and_then(|results| Ok(by_position(results)))
         })

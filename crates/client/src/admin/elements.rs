@@ -17,6 +17,8 @@ pub(super) struct Elements<E, R> {
     sent: Vec<E>,
     /// The results of the refused elements, each in its place; `None` is the place of an element that is sent.
     results: Vec<Option<R>>,
+    /// The call is refused as a whole.
+    error: Option<Error>,
 }
 
 impl<E, R: Send + 'static> Elements<E, R> {
@@ -35,7 +37,21 @@ impl<E, R: Send + 'static> Elements<E, R> {
             Err(error) => Some(refused(&element, error)),
         };
         let results = elements.into_iter().map(result).collect();
-        Self { sent, results }
+        Self { sent, results, error: None }
+    }
+
+    /// Refuses a call without elements. `what` names them.
+    pub(super) fn required(mut self, what: &str) -> Self {
+        if self.results.is_empty() {
+            self.error = Some(invalid(format!("no {what}; name at least one")));
+        }
+        self
+    }
+
+    /// Refuses a call whose other arguments are invalid.
+    pub(super) fn only_if(mut self, checked: Result<()>) -> Self {
+        self.error = checked.err().or(self.error);
+        self
     }
 
     /// Sends the valid elements, and returns the results of all in the order of the call. If all are refused, nothing is sent.
@@ -44,7 +60,10 @@ impl<E, R: Send + 'static> Elements<E, R> {
         name: &'static str,
         send: impl FnOnce(Vec<E>) -> AdminFuture<Vec<R>>,
     ) -> AdminFuture<Vec<R>> {
-        let Self { sent, results } = self;
+        let Self { sent, results, error } = self;
+        if let Some(error) = error {
+            return AdminFuture::failed(name, error);
+        }
         if sent.is_empty() && !results.is_empty() {
             return AdminFuture::ready(name, Ok(results.into_iter().flatten().collect()));
         }
@@ -95,35 +114,23 @@ impl Names<(String, i32)> {
     }
 }
 
-/// Checks partitions, each of which has a result with its name.
-pub(super) fn checked_partitions<T: Send + 'static>(
+/// Checks partitions, of which there must be some. `refused` creates the result of one that is not sent.
+pub(super) fn checked_partitions<R: Send + 'static>(
     partitions: &[(&str, i32)],
-) -> Elements<TopicPartition, (TopicPartition, Result<T>)> {
+    refused: impl Fn(TopicPartition, Error) -> R,
+) -> Elements<TopicPartition, R> {
     let mut names = Names::new();
     let key = |(topic, partition): &(&str, i32)| TopicPartition::new(*topic, *partition);
     let check = |one: &&(&str, i32)| names.check_partition(one.0, one.1).map(|()| key(one));
-    Elements::new(partitions, check, |one, error| (key(one), Err(error)))
+    Elements::new(partitions, check, |one, error| refused(key(one), error)).required("partitions")
 }
 
-/// Checks partitions, each of which has a result in its place.
-pub(super) fn checked_positions<T: Send + 'static>(
-    partitions: &[(&str, i32)],
-) -> Elements<TopicPartition, Result<T>> {
-    let mut names = Names::new();
-    let check =
-        |one: &&(&str, i32)| names.check_partition(one.0, one.1).map(|()| TopicPartition::new(one.0, one.1));
-    Elements::new(partitions, check, |_, error| Err(error))
-}
-
-/// Elements that are names.
-type ElementsByName<T> = Elements<Arc<str>, (String, Result<T>)>;
-
-/// Checks names, each of which has a result. Error: there is none. `what` is the singular.
-pub(super) fn checked_names<T: Send + 'static>(what: &str, ids: &[&str]) -> Result<ElementsByName<T>> {
-    if ids.is_empty() {
-        return Err(invalid(format!("no {what}; name at least one")));
-    }
+/// Checks names, of which there must be some. `what` is the singular.
+pub(super) fn checked_names<T: Send + 'static>(
+    what: &str,
+    ids: &[&str],
+) -> Elements<Arc<str>, (String, Result<T>)> {
     let mut names = Names::new();
     let check = |id: &&&str| names.check(what, id).map(|()| Arc::from(**id));
-    Ok(Elements::new(ids, check, |id, error| (id.to_string(), Err(error))))
+    Elements::new(ids, check, |id, error| (id.to_string(), Err(error))).required(what)
 }

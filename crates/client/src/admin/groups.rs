@@ -190,9 +190,6 @@ impl Admin {
         options: AdminOptions,
     ) -> AdminFuture<PartitionResults<()>> {
         const NAME: &str = "alter_group_offsets";
-        if let Err(error) = check_group_id(group).and_then(|()| some(offsets)) {
-            return AdminFuture::failed(NAME, error);
-        }
         let mut names = Names::new();
         let check = |one: &&GroupOffset| {
             names.check_partition(&one.topic, one.partition)?;
@@ -200,9 +197,11 @@ impl Admin {
         };
         let refused =
             |one: &&GroupOffset, error| (TopicPartition::new(&*one.topic, one.partition), Err(error));
-        let group: Arc<str> = group.into();
-        Elements::new(offsets, check, refused).ask(NAME, |offsets| {
-            self.ask(NAME, options, Ok(offsets), |offsets, done| call(group, offsets, options.timeout, done))
+        let offsets = Elements::new(offsets, check, refused).required("partitions");
+        offsets.only_if(check_group_id(group)).ask(NAME, |offsets| {
+            self.ask(NAME, options, Ok(offsets), |offsets, done| {
+                call(group.into(), offsets, options.timeout, done)
+            })
         })
     }
 
@@ -297,11 +296,7 @@ impl Admin {
         options: AdminOptions,
         call: impl FnOnce(Vec<Arc<str>>, bool, Duration, Completion<GroupResults<T>>) -> AdminCall,
     ) -> AdminFuture<GroupResults<T>> {
-        let groups = match checked_names("group", groups) {
-            Ok(groups) => groups,
-            Err(error) => return AdminFuture::failed(name, error),
-        };
-        groups.ask(name, |groups| {
+        checked_names("group", groups).ask(name, |groups| {
             let call = move |done| {
                 call(groups, options.authorized_operations, options.timeout, done).done(options.how())
             };
@@ -318,10 +313,8 @@ impl Admin {
         options: AdminOptions,
         call: impl FnOnce(Arc<str>, Vec<TopicPartition>, Completion<Result<PartitionResults<T>>>) -> AdminCall,
     ) -> AdminFuture<PartitionResults<T>> {
-        if let Err(error) = check_group_id(group).and_then(|()| some(partitions)) {
-            return AdminFuture::failed(name, error);
-        }
-        checked_partitions(partitions).ask(name, |partitions| {
+        let partitions = checked_partitions(partitions, |key, error| (key, Err(error)));
+        partitions.only_if(check_group_id(group)).ask(name, |partitions| {
             self.ask(name, options, Ok(partitions), |partitions, done| call(group.into(), partitions, done))
         })
     }
@@ -372,11 +365,7 @@ impl Admin {
         options: AdminOptions,
         call: impl Fn(Arc<str>, Completion<Result<T>>) -> AdminCall + Clone + Send + 'static,
     ) -> AdminFuture<Vec<(String, Result<T>)>> {
-        let ids = match checked_names(what, ids) {
-            Ok(ids) => ids,
-            Err(error) => return AdminFuture::failed(name, error),
-        };
-        ids.ask(name, |ids| {
+        checked_names(what, ids).ask(name, |ids| {
             let calls = ids.iter().map(|id| {
                 let (id, call) = (Arc::clone(id), call.clone());
                 self.start(name, options.timeout, Ok(move |done| call(id, done).done(options.how())))
@@ -385,11 +374,6 @@ impl Admin {
             results.and_then(move |results| Ok(ids.iter().map(ToString::to_string).zip(results).collect()))
         })
     }
-}
-
-/// Error: there are no partitions.
-pub(super) fn some<T>(partitions: &[T]) -> Result<()> {
-    if partitions.is_empty() { Err(invalid("no partitions; name at least one")) } else { Ok(()) }
 }
 
 pub(super) fn check_group_id(group: &str) -> Result<()> {

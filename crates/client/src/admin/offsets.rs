@@ -13,7 +13,6 @@ use ottla_protocol::vocabulary::TopicPartition;
 use super::{
     Admin, AdminFuture, AdminOptions,
     elements::{Elements, Names},
-    groups::some,
 };
 use crate::topic_name::check_partition;
 
@@ -74,7 +73,9 @@ impl Admin {
     /// Deletes the oldest records of partitions, with one request to each of their leaders. The results are the lowest
     /// offsets that remain.
     ///
-    /// Error: there is no partition.
+    /// # Errors
+    ///
+    /// The list of partitions is empty.
     pub fn delete_records(
         &self,
         partitions: &[(&str, i32, RecordsToDelete)],
@@ -101,15 +102,12 @@ impl Admin {
         offset: impl Fn(&str, i32, R) -> Result<i64>,
     ) -> AdminFuture<Vec<Result<i64>>> {
         const NAME: &str = "delete_records";
-        if let Err(error) = some(partitions) {
-            return AdminFuture::failed(NAME, error);
-        }
         let mut names = Names::new();
         let check = |(topic, partition, records): &&(&str, i32, R)| {
             names.check_partition(topic, *partition)?;
             Ok((TopicPartition::new(*topic, *partition), offset(topic, *partition, *records)?))
         };
-        Elements::new(partitions, check, |_, error| Err(error)).ask(NAME, |before| {
+        Elements::new(partitions, check, |_, error| Err(error)).required("partitions").ask(NAME, |before| {
             let call = move |done| delete_records(before, options.timeout, done).done(options.how());
             self.start(NAME, options.timeout, Ok(call))
         })

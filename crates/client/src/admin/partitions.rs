@@ -23,7 +23,6 @@ use super::{
     AdminFuture,
     calls::{calls, invalid},
     elements::{Elements, Names, checked_partitions},
-    groups::some,
 };
 use crate::topic_name::check_partition;
 
@@ -60,10 +59,8 @@ calls! {
         };
         match partitions {
             None => elect(None),
-            Some(partitions) => match some(partitions) {
-                Err(error) => AdminFuture::failed(NAME, error),
-                Ok(()) => checked_partitions(partitions).ask(NAME, |partitions| elect(Some(partitions))),
-            },
+            Some(partitions) => checked_partitions(partitions, |key, error| (key, Err(error)))
+                .ask(NAME, |partitions| elect(Some(partitions))),
         }
     }
 
@@ -76,14 +73,11 @@ calls! {
         options
     ) -> ItemResults<TopicPartition, ()> {
         const NAME: &str = "alter_reassignments";
-        if reassignments.is_empty() {
-            return AdminFuture::failed(NAME, invalid("no partitions; name at least one"));
-        }
         let check = |(key, replicas): &(&TopicPartition, &Option<Vec<i32>>)| {
             check_reassignment(key, replicas.as_deref()).map(|()| ((*key).clone(), (*replicas).clone()))
         };
         let reassignments = Elements::new(reassignments, check, |(key, _), error| ((*key).clone(), Err(error)));
-        reassignments.ask(NAME, |reassignments| {
+        reassignments.required("partitions").ask(NAME, |reassignments| {
             let reassignments = reassignments.into_iter().collect();
             self.ask(NAME, options, Ok(reassignments), |reassignments, done| {
                 let may_change = !options.same_replication_factor;
@@ -126,14 +120,12 @@ calls! {
                 describe_all_log_dirs(partitions, options.timeout, done)
             });
         };
-        if brokers.is_empty() {
-            return AdminFuture::failed(NAME, invalid("no brokers; name at least one"));
-        }
         let mut known = Names::new();
         let check = |broker: &&i32| {
             check_broker(**broker).and_then(|()| known.add(&format!("broker {broker}"), **broker)).map(|()| **broker)
         };
-        Elements::new(brokers, check, |broker, error| (**broker, Err(error))).ask(NAME, |brokers| {
+        let brokers = Elements::new(brokers, check, |broker, error| (**broker, Err(error)));
+        brokers.required("brokers").ask(NAME, |brokers| {
             let calls = brokers.iter().map(|broker| {
                 let (broker, partitions) = (*broker, partitions.clone());
                 let call = move |done| describe_log_dirs(broker, partitions, options.timeout, done);
@@ -153,15 +145,12 @@ calls! {
         options
     ) -> Vec<Result<EpochEnd>> {
         const NAME: &str = "list_epoch_ends";
-        if let Err(error) = some(partitions) {
-            return AdminFuture::failed(NAME, error);
-        }
         let mut names = Names::new();
         let check = |(topic, partition, epoch): &&(&str, i32, LeaderEpoch)| {
             names.check_partition(topic, *partition)?;
             Ok((TopicPartition::new(*topic, *partition), *epoch))
         };
-        Elements::new(partitions, check, |_, error| Err(error)).ask(NAME, |epochs| {
+        Elements::new(partitions, check, |_, error| Err(error)).required("partitions").ask(NAME, |epochs| {
             let call = move |done| epoch_ends(epochs, options.timeout, done).done(options.how());
             self.start(NAME, options.timeout, Ok(call))
         })
@@ -175,11 +164,7 @@ calls! {
         options
     ) -> ItemResults<Uuid, TopicDescription> {
         const NAME: &str = "describe_topics_by_id";
-        let ids = match checked_topic_ids(ids) {
-            Ok(ids) => ids,
-            Err(error) => return AdminFuture::failed(NAME, error),
-        };
-        ids.ask(NAME, |ids| {
+        checked_topic_ids(ids).ask(NAME, |ids| {
             self.ask(NAME, options, Ok(ids), |ids, done| {
                 describe_topics_by_id(ids, options.authorized_operations, options.timeout, done)
             })
@@ -190,11 +175,7 @@ calls! {
     /// 2.8 or later.
     fn delete_topics_by_id, delete_topics_by_id_async(&self, ids: &[Uuid]; options) -> ItemResults<Uuid, ()> {
         const NAME: &str = "delete_topics_by_id";
-        let ids = match checked_topic_ids(ids) {
-            Ok(ids) => ids,
-            Err(error) => return AdminFuture::failed(NAME, error),
-        };
-        ids.ask(NAME, |ids| {
+        checked_topic_ids(ids).ask(NAME, |ids| {
             self.ask(NAME, options, Ok(ids), |ids, done| delete_topics_by_id(ids, options.timeout, done))
         })
     }
@@ -208,17 +189,11 @@ calls! {
         options
     ) -> ItemResults<TopicPartition, ()> {
         const NAME: &str = "alter_replica_log_dirs";
-        let checked = check_broker(broker).and_then(|()| match paths.is_empty() {
-            true => Err(invalid("no replicas; name at least one")),
-            false => Ok(()),
-        });
-        if let Err(error) = checked {
-            return AdminFuture::failed(NAME, error);
-        }
         let check = |(key, path): &(&TopicPartition, &String)| {
             check_path(key, path).map(|()| ((*key).clone(), (*path).clone()))
         };
-        Elements::new(paths, check, |(key, _), error| ((*key).clone(), Err(error))).ask(NAME, |paths| {
+        let paths = Elements::new(paths, check, |(key, _), error| ((*key).clone(), Err(error)));
+        paths.required("replicas").only_if(check_broker(broker)).ask(NAME, |paths| {
             let paths = paths.into_iter().collect();
             self.ask(NAME, options, Ok(paths), |paths, done| {
                 alter_log_dirs(broker, paths, options.timeout, done)
@@ -230,7 +205,9 @@ calls! {
 /// Returns the partitions of a filter that can exist, none twice. Error: the filter is empty.
 fn possible(partitions: Option<&[(&str, i32)]>) -> Result<Option<Vec<TopicPartition>>> {
     let Some(partitions) = partitions else { return Ok(None) };
-    some(partitions)?;
+    if partitions.is_empty() {
+        return Err(invalid("no partitions; name at least one"));
+    }
     let mut names = Names::new();
     let possible = partitions.iter().filter(|one| names.check_partition(one.0, one.1).is_ok());
     Ok(Some(possible.map(|one| TopicPartition::new(one.0, one.1)).collect()))
@@ -269,15 +246,12 @@ fn check_path(key: &TopicPartition, path: &str) -> Result<()> {
     Err(invalid(detail).with_partition(&*key.topic, key.partition))
 }
 
-/// Checks IDs, each of which has a result: one that is listed twice or stands for no topic is refused. Error: there is none.
-fn checked_topic_ids<T: Send + 'static>(ids: &[Uuid]) -> Result<Elements<Uuid, (Uuid, Result<T>)>> {
-    if ids.is_empty() {
-        return Err(invalid("no topic IDs; name at least one"));
-    }
+/// Checks IDs, of which there must be some: one that is listed twice, or is zero, is refused.
+fn checked_topic_ids<T: Send + 'static>(ids: &[Uuid]) -> Elements<Uuid, (Uuid, Result<T>)> {
     let mut known = Names::new();
     let check = |id: &&Uuid| match id.is_zero() {
         true => Err(invalid("the topic ID is zero, which stands for no topic")),
         false => known.add(&format!("topic ID {id}"), **id).map(|()| **id),
     };
-    Ok(Elements::new(ids, check, |id, error| (**id, Err(error))))
+    Elements::new(ids, check, |id, error| (**id, Err(error))).required("topic IDs")
 }

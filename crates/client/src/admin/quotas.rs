@@ -11,7 +11,6 @@ use ottla_core::{
 };
 
 use super::{
-    AdminFuture,
     calls::{calls, check_name, invalid},
     elements::Elements,
 };
@@ -46,13 +45,11 @@ calls! {
         options
     ) -> ItemResults<QuotaEntity, ()> {
         const NAME: &str = "alter_client_quotas";
-        if changes.is_empty() {
-            return AdminFuture::failed(NAME, invalid("no entities; name at least one"));
-        }
         let check = |(entity, changes): &(&QuotaEntity, &QuotaChanges)| {
             check_changes(entity, changes).map(|()| ((*entity).clone(), (*changes).clone()))
         };
-        Elements::new(changes, check, |(entity, _), error| ((*entity).clone(), Err(error))).ask(NAME, |changes| {
+        let changes = Elements::new(changes, check, |(entity, _), error| ((*entity).clone(), Err(error)));
+        changes.required("entities").ask(NAME, |changes| {
             let changes = changes.into_iter().collect();
             self.ask(NAME, options, Ok(changes), |changes, done| {
                 alter_quotas(changes, options.validate_only, options.timeout, done)

@@ -1,8 +1,6 @@
 //! Calls about share groups (KIP-932). [`Admin::list_groups`] lists them, [`Admin::delete_groups`] deletes them, and
 //! [`Admin::incremental_alter_configs`] changes their settings.
 
-use std::sync::Arc;
-
 use ottla_core::{
     admin::{
         groups::{
@@ -22,7 +20,7 @@ use super::{
     Admin, AdminFuture, AdminOptions,
     calls::invalid,
     elements::{Elements, Names},
-    groups::{GroupResults, check_group_id, some},
+    groups::{GroupResults, check_group_id},
 };
 
 impl Admin {
@@ -88,16 +86,13 @@ impl Admin {
     ) -> AdminFuture<PartitionResults<()>> {
         let options = options.into();
         const NAME: &str = "alter_share_group_offsets";
-        if let Err(error) = check_group_id(group).and_then(|()| some(offsets)) {
-            return AdminFuture::failed(NAME, error);
-        }
         let mut names = Names::new();
         let check = |one: &&(TopicPartition, i64)| {
             names.check_partition(&one.0.topic, one.0.partition)?;
             check_offset(one).map(|()| (*one).clone())
         };
-        let group: Arc<str> = group.into();
-        Elements::new(offsets, check, |one, error| (one.0.clone(), Err(error))).ask(NAME, |offsets| {
+        let offsets = Elements::new(offsets, check, |one, error| (one.0.clone(), Err(error)));
+        offsets.required("partitions").only_if(check_group_id(group)).ask(NAME, |offsets| {
             self.ask(NAME, options, Ok(offsets), |offsets, done| {
                 alter_share_group_offsets(group, offsets, options.timeout, done)
             })
@@ -123,17 +118,10 @@ impl Admin {
     ) -> AdminFuture<TopicResults> {
         let options = options.into();
         const NAME: &str = "delete_share_group_offsets";
-        let checked = check_group_id(group).and_then(|()| match topics {
-            [] => Err(invalid("no topic; name at least one")),
-            _ => Ok(()),
-        });
-        if let Err(error) = checked {
-            return AdminFuture::failed(NAME, error);
-        }
         let mut names = Names::new();
         let check = |name: &&&str| names.check_topic(name).map(|()| name.to_string());
-        let group: Arc<str> = group.into();
-        Elements::new(topics, check, |name, error| (name.to_string(), Err(error))).ask(NAME, |topics| {
+        let topics = Elements::new(topics, check, |name, error| (name.to_string(), Err(error)));
+        topics.required("topic").only_if(check_group_id(group)).ask(NAME, |topics| {
             self.ask(NAME, options, Ok(topics), |topics, done| {
                 delete_share_group_offsets(group, topics, options.timeout, done)
             })

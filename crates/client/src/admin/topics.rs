@@ -75,7 +75,8 @@ impl Admin {
         })
     }
 
-    /// Increases the number of partitions of topics, each with a result of its own. [`NewPartitions::count`] is the total, with those that exist already.
+    /// Increases the number of partitions of topics, each with a result of its own. [`NewPartitions::count`] is the total, with
+    /// those that exist already.
     pub fn create_partitions(
         &self,
         topics: &[NewPartitions],

@@ -11,7 +11,7 @@ use ottla_core::{
     error::Result,
 };
 
-use super::{Admin, AdminFuture, AdminOptions, elements::checked_positions, groups::some};
+use super::{Admin, AdminFuture, AdminOptions, elements::checked_partitions};
 use crate::topic_name::check_partition;
 
 const ID: &str = "transactional ID";
@@ -94,10 +94,7 @@ impl Admin {
     ) -> AdminFuture<ActiveProducers> {
         let options = options.into();
         const NAME: &str = "describe_producers";
-        if let Err(error) = some(partitions) {
-            return AdminFuture::failed(NAME, error);
-        }
-        checked_positions(partitions).ask(NAME, |partitions| {
+        checked_partitions(partitions, |_, error| Err(error)).ask(NAME, |partitions| {
             let call = move |done| describe_producers(partitions, options.timeout, done).done(options.how());
             self.start(NAME, options.timeout, Ok(call))
         })

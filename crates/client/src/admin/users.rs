@@ -10,7 +10,6 @@ use ottla_core::{
 };
 
 use super::{
-    AdminFuture,
     calls::{calls, check_name, invalid},
     elements::{Elements, Names, checked_names},
 };
@@ -77,11 +76,9 @@ calls! {
         let describe = |users: Option<Vec<String>>| {
             self.ask(NAME, options, Ok(users), |users, done| describe_users(users, options.timeout, done))
         };
-        match users.map(|users| checked_names("user", users)) {
-            Some(Ok(users)) => {
-                users.ask(NAME, |users| describe(Some(users.iter().map(ToString::to_string).collect())))
-            }
-            Some(Err(error)) => AdminFuture::failed(NAME, error),
+        match users {
+            Some(users) => checked_names("user", users)
+                .ask(NAME, |users| describe(Some(users.iter().map(ToString::to_string).collect()))),
             None => describe(None),
         }
     }
@@ -94,15 +91,12 @@ calls! {
         options
     ) -> ItemResults<String, ()> {
         const NAME: &str = "alter_scram_users";
-        if alterations.is_empty() {
-            return AdminFuture::failed(NAME, invalid("no alterations; name at least one"));
-        }
         let mut users = Names::new();
         let check = |one: &&ScramAlteration| {
             check_mechanism(one).and_then(|()| users.check("user", one.user())).map(|()| (*one).clone())
         };
         let refused = |one: &&ScramAlteration, error| (one.user().to_owned(), Err(error));
-        Elements::new(alterations, check, refused).ask(NAME, |alterations| {
+        Elements::new(alterations, check, refused).required("alterations").ask(NAME, |alterations| {
             self.ask(NAME, options, Ok(alterations), |alterations, done| {
                 alter_users(alterations, options.timeout, done)
             })
