@@ -193,7 +193,7 @@ fn proxies_that_misbehave_are_named_within_the_setup_time() {
     let silent = |mut client: TcpStream| drop(client.read_to_end(&mut Vec::new()));
     for (scheme, end, words) in [
         ("http", end_through("http", answering(html)), "sent more than its answer"),
-        ("http", end_through("http", answering(b"<html>")), "no answer of an HTTP proxy"),
+        ("http", end_through("http", answering(b"<html>")), "not an answer of an HTTP proxy"),
         ("http", end_through("http", answering(b"")), "ended the connection instead of connecting"),
         ("socks5", end_through("socks5", answering(b"")), "ended the connection instead of connecting"),
         ("socks5", end_through("socks5", answering(b"\x05\xff")), "demands a user name and a password"),
@@ -212,7 +212,7 @@ fn invalid_proxy_url_is_refused_without_its_password() {
     let mut config = Config::new();
     config.set("bootstrap.servers", "kafka.invalid:9092").unwrap();
     config.set("proxy.url", "ftp://alice:hunter2@proxy:21").unwrap();
-    let error = Producer::new(&config).expect_err("ftp is no proxy protocol").to_string();
+    let error = Producer::new(&config).expect_err("ftp is not a proxy protocol").to_string();
     assert!(error.contains("`proxy.url`") && error.contains("socks5://"), "{error}");
     assert!(!error.contains("hunter2") && !format!("{config:?}").contains("hunter2"), "{error}");
 }

@@ -16,7 +16,7 @@ use crate::{
         conf::Conf,
         logging::rd_kafka_log_print,
         property::{CONF_INVALID, CONF_OK, CONF_UNKNOWN},
-        topic_conf::TopicConf,
+        topic_conf::{TopicConf, code_without_topic_conf},
     },
     ffi::{
         argument::{Buffer, PartMut, Place, Ref, Text},
@@ -244,11 +244,7 @@ export!(
         dest_size: PartMut<usize>,
     ) -> c_int {
         let Some(name) = name.get() else { return CONF_INVALID };
-        let Some(conf) = conf.get() else {
-            // That there is no such property comes first.
-            let is_unknown = properties::find(Scope::Topic, &name).is_none();
-            return if is_unknown { CONF_UNKNOWN } else { CONF_INVALID };
-        };
+        let Some(conf) = conf.get() else { return code_without_topic_conf(&name) };
         give(of_topic_conf(conf, &name), dest, dest_size)
     }
 );

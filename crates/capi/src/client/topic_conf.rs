@@ -115,6 +115,11 @@ export!(
     }
 );
 
+/// Returns the code of a call about a property of a topic without its configuration. Like librdkafka, it looks at the name first.
+pub(crate) fn code_without_topic_conf(name: &str) -> c_int {
+    if properties::find(Scope::Topic, name).is_none() { CONF_UNKNOWN } else { CONF_INVALID }
+}
+
 export!(
     #[local(CONF_INVALID)]
     fn rd_kafka_topic_conf_set(
@@ -130,9 +135,7 @@ export!(
         };
         let Some(conf) = conf else {
             errstr.put(errstr_size, "the topic configuration is invalid");
-            // That there is no such property comes first.
-            let is_unknown = properties::find(Scope::Topic, &name).is_none();
-            return if is_unknown { CONF_UNKNOWN } else { CONF_INVALID };
+            return code_without_topic_conf(&name);
         };
         // Client properties do not apply to a topic.
         let known =

@@ -144,7 +144,7 @@ pub(crate) fn code_of_kind(kind: ErrorKind) -> RespErr {
         ErrorKind::PreviousInProgress => code::_PREV_IN_PROGRESS,
         ErrorKind::NotConfigured => code::_NOT_CONFIGURED,
         ErrorKind::Closed => code::_DESTROY,
-        // There is no offset to go on from: the text says why.
+        // The position is lost, for the reason in the text.
         ErrorKind::OffsetReset | ErrorKind::LogTruncated => code::_AUTO_OFFSET_RESET,
         ErrorKind::MaxPollExceeded => code::_MAX_POLL_EXCEEDED,
         _ => code::_FAIL,

@@ -58,7 +58,7 @@ export!(
     fn rd_kafka_mock_broker_set_rtt(mcluster: Ref<MockCluster>, broker_id: i32, rtt_ms: c_int) -> RespErr {
         with(mcluster, |cluster| {
             let Ok(rtt) = u64::try_from(rtt_ms) else {
-                // That there is no such broker comes first.
+                // librdkafka reports an unknown broker before it looks at the other arguments.
                 return match cluster.each_broker(broker_id, |_, _| {}) {
                     code::NO_ERROR => code::_INVALID_ARG,
                     missing => missing,

@@ -63,7 +63,7 @@ static void quotas_are_set_described_and_removed(void) {
         CHECK(is(row, "quota", "request_percentage") && is(row, "value", "12.5"));
         CHECK(rd_kafka_ottla_row_get(row, "ip") == NULL && rd_kafka_ottla_row_field(row, 4) == NULL);
         CHECK(rd_kafka_ottla_row_field(row, 0) && !strcmp(rd_kafka_ottla_row_field(row, 3), "value"));
-        /* It is no whole number. */
+        /* It is not a whole number. */
         CHECK(rd_kafka_ottla_row_number(row, "value", -7) == -7);
         rd_kafka_event_destroy(event);
         rd_kafka_event_destroy(ask(rd_kafka_ottla_AlterClientQuotas, removed, 0));
@@ -196,7 +196,7 @@ static void wrong_requests_are_refused(void) {
             {rd_kafka_ottla_AlterClientQuotas, no_entity, "no entity"},
             {rd_kafka_ottla_ListTransactions, no_state, "must be one of"},
             {rd_kafka_ottla_RenewDelegationToken, no_base64, "not base64"},
-            {rd_kafka_ottla_CreateDelegationToken, no_principal, "no principal"},
+            {rd_kafka_ottla_CreateDelegationToken, no_principal, "not a principal"},
         };
         rd_kafka_ottla_request_t *request = rd_kafka_ottla_request_new();
         rd_kafka_event_t *event;

@@ -33,7 +33,7 @@ subcommands! {
 }
 
 fn principal(text: &str) -> Result<Principal, String> {
-    Principal::parse(text).ok_or_else(|| format!("\"{text}\" is no principal such as User:alice"))
+    Principal::parse(text).ok_or_else(|| format!("\"{text}\" is not a principal such as User:alice"))
 }
 
 fn hours(text: &str) -> Result<Duration, String> {

@@ -100,11 +100,11 @@ fn check_start(context: &Context, bytes: &[u8]) -> Result<(), Error> {
 fn not_http(context: &Context, text: &str) -> Error {
     let shown = shown(text.lines().next().unwrap_or_default());
     context.error(&format!(
-        "answers \"{shown}\", which is no answer of an HTTP proxy; check host, port and scheme in proxy.url"
+        "answers \"{shown}\", which is not an answer of an HTTP proxy; check host, port and scheme in proxy.url"
     ))
 }
 
-/// Returns the error of a status that is no success.
+/// Returns the error of a response that refuses the connection.
 fn refusal<'a>(
     context: &Context,
     status: u16,

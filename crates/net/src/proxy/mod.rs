@@ -13,7 +13,7 @@
 //! # Pitfalls
 //!
 //! - Nothing may follow the proxy's answer before the client has sent something: neither TLS nor Kafka lets the broker begin.
-//!   Bytes that follow are no answer of a tunnel (`http_answers_are_understood_or_refused_with_advice`).
+//!   Bytes that follow are not the answer of a tunnel (`http_answers_are_understood_or_refused_with_advice`).
 //! - A broker's name comes from the cluster's metadata. With a line break in it, it would be a header of a request to the proxy
 //!   (`name_that_is_no_host_never_reaches_the_proxy`).
 
@@ -70,7 +70,7 @@ impl Handshake {
         if host.is_empty() || host.len() > HOST_BYTES || !host.bytes().all(|byte| byte.is_ascii_graphic()) {
             let shown: String = host.chars().take(100).collect();
             return Err(context.error(&format!(
-                "was not asked for \"{}\", which is no host name; check advertised.listeners of the broker",
+                "was not asked for \"{}\", which is not a host name; check advertised.listeners of the broker",
                 shown.escape_debug()
             )));
         }

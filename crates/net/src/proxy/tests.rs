@@ -187,9 +187,9 @@ fn http_answers_are_understood_or_refused_with_advice() {
         (open, "HTTP/1.1 301 Moved\r\nLocation: /\r\n\r\n", "a web server that redirects"),
         (open, "HTTP/1.1 101 Switching Protocols\r\n\r\n", "101 Switching Protocols"),
         (open, "HTTP/1.1 999 \u{1b}[31m\r\n\r\n", "\\u{1b}[31m"),
-        (open, "HTTP/1.1 maybe\r\n\r\n", "which is no answer of an HTTP proxy"),
-        (open, "<!DOCTYPE html><html>", "answers \"<\", which is no answer of an HTTP proxy"),
-        (open, "SSH-2.0-OpenSSH", "which is no answer of an HTTP proxy"),
+        (open, "HTTP/1.1 maybe\r\n\r\n", "which is not an answer of an HTTP proxy"),
+        (open, "<!DOCTYPE html><html>", "answers \"<\", which is not an answer of an HTTP proxy"),
+        (open, "SSH-2.0-OpenSSH", "which is not an answer of an HTTP proxy"),
         (open, "\u{5}\u{0}", "answers with SOCKS and not with HTTP; write socks5:// in proxy.url"),
         (open, "\u{15}\u{3}", "answers with TLS"),
     ] {
@@ -198,7 +198,7 @@ fn http_answers_are_understood_or_refused_with_advice() {
     }
     let endless = format!("HTTP/1.1 200 OK\r\n{}", "X: y\r\n".repeat(10_000));
     assert!(refused(open, &[endless.as_bytes()]).contains("more than 16384 bytes of headers"));
-    // Interim answers without end are bounded as each is; a body in the same read as the headers is no tunnel.
+    // Interim answers without end are bounded as each is; a body in the same read as the headers is not a tunnel.
     let mut machine = handshake(open, HOST).unwrap();
     let error = answer(&mut machine, b"HTTP/1.1 200 OK\r\n\r\n<html>", 1024).unwrap_err();
     assert!(error.to_string().contains("sent more than its answer"), "{error}");
@@ -212,7 +212,7 @@ fn name_that_is_no_host_never_reaches_the_proxy() {
             let error = handshake(url, host).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Proxy);
             assert!(
-                error.to_string().contains("is no host name") && error.to_string().len() < 500,
+                error.to_string().contains("is not a host name") && error.to_string().len() < 500,
                 "{error}"
             );
         }

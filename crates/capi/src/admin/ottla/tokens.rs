@@ -48,7 +48,7 @@ calls! {
 fn principal(row: &Fields<'_>, field: &str) -> Result<Option<Principal>, Failure> {
     let parsed = |text| {
         Principal::parse(text)
-            .ok_or_else(|| row.wrong(format_args!("\"{field}\" is no principal such as User:alice")))
+            .ok_or_else(|| row.wrong(format_args!("\"{field}\" is not a principal such as User:alice")))
     };
     row.optional(field).map(parsed).transpose()
 }
