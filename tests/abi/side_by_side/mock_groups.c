@@ -337,8 +337,7 @@ static void heartbeat(const char *what, int fd, int of_generation, const char *i
 
 /* Waits for the end of a member's session. A heartbeat of another generation does not prolong it. */
 static void end_session(int fd, const char *id) {
-        rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION;
-        UNTIL(code != RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION, (usleep(20000), code = answer_to_heartbeat(fd, generation + 1, id)));
+        WAIT_FOR(answer_to_heartbeat(fd, generation + 1, id) != RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION);
 }
 
 static rd_kafka_resp_err_t answer_to_commit(int fd, int of_generation, const char *id) {
@@ -489,13 +488,13 @@ CASE(answers_to_a_member_of_the_consumer_protocol) {
 CASE(consumer_protocol_after_a_session_timeout) {
         rd_kafka_mock_cluster_t *cluster = cluster_with(2);
         int fd = dial(), epoch;
-        rd_kafka_resp_err_t first, code;
+        rd_kafka_resp_err_t first;
         rd_kafka_mock_set_group_consumer_session_timeout_ms(cluster, 1000);
         epoch = beat("join", fd, "a", 0, NULL, 0);
         beat("heartbeat", fd, "a", epoch, NULL, epoch);
         /* A commit of another epoch does not prolong the session. */
-        first = code = answer_to_commit(fd, epoch + 7, "a");
-        UNTIL(code != first, (usleep(20000), code = answer_to_commit(fd, epoch + 7, "a")));
+        first = answer_to_commit(fd, epoch + 7, "a");
+        WAIT_FOR(answer_to_commit(fd, epoch + 7, "a") != first);
         beat("after the timeout", fd, "a", epoch, NULL, epoch);
         commit_by_hand("after the timeout", fd, epoch, "a");
         beat("join again", fd, "a", 0, NULL, epoch);
@@ -557,6 +556,9 @@ struct waiter {
         const char *result;
         /* The thread's id, when it is about to call. */
         volatile pid_t id;
+        /* How often it had fallen asleep when it was looked at, and how often it was seen asleep since. */
+        long sleeps;
+        int seen;
 };
 
 static void *consume(void *opaque) {
@@ -588,23 +590,19 @@ static long sleeps_of(pid_t id) {
         return is_asleep ? sleeps : 0;
 }
 
-/* Waits until a thread sleeps in its call: it has been seen asleep 20 times without waking. */
-static void until_it_sleeps(const struct waiter *waiter) {
-        long before = 0, now;
-        int seen = 0;
-        UNTIL(seen == 20, {
-                usleep(2000);
-                now = waiter->id ? sleeps_of(waiter->id) : 0;
-                seen = now && now == before ? seen + 1 : 0;
-                before = now;
-        });
+/* Returns whether a thread sleeps in its call: it has been seen asleep ten times without waking. */
+static int is_seen_asleep(struct waiter *waiter) {
+        long sleeps = waiter->id ? sleeps_of(waiter->id) : 0;
+        waiter->seen = sleeps && sleeps == waiter->sleeps ? waiter->seen + 1 : 0;
+        waiter->sleeps = sleeps;
+        return waiter->seen == 10;
 }
 
 /* Waits in a call, wakes it, and prints when it returned. */
 static void wake(const char *what, rd_kafka_t *rk, rd_kafka_queue_t *waits, rd_kafka_queue_t *woken) {
-        struct waiter waiter = {rk, waits, 0, NULL, 0};
+        struct waiter waiter = {rk, waits, 0, NULL, 0, 0, 0};
         pthread_create(&waiter.thread, NULL, consume, &waiter);
-        until_it_sleeps(&waiter);
+        WAIT_FOR(is_seen_asleep(&waiter));
         rd_kafka_queue_yield(woken);
         pthread_join(waiter.thread, NULL);
         say("%s: %s", what, waiter.result);
