@@ -2,7 +2,7 @@
 //!
 //! What rustc writes holds thousands of objects with global names of Ottla, of the standard library and of C libraries such as
 //! zstd, which a program may contain in another version. [`one_object`] links what the interface needs into one object, in which
-//! only the names of the interface stay global. It is a third of the size, and linking a program with it takes a tenth of the time.
+//! only the names of the interface stay global. It is a third of the size, and linking a program with it takes a quarter of the time.
 
 use std::{
     fs,

@@ -26,8 +26,7 @@ pub fn debian(program: &str, package: &str) -> Result<()> {
     }
     let asked =
         format!("`{program}` is missing: install it (on Debian and Ubuntu: apt-get install {package})");
-    let root = shell::read(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0");
-    if !root || !installed("apt-get") {
+    if !shell::is_root() || !installed("apt-get") {
         return Err(asked.into());
     }
     println!("`{program}` is missing: installing the Debian package {package}");

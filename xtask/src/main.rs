@@ -96,8 +96,7 @@ enum Command {
     #[command(disable_help_flag = true)]
     Style(Rest),
     /// Run the tests of other projects with the C library.
-    #[command(disable_help_flag = true)]
-    Suites(Rest),
+    Suites(suites::Options),
     /// Run the tests under ThreadSanitizer, AddressSanitizer or valgrind.
     Sanitize(threads::SanitizeOptions),
 }
@@ -128,7 +127,7 @@ fn main() -> ExitCode {
         Command::Recorded(options) => recorded::main(&options),
         Command::Threads(options) => threads::threads(&options),
         Command::Style(rest) => style::main(&rest.args),
-        Command::Suites(rest) => suites::main(&rest.args),
+        Command::Suites(options) => suites::main(&options),
         Command::Sanitize(options) => threads::sanitize(&options),
     };
     result.unwrap_or_else(|error| {

@@ -74,6 +74,11 @@ pub fn installed(program: &str) -> bool {
     env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
+/// True if the user is root.
+pub fn is_root() -> bool {
+    read(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
+}
+
 /// The result of a program, with its output on both streams.
 #[derive(Debug)]
 pub struct Finished {

@@ -82,7 +82,7 @@ def _library(site):
     )
     if not libraries:
         raise Refused(
-            "there is no confluent_kafka.libs/librdkafka-*.so.1 in %s: confluent_kafka was not installed from its wheel. If it was "
+            "confluent_kafka.libs/librdkafka-*.so.1 is missing in %s: confluent_kafka was not installed from its wheel. If it was "
             "compiled here it uses the system's librdkafka.so.1, which a package or LD_LIBRARY_PATH replaces" % site
         )
     if len(libraries) > 1:

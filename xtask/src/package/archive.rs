@@ -1,7 +1,6 @@
 //! Tarballs and checksums.
 
 use std::{
-    fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -9,9 +8,9 @@ use std::{
 use super::{
     Workshop,
     builds::{AARCH64, ALONE, Platform, X86_64},
-    run, trees,
+    trees,
 };
-use crate::Result;
+use crate::{Result, shell::read};
 
 pub fn x86_64(workshop: &Workshop) -> Result<Vec<PathBuf>> {
     complete(workshop, &X86_64)
@@ -42,7 +41,7 @@ pub fn is_debug(path: &str) -> bool {
 }
 
 fn remove_empty(folder: &Path) -> Result<()> {
-    run(Command::new("find").arg(folder).args(["-type", "d", "-empty", "-delete"]))?;
+    read(Command::new("find").arg(folder).args(["-type", "d", "-empty", "-delete"]))?;
     Ok(())
 }
 
@@ -50,7 +49,7 @@ fn remove_empty(folder: &Path) -> Result<()> {
 pub fn alone_program(workshop: &Workshop) -> Result<PathBuf> {
     let built = ALONE.build(workshop)?.join("ottla");
     let place = workshop.empty("static-program")?.join("ottla");
-    run(Command::new("objcopy").args(["--strip-unneeded"]).args([&built, &place]))?;
+    read(Command::new("objcopy").args(["--strip-unneeded"]).args([&built, &place]))?;
     Ok(place)
 }
 
@@ -58,10 +57,7 @@ pub fn alone(workshop: &Workshop) -> Result<Vec<PathBuf>> {
     let name = format!("ottla-{}-{}", workshop.version, ALONE.name);
     let (folder, program) = (workshop.empty(&name)?, alone_program(workshop)?);
     trees::copy_program(&program, &folder.join(&name).join("bin/ottla"))?;
-    for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
-        let text = fs::read_to_string(crate::shell::root().join(licence))?;
-        trees::write(&folder.join(&name).join("share/doc/ottla").join(licence), &text)?;
-    }
+    trees::licences(&folder.join(&name).join("share/doc/ottla"))?;
     Ok(vec![pack(workshop, &folder, &name)?])
 }
 
@@ -72,7 +68,7 @@ fn pack(workshop: &Workshop, folder: &Path, name: &str) -> Result<PathBuf> {
     tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mode=u+rw,go+r,go-w"]);
     tar.arg(format!("--mtime=@{}", workshop.epoch)).arg("--use-compress-program=gzip -n9");
     tar.arg("-cf").arg(&packed).arg("-C").arg(folder).arg(".");
-    run(&mut tar)?;
+    read(&mut tar)?;
     Ok(packed)
 }
 
@@ -81,7 +77,7 @@ pub fn checksums(workshop: &Workshop) -> Result<Vec<PathBuf>> {
     let place = workshop.folder.join("SHA256SUMS");
     let names = workshop.files()?;
     let names = names.iter().filter_map(|path| path.file_name()).filter(|name| *name != "SHA256SUMS");
-    let text = run(Command::new("sha256sum").args(names).current_dir(&workshop.folder))?;
+    let text = read(Command::new("sha256sum").args(names).current_dir(&workshop.folder))?;
     trees::write(&place, &text)?;
     Ok(vec![place])
 }

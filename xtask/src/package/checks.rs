@@ -10,13 +10,13 @@ use std::{
 use super::{
     Artefact, Workshop,
     builds::{self, AARCH64, Platform, X86_64},
-    native, run, trees,
+    native, trees,
 };
 use crate::{
     Result, archive as static_library,
     embedded::Embedded,
     install,
-    shell::{self, installed, root},
+    shell::{self, installed, read, root},
 };
 
 /// The releases of Debian that packages are installed into.
@@ -34,18 +34,28 @@ pub enum Outcome {
     NotChecked(String),
 }
 
-/// Checks artefacts and prints a line for each thing that holds, fails, or can't be tried here.
-pub fn all(workshop: &Workshop, artefacts: &[&Artefact], failed: &mut Vec<&'static str>) {
-    for artefact in artefacts {
-        match (artefact.check)(workshop) {
-            Ok(Outcome::Checked(lines)) => lines.iter().for_each(|it| println!("{}: {it}", artefact.name)),
-            Ok(Outcome::NotChecked(reason)) => println!("NOT CHECKED: {}: {reason}", artefact.name),
+/// Checks artefacts and prints a line for each thing that holds, fails, or can't be tried here; then how many artefacts passed,
+/// failed, and were not checked. Returns true if all passed.
+pub fn all(workshop: &Workshop, artefacts: &[&Artefact]) -> bool {
+    let (mut passed, mut failed, mut not_checked) = (0, 0, 0);
+    for Artefact { name, check, .. } in artefacts {
+        match check(workshop) {
+            Ok(Outcome::Checked(lines)) => {
+                passed += 1;
+                lines.iter().for_each(|it| println!("{name}: {it}"));
+            }
+            Ok(Outcome::NotChecked(reason)) => {
+                not_checked += 1;
+                println!("NOT CHECKED: {name}: {reason}");
+            }
             Err(error) => {
-                println!("FAILED: {}: {error}", artefact.name);
-                failed.push(artefact.name);
+                failed += 1;
+                println!("FAILED: {name}: {error}");
             }
         }
     }
+    println!("{passed} passed, {failed} failed, {not_checked} not checked");
+    failed + not_checked == 0
 }
 
 fn require(holds: bool, otherwise: impl FnOnce() -> String) -> Result<()> {
@@ -55,7 +65,7 @@ fn require(holds: bool, otherwise: impl FnOnce() -> String) -> Result<()> {
 /// Unpacks an artefact into an empty folder.
 fn unpacked(workshop: &Workshop, file: &str) -> Result<PathBuf> {
     let folder = workshop.empty(&format!("check-{file}"))?;
-    run(Command::new("tar").arg("-xf").arg(workshop.folder.join(file)).arg("-C").arg(&folder))?;
+    read(Command::new("tar").arg("-xf").arg(workshop.folder.join(file)).arg("-C").arg(&folder))?;
     Ok(folder)
 }
 
@@ -64,7 +74,7 @@ fn libraries(workshop: &Workshop, platform: &Platform) -> Result<(PathBuf, Vec<S
     let name = format!("ottla-{}-{}", workshop.version, platform.name);
     let folder = unpacked(workshop, &format!("{name}.tar.gz"))?.join(&name);
     for file in ["lib/librdkafka.so.1", "lib/librdkafka++.so.1", "bin/ottla"] {
-        let symbols = run(platform.tool("objdump").arg("-T").arg(folder.join(file)))?;
+        let symbols = read(platform.tool("objdump").arg("-T").arg(folder.join(file)))?;
         let needed = builds::needed_glibc(&symbols);
         require(needed <= Some(GLIBC), || format!("{file} needs glibc {needed:?}"))?;
     }
@@ -91,7 +101,7 @@ fn functions(table: &str) -> BTreeSet<String> {
 
 pub fn tarball(workshop: &Workshop) -> Result<Outcome> {
     let (folder, mut held) = libraries(workshop, &X86_64)?;
-    let version = run(Command::new(folder.join("bin/ottla")).arg("--version"))?;
+    let version = read(Command::new(folder.join("bin/ottla")).arg("--version"))?;
     held.push(format!("`ottla --version` prints {}", version.trim()));
     Ok(Outcome::Checked(held))
 }
@@ -101,29 +111,25 @@ pub fn tarball_aarch64(workshop: &Workshop) -> Result<Outcome> {
     install::debian("qemu-aarch64", "qemu-user")?;
     let mut program = Command::new("qemu-aarch64");
     program.args(["-L", "/usr/aarch64-linux-gnu"]).arg(folder.join("bin/ottla")).arg("--version");
-    let version = run(&mut program)?;
+    let version = read(&mut program)?;
     held.push(format!("`ottla --version` prints {} under qemu", version.trim()));
     Ok(Outcome::Checked(held))
 }
 
 /// Runs the program in a folder where nothing else is.
 pub fn alone(workshop: &Workshop) -> Result<Outcome> {
-    if !is_root() {
+    if !shell::is_root() {
         return Ok(Outcome::NotChecked("chroot is for root".into()));
     }
     let name = format!("ottla-{}-{}", workshop.version, builds::ALONE.name);
     let folder = unpacked(workshop, &format!("{name}.tar.gz"))?.join(&name);
-    let version = run(Command::new("chroot").arg(&folder).args(["/bin/ottla", "--version"]))?;
+    let version = read(Command::new("chroot").arg(&folder).args(["/bin/ottla", "--version"]))?;
     Ok(Outcome::Checked(vec![format!("{} starts in an empty folder", version.trim())]))
-}
-
-fn is_root() -> bool {
-    shell::read(Command::new("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
 }
 
 /// Installs the packages beside programs of the distribution, which then use the library.
 pub fn deb(workshop: &Workshop) -> Result<Outcome> {
-    if !is_root() {
+    if !shell::is_root() {
         return Ok(Outcome::NotChecked("debootstrap and chroot are for root".into()));
     }
     install::debian("debootstrap", "debootstrap")?;
@@ -149,7 +155,7 @@ fn in_debian(workshop: &Workshop, suite: &str, servers: &str) -> Result<String> 
     let chroot = |script: &str| {
         let mut command = Command::new("chroot");
         command.arg(&system).args(["/bin/sh", "-ec", script]).env("DEBIAN_FRONTEND", "noninteractive");
-        run(&mut command)
+        read(&mut command)
     };
     let install = "apt-get install -qy --no-install-recommends --allow-downgrades";
     chroot(&format!("{install} kcat librdkafka1 2>/dev/null || {install} kafkacat librdkafka1"))?;
@@ -181,7 +187,7 @@ fn system(workshop: &Workshop, suite: &str) -> Result<PathBuf> {
     }
     fs::create_dir_all(&folder)?;
     println!("debootstrap {suite}");
-    run(Command::new("debootstrap").args(["--variant=minbase", suite]).arg(&folder))?;
+    read(Command::new("debootstrap").args(["--variant=minbase", suite]).arg(&folder))?;
     trees::write(&folder.join("made"), "")?;
     Ok(folder)
 }
@@ -197,23 +203,23 @@ pub fn rpm(workshop: &Workshop) -> Result<Outcome> {
         command.arg("--root").arg(&folder).args(arguments);
         command
     };
-    run(&mut rpm(&["--initdb"]))?;
-    // There is no glibc under this root, and no shell for the script.
-    run(rpm(&["--install", "--nodeps", "--noscripts"]).args(&files))?;
-    let provided = run(&mut rpm(&["--query", "--provides", "librdkafka1-ottla"]))?;
+    read(&mut rpm(&["--initdb"]))?;
+    // This root has neither glibc nor a shell for the script.
+    read(rpm(&["--install", "--nodeps", "--noscripts"]).args(&files))?;
+    let provided = read(&mut rpm(&["--query", "--provides", "librdkafka1-ottla"]))?;
     for wanted in ["librdkafka.so.1()(64bit)", "librdkafka = 2.16.0"] {
         require(provided.lines().any(|line| line == wanted), || {
             format!("{wanted} is not provided:\n{provided}")
         })?;
     }
-    let version = run(Command::new(folder.join("usr/bin/ottla")).arg("--version"))?;
-    run(&mut rpm(&["--verify", "--nodeps", "--noscripts", "librdkafka1-ottla"]))?;
+    let version = read(Command::new(folder.join("usr/bin/ottla")).arg("--version"))?;
+    read(&mut rpm(&["--verify", "--nodeps", "--noscripts", "librdkafka1-ottla"]))?;
     Ok(Outcome::Checked(vec![format!("installs; librdkafka.so.1 is provided; {} runs", version.trim())]))
 }
 
 pub fn apk(workshop: &Workshop) -> Result<Outcome> {
     let folder = unpacked(workshop, &native::file_name("apk", "ottla", &workshop.version))?;
-    let version = run(Command::new(folder.join("usr/bin/ottla")).arg("--version"))?;
+    let version = read(Command::new(folder.join("usr/bin/ottla")).arg("--version"))?;
     let text = fs::read_to_string(folder.join(".PKGINFO"))?;
     require(text.contains("pkgname = ottla"), || format!(".PKGINFO has no name:\n{text}"))?;
     Ok(Outcome::Checked(vec![format!("{} runs; not installed by apk, which Debian lacks", version.trim())]))
@@ -223,15 +229,15 @@ pub fn apk(workshop: &Workshop) -> Result<Outcome> {
 pub fn wheel(workshop: &Workshop) -> Result<Outcome> {
     let folder = workshop.empty("check-wheel")?;
     let python = folder.join("bin/python");
-    run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+    read(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
     let file = workshop.files()?.into_iter().find(|path| path.extension().is_some_and(|it| it == "whl"));
-    let file = file.ok_or("there is no wheel")?;
+    let file = file.ok_or("the wheel is missing: build it first")?;
     let mut pip = Command::new(&python);
-    run(pip.args(["-m", "pip", "install", "--quiet", "confluent-kafka"]).arg(file))?;
+    read(pip.args(["-m", "pip", "install", "--quiet", "confluent-kafka"]).arg(file))?;
     let broker = broker(workshop)?;
     let mut trial = Command::new(&python);
     trial.arg(root().join("packaging/python/check.py")).arg(&broker.bootstrap);
-    let lines = run(trial.current_dir(&folder))?;
+    let lines = read(trial.current_dir(&folder))?;
     Ok(Outcome::Checked(lines.lines().map(str::to_owned).collect()))
 }
 
@@ -244,17 +250,17 @@ pub fn image(workshop: &Workshop) -> Result<Outcome> {
     let bundle = workshop.empty("check-image")?;
     fs::remove_dir(&bundle)?;
     let image = format!("{}:latest", layout.display());
-    run(Command::new("umoci").args(["unpack", "--rootless", "--image", &image]).arg(&bundle))?;
+    read(Command::new("umoci").args(["unpack", "--rootless", "--image", &image]).arg(&bundle))?;
     let settings = fs::read_to_string(bundle.join("config.json"))?;
     require(settings.contains("/usr/bin/ottla"), || "the image has no entry point".to_owned())?;
     if installed("skopeo") {
-        run(Command::new("skopeo").args(["inspect", &format!("oci:{image}")]))?;
+        read(Command::new("skopeo").args(["inspect", &format!("oci:{image}")]))?;
     }
-    if !is_root() {
+    if !shell::is_root() {
         return Ok(Outcome::NotChecked("chroot is for root".into()));
     }
     let root = bundle.join("rootfs");
-    let version = run(Command::new("chroot").arg(&root).args(["/usr/bin/ottla", "--version"]))?;
+    let version = read(Command::new("chroot").arg(&root).args(["/usr/bin/ottla", "--version"]))?;
     Ok(Outcome::Checked(vec![
         format!("{:.1} MB", packed as f64 / 1e6),
         format!("{} starts from the unpacked image", version.trim()),
@@ -263,7 +269,7 @@ pub fn image(workshop: &Workshop) -> Result<Outcome> {
 
 pub fn checksums(workshop: &Workshop) -> Result<Outcome> {
     let place: &Path = &workshop.folder;
-    run(Command::new("sha256sum").args(["--check", "--quiet", "SHA256SUMS"]).current_dir(place))?;
+    read(Command::new("sha256sum").args(["--check", "--quiet", "SHA256SUMS"]).current_dir(place))?;
     Ok(Outcome::Checked(vec!["all files have them".into()]))
 }
 

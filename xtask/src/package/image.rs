@@ -2,8 +2,8 @@
 
 use std::{fs, path::PathBuf};
 
-use super::{Workshop, archive, run, trees};
-use crate::{Result, install};
+use super::{Workshop, archive, trees};
+use crate::{Result, install, shell::read};
 
 /// What runs if the container's command says nothing else. `OTTLA_ADVERTISED_HOST` names the host that clients reach.
 const COMMAND: [&str; 3] = ["broker", "--host", "0.0.0.0"];
@@ -15,12 +15,10 @@ pub fn make(workshop: &Workshop) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(content.join("tmp"))?;
     let layout = workshop.empty("image")?;
     fs::remove_dir(&layout)?;
-    let date = format!("--date=@{}", workshop.epoch);
-    let created = run(workshop.command("date").args(["--utc", &date, "+%Y-%m-%dT%H:%M:%SZ"]))?;
-    let created = created.trim();
+    let created = &workshop.time()?;
     trees::date(workshop, &content)?;
     let tagged = format!("{}:latest", layout.display());
-    let umoci = |arguments: &[&str]| run(workshop.command("umoci").args(arguments));
+    let umoci = |arguments: &[&str]| read(workshop.command("umoci").args(arguments));
     umoci(&["init", "--layout", &layout.to_string_lossy()])?;
     umoci(&["new", "--image", &tagged])?;
     for part in ["usr", "tmp"] {
@@ -65,6 +63,6 @@ pub fn make(workshop: &Workshop) -> Result<Vec<PathBuf>> {
         "--numeric-owner",
         &format!("--mtime=@{}", workshop.epoch),
     ]);
-    run(tar.arg("-cf").arg(&packed).arg("-C").arg(&layout).arg("."))?;
+    read(tar.arg("-cf").arg(&packed).arg("-C").arg(&layout).arg("."))?;
     Ok(vec![packed])
 }

@@ -8,8 +8,8 @@
 //!   checks.rs      installs them into fresh systems and runs programs there
 //! ```
 //!
-//! The same sources, compiler and packagers give the same bytes: paths are mapped, times are `SOURCE_DATE_EPOCH`, or the time of
-//! the last commit. What can't be built or checked on a machine says which program is missing.
+//! Packing the same build again gives the same bytes: times are `SOURCE_DATE_EPOCH`, or the time of the last commit. Paths of this
+//! machine are not part of programs. What can't be built or checked on a machine says which program is missing.
 
 mod archive;
 mod builds;
@@ -23,7 +23,6 @@ use std::{
     env, fs,
     path::{Path, PathBuf},
     process::{Command, ExitCode},
-    time::Duration,
 };
 
 use crate::{
@@ -41,7 +40,8 @@ pub struct Options {
     /// Print the artefacts.
     #[arg(long)]
     list: bool,
-    /// Install what was built into fresh systems under target/packages/roots, and run programs there.
+    /// Install what was built into fresh systems under target/packages/roots, and run programs there. Fails if something could
+    /// not be checked.
     #[arg(long)]
     check: bool,
 }
@@ -147,6 +147,13 @@ impl Workshop {
         command
     }
 
+    /// Returns the time of the files in the form of ISO 8601.
+    pub fn time(&self) -> Result<String> {
+        let mut date = self.command("date");
+        date.args(["--utc", "--date", &format!("@{}", self.epoch), "+%Y-%m-%dT%H:%M:%SZ"]);
+        Ok(shell::read(&mut date)?.trim().to_owned())
+    }
+
     /// Returns the artefacts that are there, without the folders in between.
     pub fn files(&self) -> Result<Vec<PathBuf>> {
         let mut files: Vec<PathBuf> =
@@ -154,15 +161,6 @@ impl Workshop {
         files.retain(|path| path.is_file());
         files.sort();
         Ok(files)
-    }
-}
-
-/// Runs a packager. Error: what it printed.
-pub fn run(command: &mut Command) -> Result<String> {
-    let done = shell::run(command, Duration::from_secs(3600), false)?;
-    match done.success {
-        true => Ok(done.output),
-        false => Err(format!("{}\n{}", done.ending, done.output).into()),
     }
 }
 
@@ -176,24 +174,18 @@ pub fn main(options: &Options) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let workshop = Workshop::open()?;
-    let mut failed = Vec::new();
+    let mut is_complete = true;
     for artefact in &chosen {
         match (artefact.make)(&workshop) {
             Ok(files) => files.iter().for_each(|file| println!("{}", line_of(file))),
             Err(error) => {
-                println!("{}: {error}", artefact.name);
-                failed.push(artefact.name);
+                is_complete = false;
+                println!("FAILED: {}: {error}", artefact.name);
             }
         }
     }
-    if options.check {
-        checks::all(&workshop, &chosen, &mut failed);
-    }
-    if failed.is_empty() {
-        return Ok(ExitCode::SUCCESS);
-    }
-    println!("failed: {}", failed.join(", "));
-    Ok(ExitCode::FAILURE)
+    let holds = is_complete && (!options.check || checks::all(&workshop, &chosen));
+    Ok(if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn line_of(file: &Path) -> String {

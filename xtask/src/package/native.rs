@@ -7,8 +7,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{Workshop, archive, builds::X86_64, run, trees};
-use crate::{Result, install, library::VERSION, shell::root};
+use super::{Workshop, archive, builds::X86_64, trees};
+use crate::{
+    Result, install,
+    library::VERSION,
+    shell::{self, root},
+};
 
 /// Where a distribution expects files, and how it writes relations between packages.
 struct Distribution {
@@ -143,14 +147,14 @@ fn package(
     text["section"] = json!("libs");
     text["maintainer"] = json!("The Ottla developers <ottla@localhost>");
     text["license"] = json!("MIT OR Apache-2.0");
-    text["mtime"] = json!(time_of(workshop)?);
+    text["mtime"] = json!(workshop.time()?);
     text["contents"] = json!([{ "src": root_folder, "dst": "/", "type": "tree" }]);
     let configuration = workshop.folder.join("trees").join(format!("{name}-{packager}.json"));
     trees::write(&configuration, &serde_json::to_string_pretty(&text)?)?;
     let file = workshop.folder.join(file_name(packager, name, &workshop.version));
     let mut pack = workshop.command(nfpm);
     pack.args(["package", "--packager", packager, "--config"]).arg(configuration).arg("--target").arg(&file);
-    run(pack.current_dir(root()))?;
+    shell::read(pack.current_dir(root()))?;
     Ok(file)
 }
 
@@ -161,13 +165,6 @@ pub fn file_name(packager: &str, name: &str, version: &str) -> String {
         "rpm" => format!("{name}-{version}-1.x86_64.rpm"),
         _ => format!("{name}-{version}.x86_64.apk"),
     }
-}
-
-fn time_of(workshop: &Workshop) -> Result<String> {
-    let mut date = workshop.command("date");
-    Ok(run(date.args(["--utc", "--date", &format!("@{}", workshop.epoch), "+%Y-%m-%dT%H:%M:%SZ"]))?
-        .trim()
-        .to_owned())
 }
 
 #[cfg(test)]

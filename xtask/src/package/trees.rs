@@ -7,10 +7,11 @@ use std::{
     process::Command,
 };
 
-use super::{Workshop, builds::Platform, run};
+use super::{Workshop, builds::Platform};
 use crate::{
     Result,
     library::{self, Built, Layout},
+    shell::{read, root},
 };
 
 /// Installs the libraries, headers and the program of a platform under `folder`, as files of this prefix.
@@ -69,12 +70,12 @@ pub fn describe(program: &Path, root: &Path) -> Result<()> {
         ("fish", "usr/share/fish/vendor_completions.d/ottla.fish"),
     ];
     for (shell, place) in completions {
-        let code = run(Command::new(program).args(["completion", shell]))?;
+        let code = read(Command::new(program).args(["completion", shell]))?;
         write(&root.join(place), &code)?;
     }
     let pages = root.join("usr/share/man/man1");
     fs::create_dir_all(&pages)?;
-    run(Command::new(program).arg("man-pages").arg(&pages))?;
+    read(Command::new(program).arg("man-pages").arg(&pages))?;
     Ok(())
 }
 
@@ -83,6 +84,14 @@ pub fn write(path: &Path, text: &str) -> Result<()> {
     fs::create_dir_all(path.parent().unwrap_or(path))?;
     fs::write(path, text)?;
     fs::set_permissions(path, fs::Permissions::from_mode(0o644))?;
+    Ok(())
+}
+
+/// Adds the licences.
+pub fn licences(folder: &Path) -> Result<()> {
+    for name in ["LICENSE-APACHE", "LICENSE-MIT"] {
+        write(&folder.join(name), &fs::read_to_string(root().join(name))?)?;
+    }
     Ok(())
 }
 
@@ -97,6 +106,13 @@ pub fn copy_program(from: &Path, to: &Path) -> Result<()> {
 /// Gives all files and folders under a folder, and itself, the time of the artefacts.
 pub fn date(workshop: &Workshop, folder: &Path) -> Result<()> {
     let time = format!("--date=@{}", workshop.epoch);
-    run(workshop.command("find").arg(folder).args(["-exec", "touch", "--no-dereference", &time, "{}", "+"]))?;
+    read(workshop.command("find").arg(folder).args([
+        "-exec",
+        "touch",
+        "--no-dereference",
+        &time,
+        "{}",
+        "+",
+    ]))?;
     Ok(())
 }

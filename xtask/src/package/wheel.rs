@@ -3,8 +3,12 @@
 
 use std::{fs, path::PathBuf};
 
-use super::{Workshop, builds::X86_64, run, trees};
-use crate::{Result, install, library::VERSION, shell::root};
+use super::{Workshop, builds::X86_64, trees};
+use crate::{
+    Result, install,
+    library::VERSION,
+    shell::{read, root},
+};
 
 /// The platform's tag: what every Linux with glibc 2.28 accepts.
 const TAG: &str = "py3-none-manylinux_2_28_x86_64";
@@ -36,11 +40,9 @@ pub fn make(workshop: &Workshop) -> Result<Vec<PathBuf>> {
         &about.join("WHEEL"),
         &format!("Wheel-Version: 1.0\nGenerator: cargo xtask package\nRoot-Is-Purelib: false\nTag: {TAG}\n"),
     )?;
-    for licence in ["LICENSE-APACHE", "LICENSE-MIT"] {
-        trees::write(&about.join("licenses").join(licence), &fs::read_to_string(root().join(licence))?)?;
-    }
+    trees::licences(&about.join("licenses"))?;
     // It writes RECORD, and takes the times of the files from SOURCE_DATE_EPOCH.
     let mut pack = workshop.command(install::python()?);
-    run(pack.args(["-m", "wheel", "pack", "--dest-dir"]).arg(&workshop.folder).arg(&folder))?;
+    read(pack.args(["-m", "wheel", "pack", "--dest-dir"]).arg(&workshop.folder).arg(&folder))?;
     Ok(vec![workshop.folder.join(format!("ottla_librdkafka-{version}-{TAG}.whl"))])
 }
