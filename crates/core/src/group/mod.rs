@@ -478,13 +478,12 @@ impl Group {
         }
     }
 
-    /// Returns the partitions whose commits may be repeated in a later generation. A member that leaves does not wait for
-    /// one.
+    /// Returns the partitions whose commits may be repeated in a later generation.
     fn held(&mut self, generation: Generation) -> Held {
         if let Some(held) = self.member.held() {
             return Held::Consumer(held);
         }
-        if self.settings.protocol() != RebalanceProtocol::Cooperative || self.leaving.is_some() {
+        if self.settings.protocol() != RebalanceProtocol::Cooperative {
             return Held::Nothing;
         }
         let is_settled = self.member.is_settled() && !self.rebalance.has_assignment_to_carry_out();

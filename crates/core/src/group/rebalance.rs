@@ -25,6 +25,9 @@
 //!   member consumes them next (`partitions_that_the_application_keeps_are_taken_from_it`).
 //! - Commits and JoinGroup use different connections, so a commit that the application made just before it gave its
 //!   partitions up could arrive after JoinGroup (`member_joins_after_commits_that_the_application_made`).
+//! - The coordinator refuses the commit of a cooperative member that leaves while it joins. The member holds its partitions
+//!   until the commit has an outcome, so that it is repeated in the next generation
+//!   (`member_that_leaves_holds_its_partitions_until_its_commit_has_an_outcome`).
 //! - A membership that is lost while the application is giving partitions up makes them lost, too: the offsets of its
 //!   answer are not committed (`revocation_becomes_a_loss_when_the_membership_is_lost`).
 
@@ -72,6 +75,16 @@ enum State {
     Asking(Question),
     /// The offsets of partitions that were given up are being committed.
     Committing(CommitInFlight, Then),
+}
+
+impl State {
+    /// Returns true while a member that leaves gives its partitions up.
+    const fn is_leaving(&self) -> bool {
+        matches!(
+            self,
+            Self::Asking(Question { then: Then::Leave(_), .. }) | Self::Committing(_, Then::Leave(_))
+        )
+    }
 }
 
 /// A change of the assignment that the application has to answer.
@@ -190,7 +203,15 @@ impl Rebalance {
         self.tasks.push_back(Task::Settle);
     }
 
+    /// The member got an assignment. One that leaves does not carry it out: it only holds none of the partitions that are
+    /// not part of it.
     pub(super) fn assign(&mut self, partitions: SortedSet<TopicPartition>) {
+        if self.state.is_leaving() {
+            return self.owned.change(|owned| owned.retain(|key| partitions.contains(key)));
+        }
+        if self.tasks.iter().any(|task| matches!(task, Task::Leave(_))) {
+            return self.owned.forget_held();
+        }
         self.tasks.push_back(Task::Assign(partitions));
     }
 
@@ -313,7 +334,8 @@ impl Group {
                 self.give_up(now, dropped, RebalanceKind::Revoke, Then::Rejoin);
             }
             Task::Leave(leave) => {
-                let all = self.rebalance.owned.take();
+                // It holds them until the commit has an outcome.
+                let all = self.rebalance.owned().clone();
                 self.give_up_all(now, all, RebalanceKind::Revoke, Then::Leave(leave));
             }
         }
@@ -330,7 +352,10 @@ impl Group {
                 self.member.rejoin(now, "partitions were given up for other members");
             }
             Then::Rejoin => self.member.rejoin(now, "the subscription changed"),
-            Then::Leave(Leave { operation, reason }) => self.member.leave(now, operation, reason),
+            Then::Leave(Leave { operation, reason }) => {
+                drop(self.rebalance.owned.take());
+                self.member.leave(now, operation, reason);
+            }
         }
     }
 

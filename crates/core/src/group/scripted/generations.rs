@@ -198,14 +198,38 @@ fn lost_membership_revokes_all_partitions_of_a_cooperative_member() {
     assert_eq!((since, is_settled), (vec![(0, generation)], true));
 }
 
-#[test]
-fn member_that_leaves_waits_for_no_generation() {
+/// A cooperative member that consumed t 0, and closes while its JoinGroup request is in flight.
+fn leaving_while_it_joins() -> Script {
     let mut script = Script::cooperative();
     script.beat(ErrorCode::REBALANCE_IN_PROGRESS);
     script.consume(0, 7);
     let (done, _waiting) = completion();
     script.group.handle_command(script.now, GroupCommand::Close(GroupMembershipOperation::Default, done));
     script.settle();
-    let Committer::Member(member) = &script.committer else { panic!("{:?}", script.committer) };
-    assert_eq!(member.held, Held::Nothing);
+    assert_eq!(held(&script), (1, vec![(0, 1), (1, 1)], false));
+    assert_eq!(script.take_fetch(), ["stop [t [0], t [1]]"]);
+    script
+}
+
+#[test]
+fn member_that_leaves_holds_its_partitions_until_its_commit_has_an_outcome() {
+    let mut script = leaving_while_it_joins();
+    script.join("other", &[]);
+    assert_eq!(held(&script), (2, vec![(0, 1), (1, 1)], false), "SyncGroup is in flight");
+    script.sync(&[("t", 0), ("t", 2)]);
+    assert_eq!(held(&script), (2, vec![(0, 1)], true), "t 1 is another member's");
+    let (offsets, done) = script.commits.pop().expect("a commit");
+    assert_eq!((offsets[0].partition, offsets[0].offset), (0, 7));
+    done.complete(Ok(vec![Ok(())]));
+    script.settle();
+    assert_eq!(script.sent(), ["LeaveGroup"]);
+    let fetch = script.take_fetch();
+    assert!(!fetch.iter().any(|command| command.starts_with("start")), "{fetch:?}");
+}
+
+#[test]
+fn member_that_leaves_waits_no_longer_for_a_generation_than_for_its_commit() {
+    let mut script = leaving_while_it_joins();
+    script.pass(Duration::from_secs(6));
+    assert!(script.sent().contains(&"LeaveGroup"), "{:?}", script.sent());
 }
