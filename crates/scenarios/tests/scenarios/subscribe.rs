@@ -358,44 +358,70 @@ fn subscription_and_assignment_by_hand_exclude_each_other(setup: &Setup<'_>) {
 mod migration {
     use super::*;
 
+    struct Member {
+        consumer: Consumer,
+        protocol: &'static str,
+    }
+
+    impl Member {
+        fn new(backend: &Backend, topic: &str, protocol: &'static str) -> Self {
+            let strategy = [("partition.assignment.strategy", "cooperative-sticky")];
+            let properties = if protocol == "classic" { &strategy[..] } else { &[] };
+            let consumer = consumer(&Setup { backend, protocol }, topic, properties);
+            consumer.subscribe(&[topic]).unwrap();
+            Self { consumer, protocol }
+        }
+
+        fn generation(&self) -> Option<i32> {
+            self.consumer.group_metadata().generation.map(|generation| generation.get())
+        }
+
+        fn leave(self) {
+            self.consumer.close(TIMEOUT).unwrap();
+        }
+    }
+
+    /// Returns true if all classic members are in the group's last generation. When the last member of the consumer protocol
+    /// leaves, the group becomes a classic one of this generation, and members of earlier ones lose their partitions.
+    fn are_in_the_last_generation(members: &[&Member]) -> bool {
+        let last = members.iter().map(|member| member.generation()).max();
+        let mut classic = members.iter().filter(|member| member.protocol == "classic");
+        classic.all(|member| Some(member.generation()) == last)
+    }
+
     /// Reads with all members until each number came, and checks that every partition has one owner.
-    fn check(setup: &Setup<'_>, topic: &str, members: &[&Consumer], numbers: std::ops::Range<u32>) {
+    fn check(setup: &Setup<'_>, topic: &str, members: &[&Member], numbers: std::ops::Range<u32>) {
+        let consumers: Vec<_> = members.iter().map(|member| &member.consumer).collect();
         let partitions: BTreeSet<_> = (0..6).map(|partition| (topic.to_owned(), partition)).collect();
         let mut owned = BTreeSet::new();
         let settled = eventually(|| {
-            members.iter().for_each(|member| drop(member.poll(Duration::from_millis(5))));
-            let assignments: Vec<_> = members.iter().map(|member| assigned(member)).collect();
+            consumers.iter().for_each(|consumer| drop(consumer.poll(Duration::from_millis(5))));
+            let assignments: Vec<_> = consumers.iter().map(|consumer| assigned(consumer)).collect();
             owned = assignments.iter().flatten().cloned().collect();
-            owned == partitions && assignments.iter().map(BTreeSet::len).sum::<usize>() == 6
+            let each_has_one_owner = assignments.iter().map(BTreeSet::len).sum::<usize>() == 6;
+            owned == partitions && each_has_one_owner && are_in_the_last_generation(members)
         });
-        assert!(settled, "the members have {owned:?}");
+        let generations: Vec<_> = members.iter().map(|member| member.generation()).collect();
+        assert!(settled, "the members have {owned:?} in the generations {generations:?}");
         let count = numbers.len();
         write(setup, topic, 6, numbers.clone());
-        let seen = read(members, count);
+        let seen = read(&consumers, count);
         assert_eq!(seen.keys().min(), Some(&numbers.start), "everything before was committed");
-    }
-
-    fn member(backend: &Backend, topic: &str, protocol: &'static str) -> Consumer {
-        let strategy = [("partition.assignment.strategy", "cooperative-sticky")];
-        let properties = if protocol == "classic" { &strategy[..] } else { &[] };
-        let member = consumer(&Setup { backend, protocol }, topic, properties);
-        member.subscribe(&[topic]).unwrap();
-        member
     }
 
     fn migrate(backend: &Backend, from: &'static str, to: &'static str) {
         let setup = Setup { backend, protocol: from };
         let topic = backend.topic(6);
-        let (one, two) = (member(backend, &topic, from), member(backend, &topic, from));
+        let (one, two) = (Member::new(backend, &topic, from), Member::new(backend, &topic, from));
         check(&setup, &topic, &[&one, &two], 0..60);
-        let three = member(backend, &topic, to);
+        let three = Member::new(backend, &topic, to);
         check(&setup, &topic, &[&one, &two, &three], 60..120);
-        one.close(TIMEOUT).unwrap();
-        let four = member(backend, &topic, to);
+        one.leave();
+        let four = Member::new(backend, &topic, to);
         check(&setup, &topic, &[&two, &three, &four], 120..180);
-        two.close(TIMEOUT).unwrap();
+        two.leave();
         check(&setup, &topic, &[&three, &four], 180..240);
-        three.close(TIMEOUT).unwrap();
+        three.leave();
         check(&setup, &topic, &[&four], 240..300);
     }
 
