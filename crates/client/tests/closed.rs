@@ -313,6 +313,20 @@ fn every_call_of_a_closed_share_consumer_ends_at_once() {
     admin_calls_are_closed(&consumer.admin());
 }
 
+#[test]
+fn share_consumer_that_failed_is_closed_after_its_close() {
+    let world = consuming();
+    let consumer = Consumer::new(&world.config).unwrap();
+    consumer.subscribe(&["t"]).unwrap();
+    consumer.next(FOREVER).unwrap();
+    // The group is one of consumers, not a share group.
+    let share = ShareConsumer::new(&world.config).unwrap();
+    share.subscribe(&["t"]).unwrap();
+    assert!(matches!(share.poll(FOREVER).unwrap_err().kind(), ErrorKind::Broker(_)));
+    share.close(SECONDS).unwrap();
+    closed("poll", share.poll_async());
+}
+
 /// Runs a future on this thread.
 fn block_on<F: Future>(future: F) -> F::Output {
     struct Unpark(Thread);
@@ -344,7 +358,9 @@ fn clients_leave_and_close_without_blocking() {
     block_on(consumer.close_async(SECONDS)).unwrap();
     closed("poll", consumer.poll_async());
 
-    let share = ShareConsumer::new(&world.config).unwrap();
+    let mut config = world.config.clone();
+    config.set("group.id", "shared").unwrap();
+    let share = ShareConsumer::new(&config).unwrap();
     share.subscribe(&["t"]).unwrap();
     block_on(share.unsubscribe_async(SECONDS)).unwrap();
     share.subscribe(&["t"]).unwrap();

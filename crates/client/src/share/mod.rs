@@ -260,13 +260,15 @@ impl ShareConsumer {
     }
 
     fn check_open(&self) -> Result<()> {
-        if let Some(error) = self.inner.shared.fatal() {
-            return Err(error);
+        let closed = || Err(Error::new(ErrorKind::Closed, ""));
+        if self.inner.is_closing.load(Ordering::Acquire) {
+            return closed();
         }
-        if self.inner.is_closing.load(Ordering::Acquire) || self.is_closed() {
-            return Err(Error::new(ErrorKind::Closed, ""));
+        match self.inner.shared.fatal() {
+            Some(error) => Err(error),
+            None if self.is_closed() => closed(),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 
