@@ -239,7 +239,7 @@ impl Batch {
         batch.extend_from_slice(&i32::try_from(checked.len() + 9).unwrap().to_be_bytes());
         batch.extend_from_slice(&(-1i32).to_be_bytes());
         batch.push(2);
-        let crc = u32::try_from(crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, &checked)).unwrap();
+        let crc = crc32c::crc32c(&checked);
         batch.extend_from_slice(&crc.to_be_bytes());
         batch.extend_from_slice(&checked);
         batch
@@ -278,7 +278,7 @@ pub fn seal(batch: &mut [u8], codec: u16) {
     let length = i32::try_from(batch.len() - 12).unwrap();
     batch[8..12].copy_from_slice(&length.to_be_bytes());
     batch[21..23].copy_from_slice(&codec.to_be_bytes());
-    let crc = u32::try_from(crc_fast::checksum(crc_fast::CrcAlgorithm::Crc32Iscsi, &batch[21..])).unwrap();
+    let crc = crc32c::crc32c(&batch[21..]);
     batch[17..21].copy_from_slice(&crc.to_be_bytes());
 }
 

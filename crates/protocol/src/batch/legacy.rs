@@ -13,8 +13,6 @@
 
 use std::borrow::Cow;
 
-use crc_fast::{CrcAlgorithm, checksum};
-
 use super::{
     RecordView, layout,
     reader::{BatchError, BatchErrorKind},
@@ -145,7 +143,7 @@ impl<'a> LegacyMessage<'a> {
             .split_first_chunk()
             .ok_or(BatchError { kind: BatchErrorKind::TooShort, position: CRC })?;
         let claimed = u32::from_be_bytes(*claimed);
-        let computed = crc32(covered);
+        let computed = crc32fast::hash(covered);
         if computed == claimed {
             return Ok(());
         }
@@ -285,12 +283,8 @@ fn put_message(format: LegacyFormat, codec: Compression, record: &RecordView<'_>
     let message = &mut out[start..];
     let length = (message.len() - layout::LENGTH_PREFIX) as i32;
     message[layout::LENGTH..CRC].copy_from_slice(&length.to_be_bytes());
-    let crc = crc32(&message[layout::MAGIC..]);
+    let crc = crc32fast::hash(&message[layout::MAGIC..]);
     message[CRC..layout::MAGIC].copy_from_slice(&crc.to_be_bytes());
-}
-
-fn crc32(bytes: &[u8]) -> u32 {
-    checksum(CrcAlgorithm::Crc32IsoHdlc, bytes) as u32
 }
 
 /// Returns the last message's offset as encoded.
@@ -435,7 +429,7 @@ mod tests {
     fn wrapper_timestamp_applies_if_the_broker_set_it() {
         let mut set = message_set(LegacyFormat::V1, Compression::Snappy);
         set[ATTRIBUTES] |= LOG_APPEND_TIME;
-        let crc = crc32(&set[layout::MAGIC..]);
+        let crc = crc32fast::hash(&set[layout::MAGIC..]);
         set[CRC..layout::MAGIC].copy_from_slice(&crc.to_be_bytes());
         assert!(read(&set).unwrap().iter().all(|record| record.1 == 7000));
     }

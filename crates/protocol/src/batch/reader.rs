@@ -2,8 +2,6 @@
 
 use std::{borrow::Cow, fmt};
 
-use crc_fast::{CrcAlgorithm, checksum};
-
 use super::{HeaderRef, LegacyMessage, layout, prefetch::prefetch_ahead, varint};
 use crate::compress::{Compression, DecompressError, decompress};
 
@@ -282,7 +280,7 @@ impl<'a> RecordBatch<'a> {
 
     /// Verifies the checksum.
     pub fn verify_crc(&self) -> Result<(), BatchError> {
-        let computed = checksum(CrcAlgorithm::Crc32Iscsi, &self.bytes[layout::ATTRIBUTES..]) as u32;
+        let computed = crc32c::crc32c(&self.bytes[layout::ATTRIBUTES..]);
         if computed == self.header.crc {
             return Ok(());
         }

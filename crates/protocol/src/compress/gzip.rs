@@ -4,7 +4,6 @@
 
 use std::{cell::RefCell, ops::RangeInclusive};
 
-use crc_fast::{CrcAlgorithm, checksum};
 use flate2::{Decompress, FlushDecompress, Status};
 use libdeflater::{CompressionLvl, Compressor};
 
@@ -97,7 +96,7 @@ fn member<'a>(
     let (trailer, rest) = input.split_first_chunk::<TRAILER_LEN>().ok_or(corrupt("it ends too early"))?;
     let content = &output.out[member_start..];
     let mut expected = [0; TRAILER_LEN];
-    expected[..4].copy_from_slice(&(checksum(CrcAlgorithm::Crc32IsoHdlc, content) as u32).to_le_bytes());
+    expected[..4].copy_from_slice(&crc32fast::hash(content).to_le_bytes());
     expected[4..].copy_from_slice(&(content.len() as u32).to_le_bytes());
     if *trailer == expected { Ok(rest) } else { Err(corrupt("the checksum or the size differs")) }
 }

@@ -3,7 +3,6 @@
 
 use std::time::{Duration, Instant};
 
-use crc_fast::{CrcAlgorithm, checksum};
 use ottla_protocol::{
     batch::{Batch, BatchError, BatchErrorKind, Batches, LegacyFormat, LegacyRecords, Records, layout},
     compress::{Compression, DecompressError, compress, compress_format_0},
@@ -63,10 +62,10 @@ fn repair(bytes: &mut [u8]) {
     }
     bytes[layout::LENGTH..layout::LENGTH + 4].copy_from_slice(&(length as i32).to_be_bytes());
     if bytes[layout::MAGIC] == 2 {
-        let crc = checksum(CrcAlgorithm::Crc32Iscsi, &bytes[layout::ATTRIBUTES..]) as u32;
+        let crc = crc32c::crc32c(&bytes[layout::ATTRIBUTES..]);
         bytes[layout::CRC..layout::ATTRIBUTES].copy_from_slice(&crc.to_be_bytes());
     } else {
-        let crc = checksum(CrcAlgorithm::Crc32IsoHdlc, &bytes[layout::MAGIC..]) as u32;
+        let crc = crc32fast::hash(&bytes[layout::MAGIC..]);
         bytes[12..16].copy_from_slice(&crc.to_be_bytes());
     }
 }
