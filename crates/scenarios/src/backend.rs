@@ -97,6 +97,12 @@ impl Backend {
         Reports::of(&self.config(properties))
     }
 
+    /// Returns the number of replicas of a new topic. With followers, all scenarios take 170 instead of 100 s of CPU of
+    /// Kafka's brokers; the scripts in `tests/kafka` have topics with followers.
+    const fn replicas(&self) -> i16 {
+        if self.is_shared() { 1 } else { 3 }
+    }
+
     /// Creates a topic with a unique name.
     pub fn topic(&self, partitions: i32) -> String {
         self.topic_with(partitions, &[])
@@ -108,7 +114,7 @@ impl Backend {
         let topic = Topic {
             name: name.clone(),
             num_partitions: partitions,
-            replication_factor: 3,
+            replication_factor: self.replicas(),
             configs: configs
                 .iter()
                 .map(|(name, value)| TopicConfig {
