@@ -12,6 +12,9 @@ const A_WHILE: Duration = Duration::from_secs(900);
 /// The version of cargo-deny to install if it is missing. Pinned, so that a new release can't break an old commit.
 const CARGO_DENY: &str = "0.20.2";
 
+/// The version of mdBook, which makes the site.
+const MDBOOK: &str = "0.5.4";
+
 /// The version of nfpm, which makes deb, rpm and apk.
 const NFPM: &str = "v2.43.4";
 
@@ -96,27 +99,35 @@ pub fn java() -> Result<()> {
     debian("mvn", "maven")
 }
 
-/// Returns the path of cargo-deny, and builds it in the cache folder if it is missing. The build is not optimised: it
-/// takes two minutes on two cores instead of ten, and the checks are the same.
+/// Returns the path of cargo-deny, and builds it in the cache folder if it is missing.
 pub fn cargo_deny() -> Result<PathBuf> {
-    if installed("cargo-deny") {
-        return Ok("cargo-deny".into());
+    from_crates_io("cargo-deny", CARGO_DENY, &[])
+}
+
+/// Returns the path of mdBook, and builds it in the cache folder if it is missing.
+pub fn mdbook() -> Result<PathBuf> {
+    from_crates_io("mdbook", MDBOOK, &["--no-default-features", "--features", "search"])
+}
+
+/// Returns the path of a program of crates.io, and builds it in the cache folder if it is missing. The build is not optimised: it
+/// takes two minutes on two cores instead of ten, and the results are the same.
+fn from_crates_io(name: &str, version: &str, features: &[&str]) -> Result<PathBuf> {
+    if installed(name) {
+        return Ok(name.into());
     }
     let folder = cache().join("tools");
-    let program = folder.join("bin/cargo-deny");
+    let program = folder.join("bin").join(name);
     if program.is_file() {
         return Ok(program);
     }
-    println!("cargo-deny is missing: building {CARGO_DENY} into {}", folder.display());
+    println!("{name} is missing: building {version} into {}", folder.display());
     let mut install = cargo();
-    install
-        .args(["install", "cargo-deny", "--version", CARGO_DENY, "--locked", "--debug", "--root"])
-        .arg(&folder);
-    install.arg("--target-dir").arg(folder.join("target")).current_dir("/");
+    install.args(["install", name, "--version", version, "--locked", "--debug", "--root"]).arg(&folder);
+    install.args(features).arg("--target-dir").arg(folder.join("target")).current_dir("/");
     let done = shell::run(&mut install, A_WHILE, true)?;
     let _ = std::fs::remove_dir_all(folder.join("target"));
     if !done.success {
-        return Err(format!("{}; install it by hand: cargo install cargo-deny --locked", done.ending).into());
+        return Err(format!("{}; install it by hand: cargo install {name} --locked", done.ending).into());
     }
     Ok(program)
 }

@@ -33,6 +33,7 @@ mod recorded;
 mod shell;
 mod side_by_side;
 mod sim;
+mod site;
 mod style;
 mod suites;
 mod test;
@@ -62,7 +63,7 @@ enum Command {
     Lint,
     /// Write crates/protocol/src/generated from schema/.
     Codegen(codegen::Options),
-    /// Write CONFIGURATION.md and the other generated pages.
+    /// Write CONFIGURATION.md and the other generated pages; with --site build the documentation as a site.
     Docs(docs::Options),
     /// Run Apache Kafka on this machine: start, stop, restart, kill, status, destroy, run.
     #[command(disable_help_flag = true)]

@@ -21,7 +21,7 @@ pub struct Check {
 }
 
 /// All rules.
-pub const CHECKS: [Check; 12] = [
+pub const CHECKS: [Check; 14] = [
     Check { what: "crates depend on each other in one direction", run: dependency_rule },
     Check { what: "no clock, thread, socket, file or randomness in the crates without I/O", run: no_io },
     Check { what: "maps and sets are those that cost little code", run: standard_trees },
@@ -32,6 +32,8 @@ pub const CHECKS: [Check; 12] = [
     Check { what: "every Rust file belongs to a module", run: dead_files },
     Check { what: "links in the documents lead somewhere", run: links },
     Check { what: "files that the documents name are there", run: named_files },
+    Check { what: "the site has every page of docs", run: crate::site::check_pages },
+    Check { what: "code blocks that name a file are parts of it", run: crate::site::check_blocks },
     Check { what: "every pitfall in a module's head names a test that exists", run: crate::pitfalls::check },
     Check {
         what: "sizes, names and import cycles stay within the limits of `cargo xtask style`",

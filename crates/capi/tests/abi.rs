@@ -241,6 +241,13 @@ fn the_examples_produce_and_consume() {
 }
 
 #[test]
+fn the_mock_example_delivers_after_an_error() {
+    let folder = folder("mock");
+    let program = program(&folder, &Path::new(HERE).join("../../examples/c/mock.c"));
+    assert_eq!(text(&mut with_library(&folder, program)), "1 delivered\n");
+}
+
+#[test]
 fn the_admin_example_creates_describes_and_deletes() {
     let (folder, cluster) = (folder("admin"), cluster(1));
     let servers = cluster.bootstrap_servers();

@@ -379,3 +379,9 @@ pub use trace_context::{TraceContext, TracePropagation};
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// So are those of the pages that begin with Rust.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/start/rust.md")]
+#[doc = include_str!("../../../docs/testing.md")]
+struct Pages;

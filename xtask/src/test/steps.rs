@@ -87,7 +87,7 @@ pub const STEPS: [Step; 20] = [
     },
     Step {
         name: "readme",
-        what: "the commands of README.md succeed",
+        what: "the commands of README.md and of the page about the command line succeed",
         after: &["release"],
         is_quick: false,
         run: readme_commands,
@@ -283,7 +283,20 @@ fn readme_commands(session: &Session) -> Result<()> {
         shell.args(["-e", "-o", "pipefail", "-c", command]).current_dir(root());
         session.one(command, &mut shell, 30)
     });
-    Ok(())
+    command_line_page(session)
+}
+
+/// Runs the commands of the page about the command line in one shell, with a free port instead of 9092.
+fn command_line_page(session: &Session) -> Result<()> {
+    let page = "docs/start/command-line.md";
+    let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
+    let commands = readme::commands(&fs::read_to_string(root().join(page))?).join("\n");
+    let script = format!("trap 'kill $(jobs -p)' EXIT\n{}", commands.replace("9092", &port));
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut shell = Command::new("bash");
+    shell.args(["-e", "-o", "pipefail", "-c", &script]);
+    shell.env("PATH", format!("{}:{path}", target_folder()?.join("release").display()));
+    session.one(&format!("the commands of {page}"), &mut shell, 5)
 }
 
 /// Returns the environment of scripts that use Apache Kafka or its clients.

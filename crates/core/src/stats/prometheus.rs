@@ -98,7 +98,41 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::stats::snapshot::BrokerStatistics;
+    use crate::stats::snapshot::{BrokerStatistics, ConsumerStatistics, EosStatistics, GroupStatistics};
+
+    /// The dashboard and the alerts, which name metrics.
+    const FILES: [&str; 2] = ["docs/grafana.json", "docs/alerts.yml"];
+
+    /// Returns the names of metrics in a text.
+    fn names(text: &str) -> impl Iterator<Item = &str> {
+        let is_part = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '_';
+        text.match_indices("ottla_").map(move |(at, _)| {
+            let name = &text[at..];
+            &name[..name.find(|it| !is_part(it)).unwrap_or(name.len())]
+        })
+    }
+
+    #[test]
+    fn dashboard_and_alerts_name_metrics_that_are_exported() {
+        let mut statistics = Statistics {
+            group: Some(GroupStatistics::default()),
+            eos: Some(EosStatistics::default()),
+            consumer: Some(ConsumerStatistics::default()),
+            ..Statistics::default()
+        };
+        statistics.brokers.push(BrokerStatistics::default());
+        statistics.partition(&Arc::from("t"), 0);
+        let exported = prometheus(&statistics);
+        let exported: Vec<&str> = names(&exported).collect();
+        for file in FILES {
+            let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);
+            let text = std::fs::read_to_string(&path).unwrap();
+            assert!(names(&text).count() > 5, "{file}");
+            for name in names(&text) {
+                assert!(exported.contains(&name), "{file}: there is no {name}");
+            }
+        }
+    }
 
     #[test]
     fn clocks_are_gauges() {
