@@ -6,15 +6,24 @@ mod table;
 
 use std::{env, fs, path::Path};
 
-fn main() {
-    println!("cargo:rerun-if-changed=abi");
-    println!("cargo:rerun-if-changed=shim");
+/// Tells the linker about the shared library.
+fn link() {
+    if env::var("CARGO_CFG_TARGET_VENDOR").is_ok_and(|vendor| vendor == "apple") {
+        println!("cargo:rustc-cdylib-link-arg=-Wl,-install_name,@rpath/librdkafka.1.dylib");
+        return;
+    }
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,librdkafka.so.1");
     // Debug information is found by it. Not every linker writes one by itself.
     println!("cargo:rustc-cdylib-link-arg=-Wl,--build-id=sha1");
     // A thread may outlive all clients, in getaddrinfo() or in a function of the application that does not return: the
     // code to which it returns has to be mapped after dlclose(), too.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
+}
+
+fn main() {
+    println!("cargo:rerun-if-changed=abi");
+    println!("cargo:rerun-if-changed=shim");
+    link();
     let out = env::var("OUT_DIR").expect("cargo sets OUT_DIR");
     // The documentation of each exported function, which `export!` includes.
     let docs = Path::new(&out).join("docs");

@@ -25,6 +25,7 @@ mod consume;
 mod ffi;
 mod group;
 mod mock;
+mod platform;
 mod produce;
 mod self_test;
 mod share;

@@ -24,6 +24,7 @@ mod message_format;
 mod metrics_port;
 mod patience;
 mod perf;
+mod platform;
 mod progress;
 mod sending;
 mod signals;

@@ -4,9 +4,8 @@
 use std::net::SocketAddr;
 
 use ottla_core::config::AddressFamily;
-use socket2::SockAddr;
 
-use crate::transport::Transport;
+use crate::{platform::name_of, transport::Transport};
 
 /// Replaces each server by the canonical names of its addresses. An address without a name is kept, and so is a host
 /// without an address. Blocks in the system's resolver.
@@ -47,27 +46,6 @@ fn expand(
         }
     }
     found
-}
-
-/// Returns the name of an address, if it has one.
-fn name_of(address: SocketAddr) -> Option<String> {
-    let address = SockAddr::from(address);
-    let mut name = [0u8; 1025];
-    // SAFETY: the address has the length that is passed with it, and so does the buffer.
-    let failed = unsafe {
-        libc::getnameinfo(
-            address.as_ptr().cast(),
-            address.len(),
-            name.as_mut_ptr().cast(),
-            name.len() as libc::socklen_t,
-            std::ptr::null_mut(),
-            0,
-            libc::NI_NAMEREQD,
-        )
-    };
-    let end = name.iter().position(|byte| *byte == 0)?;
-    let name = std::str::from_utf8(&name[..end]).ok()?;
-    (failed == 0 && !name.is_empty()).then(|| name.to_owned())
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ mod issuer;
 mod link;
 pub mod mailbox;
 mod oidc;
+mod platform;
 pub mod process;
 mod proxy;
 pub mod reactor;

@@ -12,6 +12,8 @@ use std::{
     },
 };
 
+use crate::platform;
+
 /// The number of forks between the first process that used the library and this one.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
@@ -37,14 +39,11 @@ impl Generation {
 pub fn watch_forks() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        #[cfg(unix)]
-        {
-            extern "C" fn in_child() {
-                FORKS.fetch_add(1, Ordering::Relaxed);
-            }
-            // SAFETY: the handler only changes an atomic, which is permitted between fork and exec.
-            unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+        // The handler only changes an atomic, which is permitted between fork and exec.
+        extern "C" fn in_child() {
+            FORKS.fetch_add(1, Ordering::Relaxed);
         }
+        platform::after_fork(in_child);
     });
 }
 

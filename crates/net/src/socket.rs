@@ -18,7 +18,7 @@ use ottla_core::error::Error;
 use ottla_core::machine::Instant;
 use socket2::{SockRef, TcpKeepalive};
 
-use crate::{runtime::SocketSettings, transport::Transport};
+use crate::{platform, runtime::SocketSettings, transport::Transport};
 
 /// A socket that is connecting or connected.
 #[derive(Debug)]
@@ -101,10 +101,7 @@ impl Socket {
 
     /// Returns the socket's file descriptor.
     pub fn number(&self) -> Option<i32> {
-        #[cfg(unix)]
-        return self.stream.as_ref().map(std::os::fd::AsRawFd::as_raw_fd);
-        #[cfg(not(unix))]
-        None
+        self.stream.as_ref().and_then(platform::descriptor)
     }
 
     /// Records the kernel's event for the socket.

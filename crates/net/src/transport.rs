@@ -7,6 +7,8 @@ use std::{
 
 use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
+use crate::platform;
+
 /// Creates, connects and closes sockets, and resolves hosts. The default methods use the system's calls.
 ///
 /// All methods except [`Transport::resolve`], which runs on the resolver's thread, run on I/O threads that all clients
@@ -51,11 +53,5 @@ impl Transport for SystemTransport {}
 
 /// Returns true for the errors with which a system reports a connect that continues in the background.
 fn is_in_progress(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(IN_PROGRESS)
+    error.kind() == io::ErrorKind::WouldBlock || error.raw_os_error() == Some(platform::IN_PROGRESS)
 }
-
-/// EINPROGRESS.
-#[cfg(target_os = "linux")]
-const IN_PROGRESS: i32 = 115;
-#[cfg(not(target_os = "linux"))]
-const IN_PROGRESS: i32 = 36;

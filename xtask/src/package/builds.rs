@@ -62,7 +62,7 @@ impl Platform {
     /// Builds the library and the program, and returns the folder that they are in.
     pub fn build(&self, workshop: &Workshop) -> Result<PathBuf> {
         install::debian(self.compiler.0, self.compiler.1)?;
-        self.standard_library()?;
+        standard_library(self.triple)?;
         let target = workshop.folder.join("build");
         let triple =
             format!("{}{}", self.triple, self.glibc.map_or(String::new(), |glibc| format!(".{glibc}")));
@@ -101,20 +101,20 @@ impl Platform {
     pub fn tool(&self, name: &str) -> Command {
         Command::new(format!("{}{name}", self.tools))
     }
+}
 
-    /// Requires the standard library of Rust for this platform.
-    fn standard_library(&self) -> Result<()> {
-        let asked =
-            || format!("the standard library of Rust for {} is missing: rustup target add {0}", self.triple);
-        let mut rustup = Command::new("rustup");
-        let installed = shell::read(rustup.args(["target", "list", "--installed"])).map_err(|_| asked())?;
-        if installed.lines().any(|line| line == self.triple) {
-            return Ok(());
-        }
-        let mut add = Command::new("rustup");
-        let done = shell::run(add.args(["target", "add", self.triple]), Duration::from_secs(600), true)?;
-        if done.success { Ok(()) } else { Err(asked().into()) }
+/// Requires the standard library of Rust for a target.
+pub fn standard_library(triple: &str) -> Result<()> {
+    let asked =
+        || format!("the standard library of Rust for {triple} is missing: rustup target add {triple}");
+    let mut rustup = Command::new("rustup");
+    let installed = shell::read(rustup.args(["target", "list", "--installed"])).map_err(|_| asked())?;
+    if installed.lines().any(|line| line == triple) {
+        return Ok(());
     }
+    let mut add = Command::new("rustup");
+    let done = shell::run(add.args(["target", "add", triple]), Duration::from_secs(600), true)?;
+    if done.success { Ok(()) } else { Err(asked().into()) }
 }
 
 /// Returns the newest glibc that a file needs, from its versioned symbols.

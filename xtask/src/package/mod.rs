@@ -5,6 +5,7 @@
 //!   trees.rs       the files of a package where they belong, times and owners made equal
 //!   archive.rs     tarballs                        native.rs   deb, rpm, apk (nfpm)
 //!   wheel.rs       for Python                      image.rs    for containers (OCI)
+//!   platforms.rs   type-checks the crates for Windows and macOS
 //!   checks.rs      installs them into fresh systems and runs programs there
 //! ```
 //!
@@ -16,6 +17,7 @@ mod builds;
 mod checks;
 mod image;
 mod native;
+mod platforms;
 mod trees;
 mod wheel;
 
@@ -44,6 +46,9 @@ pub struct Options {
     /// not be checked.
     #[arg(long)]
     check: bool,
+    /// Build nothing; type-check the crates for Windows and macOS, and say what is missing for that on this machine.
+    #[arg(long, conflicts_with_all = ["list", "check"])]
+    check_platforms: bool,
 }
 
 /// A row of [`ARTEFACTS`].
@@ -165,6 +170,9 @@ impl Workshop {
 }
 
 pub fn main(options: &Options) -> Result<ExitCode> {
+    if options.check_platforms {
+        return Ok(if platforms::check()? { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
     let chosen: Vec<&Artefact> = ARTEFACTS.iter().filter(|it| it.name.contains(&options.only)).collect();
     if chosen.is_empty() {
         return Err(format!("no artefact has `{}` in its name; --list prints them", options.only).into());

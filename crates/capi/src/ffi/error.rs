@@ -283,7 +283,7 @@ export!(
     #[local(0)]
     fn rd_kafka_errno() -> c_int {
         // SAFETY: `errno`'s address is valid in this thread.
-        unsafe { *libc::__errno_location() }
+        unsafe { *crate::platform::errno() }
     }
 );
 

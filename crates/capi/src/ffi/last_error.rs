@@ -42,5 +42,5 @@ fn errno_of(code: RespErr) -> c_int {
 pub(crate) fn set_last(code: RespErr) {
     LAST.set(code);
     // SAFETY: `errno`'s address is valid in this thread.
-    unsafe { *libc::__errno_location() = errno_of(code) };
+    unsafe { *crate::platform::errno() = errno_of(code) };
 }

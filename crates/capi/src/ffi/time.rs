@@ -50,6 +50,6 @@ fn coarse(clock: libc::clockid_t) -> libc::timespec {
 /// Returns the milliseconds since 1970, up to a few milliseconds late.
 #[inline]
 pub(crate) fn coarse_wall_ms() -> i64 {
-    let time = coarse(libc::CLOCK_REALTIME_COARSE);
+    let time = coarse(crate::platform::COARSE_WALL_CLOCK);
     time.tv_sec * 1000 + time.tv_nsec / 1_000_000
 }

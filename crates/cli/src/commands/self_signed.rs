@@ -9,6 +9,7 @@ use ottla_embedded_broker::{PrincipalMapping, TestAuthority, TlsListener};
 
 use super::broker::BrokerOptions;
 use crate::failure::{Failure, Outcome};
+use crate::platform;
 
 /// Certificates that exist as long as the brokers run. The files are removed at the end.
 pub struct SelfSigned {
@@ -60,8 +61,7 @@ impl SelfSigned {
 /// Creates a folder that only this user can read: it may hold a key.
 fn create_private(folder: &Path) -> std::io::Result<()> {
     let mut builder = fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    platform::make_private(&mut builder);
     builder.create(folder)
 }
 

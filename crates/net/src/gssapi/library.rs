@@ -11,15 +11,18 @@ use std::{
 
 use ottla_core::secret::Secret;
 
+use crate::platform::Loaded;
+
 type Status = u32;
 type Handle = *mut c_void;
 
 /// The names under which systems have the library.
-const NAMES: [&CStr; 4] = [
+const NAMES: [&CStr; 5] = [
     c"libgssapi_krb5.so.2",
     c"libgssapi_krb5.so",
     c"/opt/homebrew/opt/krb5/lib/libgssapi_krb5.dylib",
     c"/usr/local/opt/krb5/lib/libgssapi_krb5.dylib",
+    c"gssapi64.dll",
 ];
 
 #[repr(C)]
@@ -127,18 +130,14 @@ impl Library {
     }
 
     fn load() -> Result<Self, String> {
-        // SAFETY: the names are C strings; loading runs the initialization of Kerberos' library, which is meant for it.
-        let open = |name: &&CStr| unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        let library = NAMES.iter().map(open).find(|handle| !handle.is_null()).ok_or_else(|| {
+        let library = NAMES.iter().find_map(|name| Loaded::open(name)).ok_or_else(|| {
             "sasl.mechanisms=GSSAPI needs libgssapi_krb5.so.2, which is not installed: install the package \
              libgssapi-krb5-2 (Debian) or krb5-libs (Fedora)"
                 .to_owned()
         })?;
         let symbol = |name: &CStr| {
-            // SAFETY: the handle is open and never closed.
-            let found = unsafe { libc::dlsym(library, name.as_ptr()) };
             let missing = || format!("libgssapi_krb5 has no function {}", name.to_string_lossy());
-            if found.is_null() { Err(missing()) } else { Ok(found) }
+            library.symbol(name).ok_or_else(missing)
         };
         macro_rules! function {
             ($name:literal, $kind:ty) => {

@@ -19,7 +19,10 @@ use std::{
 use ottla_core::event::CredentialsEvent;
 
 use super::TlsContext;
-use crate::credentials::x509::{date, seconds};
+use crate::{
+    credentials::x509::{date, seconds},
+    platform,
+};
 
 /// Watches the files of a context until it is dropped.
 #[derive(Debug)]
@@ -150,12 +153,9 @@ fn stamps(paths: &[PathBuf]) -> Vec<Stamp> {
 
 fn stamp(path: &Path) -> Stamp {
     let data = fs::metadata(path).ok();
-    #[cfg(unix)]
-    let inode = data.as_ref().map_or(0, std::os::unix::fs::MetadataExt::ino);
-    #[cfg(not(unix))]
-    let inode = 0;
+    let file_id = data.as_ref().map_or(0, platform::file_id);
     let modified = data.as_ref().and_then(|data| data.modified().ok());
-    (path.to_owned(), modified, data.map_or(0, |data| data.len()), inode)
+    (path.to_owned(), modified, data.map_or(0, |data| data.len()), file_id)
 }
 
 #[cfg(test)]

@@ -1,0 +1,16 @@
+//! Windows.
+
+use std::{ffi::OsString, fs::DirBuilder, process::ExitCode};
+
+use crate::standard_error::note;
+
+/// A folder below the user's temporary folder is private already.
+pub fn make_private(_builder: &mut DirBuilder) {}
+
+/// Refuses librdkafka's benchmark program, which needs the C library.
+pub fn rdkafka_performance(_arguments: Vec<OsString>) -> ExitCode {
+    note!(
+        "rdkafka_performance needs the C library, which is not there on Windows; producer-perf-test measures without it"
+    );
+    ExitCode::FAILURE
+}
