@@ -12,6 +12,12 @@ const A_WHILE: Duration = Duration::from_secs(900);
 /// The version of cargo-deny to install if it is missing. Pinned, so that a new release can't break an old commit.
 const CARGO_DENY: &str = "0.20.2";
 
+/// The version of cargo-hack, which checks combinations of features.
+const CARGO_HACK: &str = "0.6.46";
+
+/// The version of cargo-semver-checks, which compares public interfaces.
+const CARGO_SEMVER_CHECKS: &str = "0.51.0";
+
 /// The version of mdBook, which makes the site.
 const MDBOOK: &str = "0.5.4";
 
@@ -102,6 +108,16 @@ pub fn java() -> Result<()> {
 /// Returns the path of cargo-deny, and builds it in the cache folder if it is missing.
 pub fn cargo_deny() -> Result<PathBuf> {
     from_crates_io("cargo-deny", CARGO_DENY, &[])
+}
+
+/// Returns the path of cargo-hack, and builds it in the cache folder if it is missing.
+pub fn cargo_hack() -> Result<PathBuf> {
+    from_crates_io("cargo-hack", CARGO_HACK, &[])
+}
+
+/// Returns the path of cargo-semver-checks, and builds it in the cache folder if it is missing.
+pub fn cargo_semver_checks() -> Result<PathBuf> {
+    from_crates_io("cargo-semver-checks", CARGO_SEMVER_CHECKS, &[])
 }
 
 /// Returns the path of mdBook, and builds it in the cache folder if it is missing.

@@ -12,6 +12,7 @@ mod abi;
 mod archive;
 mod bench;
 mod codegen;
+mod crates;
 mod debug_files;
 mod docs;
 mod embedded;
@@ -77,6 +78,8 @@ enum Command {
     Install(library::Options),
     /// Build what users install into target/packages: deb, rpm, apk, tarballs, a Python wheel, an image for containers.
     Package(package::Options),
+    /// Check the crates that are published: manifests, packages, features, minimum Rust. Nothing is uploaded.
+    Crates(crates::Options),
     /// Test the C library: symbols, layout, headers, C programs, an installed tree.
     #[command(disable_help_flag = true)]
     Abi(Rest),
@@ -120,6 +123,7 @@ fn main() -> ExitCode {
         Command::Instructions(options) => instructions::main(&options),
         Command::Install(options) => library::main(&options),
         Command::Package(options) => package::main(&options),
+        Command::Crates(options) => crates::main(&options),
         Command::Abi(rest) => abi::main(&rest.args),
         Command::Fuzz(options) => fuzz::main(&options),
         Command::Sim(options) => sim::sim(&options),

@@ -375,9 +375,10 @@ pub use sasl::{OauthToken, TokenProvider};
 pub use share::{ShareCommit, ShareConsumer, ShareConsumerBuilder, ShareRecord, ShareRecords};
 pub use trace_context::{TraceContext, TracePropagation};
 
-/// The README's examples are compiled with the documentation's.
+/// The examples of both READMEs are compiled with the documentation's.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
+#[doc = include_str!("../README.md")]
 struct Readme;
 
 /// So are those of the pages that begin with Rust.

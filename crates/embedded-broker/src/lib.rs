@@ -73,3 +73,8 @@ pub use share_progress::ShareProgress;
 pub use telemetry::{ClientTelemetry, Telemetry, TelemetryPush};
 pub use tls::{ClientAuthentication, TlsListener};
 pub use transactions::TransactionDescription;
+
+/// The README's examples are compiled with the documentation's.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
