@@ -108,7 +108,7 @@ mod tests {
         let is_part = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '_';
         text.match_indices("ottla_").map(move |(at, _)| {
             let name = &text[at..];
-            &name[..name.find(|it| !is_part(it)).unwrap_or(name.len())]
+            &name[..name.find(|it: char| !is_part(it)).unwrap_or(name.len())]
         })
     }
 
