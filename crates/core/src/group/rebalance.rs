@@ -27,7 +27,7 @@
 //!   partitions up could arrive after JoinGroup (`member_joins_after_commits_that_the_application_made`).
 //! - The coordinator refuses the commit of a cooperative member that leaves while it joins. The member holds its partitions
 //!   until the commit has an outcome, so that it is repeated in the next generation
-//!   (`member_that_leaves_holds_its_partitions_until_its_commit_has_an_outcome`).
+//!   (`member_that_leaves_holds_its_partitions_until_it_has_committed`).
 //! - A membership that is lost while the application is giving partitions up makes them lost, too: the offsets of its
 //!   answer are not committed (`revocation_becomes_a_loss_when_the_membership_is_lost`).
 

@@ -212,7 +212,7 @@ fn leaving_while_it_joins() -> Script {
 }
 
 #[test]
-fn member_that_leaves_holds_its_partitions_until_its_commit_has_an_outcome() {
+fn member_that_leaves_holds_its_partitions_until_it_has_committed() {
     let mut script = leaving_while_it_joins();
     script.join("other", &[]);
     assert_eq!(held(&script), (2, vec![(0, 1), (1, 1)], false), "SyncGroup is in flight");
@@ -228,7 +228,7 @@ fn member_that_leaves_holds_its_partitions_until_its_commit_has_an_outcome() {
 }
 
 #[test]
-fn member_that_leaves_waits_no_longer_for_a_generation_than_for_its_commit() {
+fn member_that_leaves_waits_no_longer_than_its_commit_may_take() {
     let mut script = leaving_while_it_joins();
     script.pass(Duration::from_secs(6));
     assert!(script.sent().contains(&"LeaveGroup"), "{:?}", script.sent());
