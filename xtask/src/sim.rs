@@ -38,6 +38,9 @@ pub struct Options {
     /// A world whose topics have their own settings.
     #[arg(long, value_name = "SEED")]
     differing_topics: Option<String>,
+    /// A world whose clients have a ceiling of their memory.
+    #[arg(long, value_name = "SEED")]
+    ceilings: Option<String>,
     /// A world without consumers.
     #[arg(long, value_name = "SEED")]
     producers_only: Option<String>,
@@ -92,6 +95,7 @@ pub fn sim(options: &Options) -> Result<ExitCode> {
         ("--sasl-week", &options.sasl_week),
         ("--telemetry", &options.telemetry),
         ("--differing-topics", &options.differing_topics),
+        ("--ceilings", &options.ceilings),
         ("--producers-only", &options.producers_only),
         ("--untouched-logs", &options.untouched_logs),
         ("--without-ids", &options.without_ids),

@@ -176,7 +176,10 @@ pub fn client(
             producer,
             consumer,
             share,
-            buffers: BufferPool::default(),
+            buffers: match config.positive("client.memory.max.bytes") {
+                Some(_) => BufferPool::without_idle(),
+                None => BufferPool::default(),
+            },
         },
         sockets,
         transport,

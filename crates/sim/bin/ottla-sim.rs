@@ -2,7 +2,8 @@
 //! fresh ones for N minutes. `--hunt FIRST COUNT CHECKER` runs seeds until a checker notices a broken guarantee.
 //! `--group SEED` replays a world of a consumer group, `--schedule NAME` runs a schedule of a group (`all` runs each),
 //! `--crowd SEED` a group of 500 members. `--groups` and `--hunt-groups` are like `--swarm` and `--hunt` with the worlds of
-//! consumer groups, `--hunt-sasl` and `--hunt-telemetry` like `--hunt` with worlds in which clients authenticate or push metrics; the
+//! consumer groups, `--hunt-sasl`, `--hunt-telemetry` and `--hunt-ceilings` like `--hunt` with worlds in which clients authenticate, push metrics or
+//! have a ceiling of their memory; the
 //! flags of `WORLDS` replay one of them and of other special worlds. `--transaction SEED`,
 //! `--transactions` and `--hunt-transactions` run the worlds of transactions, `--share SEED`, `--shares` and `--hunt-shares`
 //! those of share groups. `--hunt-misrouting` runs the schedules in which addresses lead elsewhere, by their numbers. `--minutes N` runs fresh seeds, every second one
@@ -16,7 +17,8 @@ use std::{
 use ottla_sim::{
     Broken, Knobs, Outcome, groups,
     hunt::{
-        Hunt, hunt, hunt_groups, hunt_misrouting, hunt_sasl, hunt_shares, hunt_telemetry, hunt_transactions,
+        Hunt, hunt, hunt_ceilings, hunt_groups, hunt_misrouting, hunt_sasl, hunt_shares, hunt_telemetry,
+        hunt_transactions,
     },
     run, shares, transactions,
 };
@@ -25,12 +27,13 @@ use ottla_sim::{
 type World = (&'static str, fn(u64) -> Knobs);
 
 /// Special worlds: the flag that replays one, and its knobs.
-const WORLDS: [World; 8] = [
+const WORLDS: [World; 9] = [
     ("--sasl", Knobs::with_sasl),
     ("--sasl-outage", Knobs::with_outage),
     ("--sasl-week", Knobs::with_sasl_for_a_week),
     ("--telemetry", Knobs::with_telemetry),
     ("--differing-topics", Knobs::with_differing_topics),
+    ("--ceilings", Knobs::with_ceilings),
     ("--producers-only", Knobs::producers_only),
     ("--untouched-logs", Knobs::untouched_logs),
     ("--without-ids", Knobs::without_ids),
@@ -48,13 +51,19 @@ fn main() -> ExitCode {
             (Some(first), Some(count), Some(checker)) => notice(&hunt(first, count, checker), checker, count),
             _ => usage(),
         },
-        Some(flag @ ("--hunt-sasl" | "--hunt-telemetry")) => match (number(1), number(2), arguments.get(3)) {
-            (Some(first), Some(count), Some(checker)) => {
-                let hunt = if flag == "--hunt-sasl" { hunt_sasl } else { hunt_telemetry };
-                notice(&hunt(first, count, checker), checker, count)
+        Some(flag @ ("--hunt-sasl" | "--hunt-telemetry" | "--hunt-ceilings")) => {
+            match (number(1), number(2), arguments.get(3)) {
+                (Some(first), Some(count), Some(checker)) => {
+                    let hunt = match flag {
+                        "--hunt-sasl" => hunt_sasl,
+                        "--hunt-telemetry" => hunt_telemetry,
+                        _ => hunt_ceilings,
+                    };
+                    notice(&hunt(first, count, checker), checker, count)
+                }
+                _ => usage(),
             }
-            _ => usage(),
-        },
+        }
         Some("--hunt-groups") => match (number(1), number(2), arguments.get(3)) {
             (Some(first), Some(count), Some(checker)) => {
                 notice(&hunt_groups(first, count, checker), checker, count)

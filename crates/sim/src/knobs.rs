@@ -220,6 +220,21 @@ impl Knobs {
         Self { telemetry: Some(TelemetryKnobs::from_seed(seed)), ..Self::from_seed(seed) }
     }
 
+    /// Draws every knob, and gives each client a ceiling of its memory. Applications take records and never put them back.
+    pub fn with_ceilings(seed: u64) -> Self {
+        let mut rng = Rng::from_seed(seed ^ 0xce_111);
+        let mut pick = |choices: &[u64]| choices[rng.below(choices.len() as u64) as usize];
+        let mut knobs = Self::from_seed(seed);
+        knobs.consumers = knobs.consumers.max(1);
+        knobs.habits.restless = u64::MAX;
+        knobs.producer.max_memory = Some(pick(&[1, 3_000, 30_000, 1_000_000]) as usize);
+        knobs.producer.topic.compression =
+            [Compression::None, Compression::Lz4, Compression::Snappy][pick(&[0, 1, 2]) as usize];
+        knobs.producer.topic.batch.sums_early = knobs.producer.topic.compression == Compression::None;
+        knobs.consumer.max_memory = Some(pick(&[1, 1_000, 10_000, 100_000]) as usize);
+        knobs
+    }
+
     /// Returns the settings of each topic; topics without their own have `usual` ones.
     pub fn topic_settings(&self, usual: &TopicSettings) -> Vec<TopicSettings> {
         let mut rng = Rng::from_seed(self.seed ^ 0x0_1d_70);

@@ -17,7 +17,7 @@ use ottla_core::{
 use ottla_embedded_broker::{Cluster, ClusterOptions};
 
 use crate::{
-    checkers::{Broken, accounting, consume, delivery, log::Log, wire::Limits},
+    checkers::{Broken, accounting, consume, delivery, log::Log, memory, wire::Limits},
     client::Client,
     deadlines::Application,
     faults::{self, Heal},
@@ -235,6 +235,8 @@ impl<'a> Run<'a> {
 
     /// Steps the applications; they begin new operations where they `may`.
     fn step_applications(&mut self, may: bool) -> Result<(), Broken> {
+        self.producers.iter().try_for_each(memory::check)?;
+        self.readers.iter().try_for_each(|reader| memory::check_reader(reader, &self.knobs.producer))?;
         if let Some(authenticators) = &mut self.authenticators {
             authenticators.step(&mut self.world, may);
         }
@@ -252,7 +254,8 @@ impl<'a> Run<'a> {
     fn time_limit(&self) -> Duration {
         let knobs = self.knobs;
         // A small queue takes many round trips.
-        let round_trips = (knobs.records / knobs.producer.max_queued_messages + 1) as u32;
+        let queued = knobs.producer.max_memory.map_or(u64::MAX, |bytes| (bytes as u64 / 1_000).max(1));
+        let round_trips = (knobs.records / knobs.producer.max_queued_messages.min(queued) + 1) as u32;
         let round_trip = (knobs.network.latency + knobs.network.jitter) * 4 + knobs.replication_lag * 2;
         let fetches = if knobs.consumers > 0 { knobs.records as u32 * knobs.producers } else { 0 };
         knobs.producer.topic.message_timeout.unwrap_or_default()

@@ -31,6 +31,10 @@ fn telemetry(seed: u64) -> Result<Outcome, Broken> {
     kept(&Knobs::with_telemetry(seed))
 }
 
+fn ceilings(seed: u64) -> Result<Outcome, Broken> {
+    kept(&Knobs::with_ceilings(seed))
+}
+
 fn sasl(seed: u64) -> Result<Outcome, Broken> {
     kept(&Knobs::with_sasl(seed))
 }
@@ -61,6 +65,17 @@ fn clients_that_push_metrics_keep_all_guarantees() {
     let last_pushes: usize = outcomes.iter().map(|outcome| outcome.last_pushes).sum();
     assert!(records > 1_000, "hardly anything was acknowledged: {records}");
     assert!(last_pushes > 10, "hardly any client pushed metrics when it was closed: {last_pushes}");
+}
+
+#[test]
+fn clients_with_a_ceiling_of_memory_keep_all_guarantees() {
+    let records = acknowledged(&support::check("--ceilings ", 1..=12, ceilings));
+    assert!(records > 500, "hardly anything was acknowledged: {records}");
+}
+
+#[test]
+fn fresh_clients_with_a_ceiling_of_memory_keep_all_guarantees() {
+    support::check_fresh("--ceilings ", 1, ceilings);
 }
 
 #[test]

@@ -45,6 +45,12 @@ pub(crate) struct DecodeOptions {
     pub(crate) max_batch_bytes: usize,
     /// The number of bytes that may be decompressed; the remaining batches are left for the next fetch.
     pub(crate) decompressed_room: usize,
+    /// True if there is a ceiling of the client's memory: only the first batch of a response may exceed the room.
+    pub(crate) is_limited: bool,
+    /// The number of bytes that were decompressed.
+    pub(crate) decompressed: usize,
+    /// True once a batch of the response was decoded.
+    pub(crate) has_batches: bool,
     /// The memory pool for decompressed records.
     pub(crate) buffers: BufferPool,
 }
@@ -249,8 +255,13 @@ impl Decoder<'_> {
         }
         let unpacked = match header.compression() {
             Ok(Compression::None) => Ok(None),
-            Ok(_) if self.options.decompressed_room == 0 && !self.decoded.batches.is_empty() => return false,
-            Ok(codec) => self.unpack(codec, records).map(Some),
+            Ok(_) if self.options.decompressed_room == 0 && self.has_progress() => return false,
+            Ok(codec) => match self.unpack(codec, records) {
+                Err(_) if self.options.is_limited && self.has_progress() && !self.has_room_for_any() => {
+                    return self.leave_rest();
+                }
+                unpacked => unpacked.map(Some),
+            },
             Err(error) => Err(error.to_string()),
         };
         let unpacked = unpacked.and_then(|unpacked| {
@@ -290,6 +301,7 @@ impl Decoder<'_> {
         let buffer = Arc::clone(self.buffer);
         let first_offset = self.decoded.next_offset;
         self.decoded.batches.push(RecordBatch::new(buffer, bytes, *header, first_offset));
+        self.options.has_batches = true;
         self.pass(header);
         true
     }
@@ -365,6 +377,7 @@ impl Decoder<'_> {
         self.decoded.bytes += len;
         let buffer = Arc::new(FetchBuffer::new(run.records, self.options.buffers.clone()));
         self.decoded.batches.push(RecordBatch::new(buffer, 0..len, run.header, run.first_offset));
+        self.options.has_batches = true;
     }
 
     /// Decompresses records and appends them to `unpacked`. Returns their range.
@@ -374,11 +387,31 @@ impl Decoder<'_> {
             self.unpacked.clear();
         }
         let start = self.unpacked.len();
-        decompress(codec, bytes, self.options.max_batch_bytes, &mut self.unpacked)
+        let is_limited = self.options.is_limited && self.has_progress();
+        let most = if is_limited { self.options.decompressed_room } else { usize::MAX };
+        decompress(codec, bytes, self.options.max_batch_bytes.min(most), &mut self.unpacked)
+            .inspect_err(|_| self.unpacked.truncate(start))
             .map_err(|error| error.to_string())?;
         let size = self.unpacked.len() - start;
+        self.options.decompressed += size;
         self.options.decompressed_room = self.options.decompressed_room.saturating_sub(size);
         Ok(start..start + size)
+    }
+
+    /// Returns true if the rest may be left for the next fetch, which then gets further than this one.
+    const fn has_progress(&self) -> bool {
+        if self.options.is_limited { self.options.has_batches } else { !self.decoded.batches.is_empty() }
+    }
+
+    /// Returns true if there is room for a batch of any permitted size.
+    const fn has_room_for_any(&self) -> bool {
+        self.options.decompressed_room >= self.options.max_batch_bytes
+    }
+
+    /// Leaves the batches from here on for the next fetch.
+    const fn leave_rest(&mut self) -> bool {
+        self.options.decompressed_room = 0;
+        false
     }
 
     /// Stores a damaged batch and the end offset that it claims.

@@ -19,6 +19,7 @@
 //! threads meet them in [`shared::ConsumerShared`].
 
 pub mod assignment;
+mod ceiling;
 mod commit;
 pub mod committed;
 mod committed_response;

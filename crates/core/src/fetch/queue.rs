@@ -5,6 +5,7 @@ use std::{collections::VecDeque, fmt, sync::Arc, task::Waker};
 
 use super::{
     assignment::AssignmentVersion,
+    ceiling::Ceiling,
     deliver::{ConsumerEvent, FetchedRecords, RecordBatch, Records},
     partition::{PartitionHandle, PrefetchLimits},
 };
@@ -26,7 +27,10 @@ pub struct FetchQueue {
     limits: PrefetchLimits,
     damaged_batch: DamagedBatchPolicy,
     /// The size of the queued records of all partitions, in bytes, which the client's budget limits.
-    queued_bytes: AtomicUsize,
+    /// With a ceiling also what the Fetches in flight may return.
+    pub(super) queued_bytes: AtomicUsize,
+    /// The ceiling of the client's memory, if there is one.
+    pub(super) ceiling: Option<Ceiling>,
     /// True if some fetcher waits for the budget.
     starved: AtomicBool,
     starving: Mutex<Vec<WakeHandle>>,
@@ -58,7 +62,12 @@ struct Wakes(Vec<Arc<PartitionHandle>>);
 
 impl FetchQueue {
     /// Creates an empty queue with these limits: messages per partition, and bytes for all partitions together.
-    pub fn new(limits: PrefetchLimits, damaged_batch: DamagedBatchPolicy) -> Self {
+    pub fn new(
+        mut limits: PrefetchLimits,
+        damaged_batch: DamagedBatchPolicy,
+        max_memory: Option<usize>,
+    ) -> Self {
+        limits.bytes = limits.bytes.min(max_memory.unwrap_or(usize::MAX));
         Self {
             state: Mutex::new(State {
                 items: VecDeque::new(),
@@ -68,6 +77,7 @@ impl FetchQueue {
             }),
             limits,
             damaged_batch,
+            ceiling: max_memory.map(|_| Ceiling::new(limits.bytes)),
             queued_bytes: AtomicUsize::new(0),
             starved: AtomicBool::new(false),
             starving: Mutex::new(Vec::new()),
@@ -76,7 +86,8 @@ impl FetchQueue {
 
     /// Returns the size of the queued records, in bytes.
     pub fn queued_bytes(&self) -> usize {
-        self.queued_bytes.load(Ordering::SeqCst)
+        let reserved = self.ceiling.as_ref().map_or(0, Ceiling::reserved);
+        self.queued_bytes.load(Ordering::SeqCst).saturating_sub(reserved)
     }
 
     /// The limits.
@@ -86,19 +97,30 @@ impl FetchQueue {
 
     /// Appends items, and wakes the threads that wait for them.
     pub(crate) fn push(&self, items: impl IntoIterator<Item = Item>) {
+        self.push_reserved(items, 0);
+    }
+
+    /// Appends the items of a response whose memory was reserved.
+    pub(super) fn push_reserved(&self, items: impl IntoIterator<Item = Item>, reserved: usize) {
         let wakers = {
             let mut state = self.state.lock();
+            let mut bytes = 0;
             for item in items {
                 if let Item::Records(records) = &item {
                     records.handle.charge(records.messages, records.bytes);
                     records.handle.count_received(records.messages, records.bytes);
-                    self.queued_bytes.fetch_add(records.bytes, Ordering::SeqCst);
+                    bytes += records.bytes;
                 }
                 state.items.push_back(item);
             }
+            // In one step: nobody may ask for the difference meanwhile.
+            self.queued_bytes.fetch_add(bytes.wrapping_sub(reserved), Ordering::SeqCst);
             std::mem::take(&mut state.wakers)
         };
         wakers.into_iter().for_each(Waker::wake);
+        if reserved > 0 {
+            self.wake(Wakes::default());
+        }
     }
 
     /// Moves available items to `into`, until it holds at least `enough` bytes. Stale items are dropped; items of
@@ -447,12 +469,26 @@ impl FetchQueue {
         if self.queued_bytes.load(Ordering::SeqCst) < self.limits.bytes {
             return room(self.queued_bytes.load(Ordering::SeqCst));
         }
-        self.starving.lock().push(fetcher.clone());
-        self.starved.store(true, Ordering::SeqCst);
+        self.wait_for_room(fetcher);
         // The application may have consumed all records between the lines above. Adding 0, unlike loading, is ordered
         // before the next removal of records, which then sees that a fetcher waits.
         let queued = self.queued_bytes.fetch_add(0, Ordering::SeqCst);
         if queued <= self.limits.bytes / 2 { room(queued) } else { 0 }
+    }
+
+    /// Wakes a fetcher once there is room again.
+    pub(super) fn wait_for_room(&self, fetcher: &WakeHandle) {
+        self.starving.lock().push(fetcher.clone());
+        self.starved.store(true, Ordering::SeqCst);
+    }
+
+    /// Returns true if so little is queued that fetchers without room ask again.
+    fn has_room_again(&self) -> bool {
+        let used = self.queued_bytes.load(Ordering::SeqCst);
+        match &self.ceiling {
+            None => used <= self.limits.bytes / 2,
+            Some(ceiling) => ceiling.has_room_again(used),
+        }
     }
 
     fn drop_item(&self, item: Item, wakes: &mut Wakes) {
@@ -472,7 +508,7 @@ impl FetchQueue {
     fn wake(&self, wakes: Wakes) {
         wakes.0.iter().for_each(|handle| handle.wake_fetcher());
         if self.starved.load(Ordering::SeqCst)
-            && self.queued_bytes.load(Ordering::SeqCst) <= self.limits.bytes / 2
+            && self.has_room_again()
             && self.starved.swap(false, Ordering::SeqCst)
         {
             let starving = std::mem::take(&mut *self.starving.lock());

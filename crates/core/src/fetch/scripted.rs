@@ -1,5 +1,6 @@
 //! The fetcher against a scripted broker: exact requests and hand-made responses.
 
+mod ceiling;
 mod damage;
 mod paused;
 mod sessions;

@@ -23,6 +23,8 @@ pub struct ConsumerSettings {
     pub fetch_error_backoff: Duration,
     /// `queued.min.messages` per partition; `queued.max.messages.kbytes`, in bytes, for all of them together.
     pub prefetch: PrefetchLimits,
+    /// `client.memory.max.bytes`: the most memory of queued and fetched records; `None` is no limit.
+    pub max_memory: Option<usize>,
     /// `fetch.queue.backoff.ms`, if it is set: how long a full queue delays the next Fetch.
     pub queue_backoff: Option<Duration>,
     /// `auto.offset.reset`.
@@ -64,6 +66,7 @@ impl Default for ConsumerSettings {
             partition_fetch_max_bytes: 1_048_576,
             fetch_error_backoff: Duration::from_millis(500),
             prefetch: PrefetchLimits { messages: 100_000, bytes: 65_536 * 1024 },
+            max_memory: None,
             queue_backoff: None,
             auto_offset_reset: OffsetReset::End,
             wall_clock: WallClock::default(),
@@ -96,6 +99,7 @@ impl ConsumerSettings {
                 messages: config.size("queued.min.messages"),
                 bytes: config.size("queued.max.messages.kbytes") * 1024,
             },
+            max_memory: config.positive("client.memory.max.bytes"),
             queue_backoff: Some("fetch.queue.backoff.ms")
                 .filter(|name| config.is_modified(name))
                 .and_then(|name| config.positive_millis(name)),

@@ -52,7 +52,7 @@ impl ConsumerShared {
     /// Creates the shared state of a consumer without partitions.
     pub fn new(settings: ConsumerSettings) -> Self {
         Self {
-            queue: Arc::new(FetchQueue::new(settings.prefetch, settings.damaged_batch)),
+            queue: Arc::new(FetchQueue::new(settings.prefetch, settings.damaged_batch, settings.max_memory)),
             idle: IdleTime::new(),
             fetchers: AtomicUsize::new(0),
             partitions: Mutex::default(),

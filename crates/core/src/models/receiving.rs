@@ -24,7 +24,7 @@ struct Consumer {
 
 fn consumer() -> Arc<Consumer> {
     let handle = Arc::new(PartitionHandle::new(TopicPartition::new("t", 0)));
-    Arc::new(Consumer { queue: Arc::new(FetchQueue::new(LIMITS, DamagedBatchPolicy::Stop)), handle })
+    Arc::new(Consumer { queue: Arc::new(FetchQueue::new(LIMITS, DamagedBatchPolicy::Stop, None)), handle })
 }
 
 impl Consumer {

@@ -439,7 +439,9 @@ impl Held<'_> {
             return Ok(Appended::NothingToJoin);
         }
         if charge == Charge::Now
-            && let Err(NoRoom) = self.budget.try_charge_lease(&mut state.lease, payload_bytes, state.last_len)
+            && ((opened_batch && !self.budget.admits_batch(pool))
+                || self.budget.try_charge_lease(&mut state.lease, payload_bytes, state.last_len)
+                    == Err(NoRoom))
         {
             if filled {
                 self.wake.note(state.announce(true, now));

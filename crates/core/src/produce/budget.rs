@@ -5,6 +5,10 @@
 //! room for many messages at once. The unused part is returned when the batch is taken, or when the queue is full.
 //! Queued messages are the charged ones without the leases.
 //!
+//! With a ceiling of the client's memory (`client.memory.max.bytes`) the same word also bounds the memory of the batches, which is
+//! estimated from both counts: the encoded records, what is kept per message, unused parts of chunks, and the compressed form
+//! of the batches while there is a topic with compression. Appending a message costs nothing more for it.
+//!
 //! # Pitfalls
 //!
 //! - A message above the queue's byte limit is accepted by an empty queue; otherwise it could never be sent
@@ -15,6 +19,8 @@
 //!   wake-up follows (`a_refused_attempt_hides_no_room_from_a_blocked_sender`).
 
 use std::{sync::Arc, task::Waker};
+
+use ottla_protocol::batch::{ChunkPool, SMALL_CHUNK_BYTES};
 
 use crate::{
     sync::{
@@ -44,6 +50,10 @@ pub struct Budget {
     used: AtomicU64,
     max_messages: u64,
     max_bytes: u64,
+    /// The most memory that the queue may take, in bytes; [`u64::MAX`] without a ceiling.
+    max_memory: u64,
+    /// True if batches of some topic are compressed, so that both forms are in memory for a while.
+    compresses: AtomicBool,
     /// The number of active leases.
     leases: AtomicUsize,
     has_waiters: AtomicBool,
@@ -57,6 +67,8 @@ const MOST_MESSAGES: u64 = (1 << 23) * 2 - 4096;
 const MOST_BYTES: u64 = BYTES_MASK - (1 << 36);
 /// The fewest and the most messages that a lease has room for.
 const LEASED_MESSAGES: (u64, u64) = (16, 128);
+/// The memory that a message takes besides its payload, in bytes: the lengths and deltas in the batch, and what its report needs.
+const MESSAGE_MEMORY: u64 = 64;
 
 impl Lease {
     /// Returns the number of messages that the lease still has room for.
@@ -77,10 +89,64 @@ impl Budget {
             used: AtomicU64::new(0),
             max_messages: if max_messages == 0 { MOST_MESSAGES } else { max_messages.min(MOST_MESSAGES) },
             max_bytes: max_bytes.min(MOST_BYTES),
+            max_memory: u64::MAX,
+            compresses: AtomicBool::new(false),
             leases: AtomicUsize::new(0),
             has_waiters: AtomicBool::new(false),
             waiters: Mutex::default(),
         }
+    }
+
+    /// Sets a ceiling of the memory that queued messages take, in bytes.
+    #[must_use]
+    pub fn with_ceiling(mut self, max_memory: Option<usize>) -> Self {
+        self.max_memory = max_memory.map_or(u64::MAX, |bytes| bytes as u64);
+        self
+    }
+
+    /// Counts the compressed form of batches from now on.
+    pub fn count_compression(&self) {
+        self.compresses.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns the ceiling of the memory that queued messages take, in bytes.
+    pub fn ceiling(&self) -> Option<u64> {
+        (self.max_memory != u64::MAX).then_some(self.max_memory)
+    }
+
+    /// Returns the memory that counts towards the ceiling, in bytes.
+    pub fn memory(&self) -> u64 {
+        self.memory_of(self.messages() as u64, self.bytes())
+    }
+
+    /// Returns true if this many messages and bytes are within the limits of bytes and of memory.
+    #[inline]
+    fn has_bytes(&self, messages: u64, bytes: u64) -> bool {
+        bytes <= self.max_bytes && self.memory_of(messages, bytes) <= self.max_memory
+    }
+
+    /// Returns the estimated memory of messages with these bytes of payload. A third of a chunk may be unused.
+    fn memory_of(&self, messages: u64, bytes: u64) -> u64 {
+        let encoded = bytes + messages * MESSAGE_MEMORY;
+        (encoded + encoded / 2) * self.forms()
+    }
+
+    /// Returns false if the chunks of memory in use leave no room for another batch. They are more than what is charged if many
+    /// batches have few records. An empty queue has room.
+    #[inline]
+    pub fn admits_batch(&self, pool: &ChunkPool) -> bool {
+        self.max_memory == u64::MAX || self.has_chunks_for_batch(pool)
+    }
+
+    #[cold]
+    fn has_chunks_for_batch(&self, pool: &ChunkPool) -> bool {
+        let chunks = (pool.in_use_bytes() + SMALL_CHUNK_BYTES) as u64;
+        chunks * self.forms() <= self.max_memory || self.messages() == 0
+    }
+
+    /// Returns in how many forms a batch is in memory at the same time.
+    fn forms(&self) -> u64 {
+        if self.compresses.load(Ordering::Relaxed) { 2 } else { 1 }
     }
 
     /// Charges one message; returns false and charges nothing if there is no room. An empty queue accepts a message
@@ -90,7 +156,7 @@ impl Budget {
         let mut used = self.used.load(Ordering::Relaxed);
         loop {
             let (messages, used_bytes) = (used >> BYTES_BITS, used & BYTES_MASK);
-            let fits = used_bytes + bytes as u64 <= self.max_bytes || messages == 0;
+            let fits = self.has_bytes(messages + 1, used_bytes + bytes as u64) || messages == 0;
             if messages >= self.max_messages || !fits {
                 return false;
             }
@@ -122,8 +188,10 @@ impl Budget {
         let messages = (expected as u64 / 2).clamp(LEASED_MESSAGES.0, LEASED_MESSAGES.1);
         let all_bytes = messages * bytes as u64;
         let used = self.used.load(Ordering::Relaxed);
-        if (used >> BYTES_BITS) + messages <= most(self.max_messages)
-            && (used & BYTES_MASK) + all_bytes <= most(self.max_bytes)
+        let (new_messages, new_bytes) = ((used >> BYTES_BITS) + messages, (used & BYTES_MASK) + all_bytes);
+        if new_messages <= most(self.max_messages)
+            && new_bytes <= most(self.max_bytes)
+            && self.memory_of(new_messages, new_bytes) <= most(self.max_memory)
         {
             if !rest.is_out {
                 self.leases.fetch_add(1, Ordering::SeqCst);
@@ -268,6 +336,30 @@ mod tests {
         let budget = Budget::new(10, 100);
         assert!(budget.try_charge(500));
         assert!(!budget.try_charge(1));
+    }
+
+    #[test]
+    fn ceiling_counts_what_messages_take_besides_their_payload() {
+        let budget = Budget::new(0, 1 << 30).with_ceiling(Some(16_400));
+        let accepted = |budget: &Budget| (0..1000).take_while(|_| budget.try_charge(100)).count();
+        assert_eq!((accepted(&budget), budget.memory()), (66, 66 * 164 * 3 / 2));
+        budget.release(66, 6600);
+        budget.count_compression();
+        assert_eq!((accepted(&budget), budget.memory()), (33, 33 * 164 * 3), "both forms of a batch");
+        budget.release(33, 3300);
+        assert!(budget.try_charge(1_000_000), "an empty queue takes a message above the ceiling");
+        assert!(!budget.try_charge(0));
+    }
+
+    #[test]
+    fn ceiling_is_not_exceeded_by_leases() {
+        let budget = Budget::new(0, 1 << 30).with_ceiling(Some(100_000));
+        let mut leases: Vec<Lease> = (0..50).map(|_| Lease::default()).collect();
+        for number in 0..5000 {
+            let _ = budget.try_charge_lease(&mut leases[number % 50], 100, 256);
+            assert!(budget.memory() <= 100_000, "{}", budget.memory());
+        }
+        assert!(budget.memory() > 99_000);
     }
 
     #[test]

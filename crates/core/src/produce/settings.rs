@@ -34,6 +34,8 @@ pub struct ProducerSettings {
     pub max_queued_messages: u64,
     /// `queue.buffering.max.kbytes`, in bytes.
     pub max_queued_bytes: u64,
+    /// `client.memory.max.bytes`: the most memory of the queue and its batches, compressed ones included; `None` is no limit.
+    pub max_memory: Option<usize>,
     /// `topic.metadata.propagation.max.ms`: the time for which a topic may be unknown before records for it fail.
     pub topic_propagation: Duration,
     /// `sticky.partitioning.linger.ms`; zero picks a partition for every record.
@@ -83,6 +85,7 @@ impl Default for ProducerSettings {
             max_request_bytes: 1_000_000,
             max_queued_messages: 100_000,
             max_queued_bytes: 1 << 30,
+            max_memory: None,
             topic_propagation: Duration::from_secs(30),
             sticky_linger: Duration::from_millis(10),
             sticky_is_timed: false,
@@ -140,6 +143,7 @@ impl ProducerSettings {
             max_request_bytes: config.size("max.request.size"),
             max_queued_messages: config.size("queue.buffering.max.messages") as u64,
             max_queued_bytes: config.size("queue.buffering.max.kbytes") as u64 * 1024,
+            max_memory: config.positive("client.memory.max.bytes"),
             topic_propagation: config.millis("topic.metadata.propagation.max.ms"),
             sticky_linger: match linger {
                 Linger::Broker(linger) | Linger::Partition(linger) if !sticky_is_timed => linger * 2,

@@ -76,7 +76,10 @@ impl ProducerShared {
         Self {
             gate: AtomicU8::new(if transactions.is_some() { NO_TRANSACTION } else { 0 }),
             transactions,
-            budget: Arc::new(Budget::new(settings.max_queued_messages, settings.max_queued_bytes)),
+            budget: Arc::new(
+                Budget::new(settings.max_queued_messages, settings.max_queued_bytes)
+                    .with_ceiling(settings.max_memory),
+            ),
             pool: ChunkPool::new(),
             identity: SharedIdentity::default(),
             flushing: Arc::default(),
@@ -135,6 +138,9 @@ impl ProducerShared {
         let mut topics = self.topics.write();
         if let Some(topic) = topics.get(name) {
             return (Arc::clone(topic), false);
+        }
+        if settings.compression != Compression::None {
+            self.budget.count_compression();
         }
         let name: Arc<str> = Arc::from(name);
         let topic = Arc::new(ProducerTopic::new(
@@ -423,6 +429,29 @@ pub(super) mod tests {
             assert_eq!(shared.queued_bytes(), 10 * (number + 1));
         }
         assert_eq!(send(&shared, 0), Err(SendError::QueueFull));
+    }
+
+    #[test]
+    fn ceiling_stops_sends_before_the_chunks_of_many_batches_exceed_it() {
+        let settings = ProducerSettings { max_memory: Some(100_000), ..ProducerSettings::default() };
+        let settings = settings.with_partitioner(Partitioner::Sticky);
+        let shared = ProducerShared::new(settings, Arc::new(NoReports), Rng::from_seed(1));
+        let (topic, _) = shared.topic("t");
+        topic.set_partitions(1000, |_| (), |_| ());
+        let send = |number: i32| {
+            let record = Record::new().value("0123456789").partition(number % 1000);
+            shared.send(&topic, Instant::ZERO, 0, &record, None)
+        };
+        let sent = (0..2000).take_while(|number| send(*number).is_ok()).count();
+        assert!(shared.pool.in_use_bytes() <= 100_000, "{} bytes", shared.pool.in_use_bytes());
+        assert!(sent > 20, "{sent} records");
+        assert_eq!(send(sent as i32), Err(SendError::QueueFull));
+        assert_eq!(send(0), Ok(()), "its batch has room");
+        topic.slots().for_each(|accumulator| {
+            let taken = accumulator.take(true).0;
+            taken.iter().for_each(|batch| shared.budget.release(1, batch.charged_bytes));
+        });
+        assert_eq!(send(sent as i32), Ok(()));
     }
 
     #[test]

@@ -185,6 +185,9 @@ impl ShareFetcher {
             max_batch_bytes: settings.max_batch_bytes,
             // Records that are not decoded now can't be fetched again.
             decompressed_room: usize::MAX,
+            is_limited: false,
+            decompressed: 0,
+            has_batches: false,
             buffers: self.buffers.clone(),
         };
         let decoded = decode_share(&slot.handle, self.node, buffer, partition, &mut options)?;

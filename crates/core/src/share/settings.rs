@@ -65,7 +65,10 @@ impl ShareSettings {
             max_poll_interval: config.millis("max.poll.interval.ms"),
             fetch_wait_max: config.millis("fetch.wait.max.ms"),
             fetch_min_bytes: bytes("fetch.min.bytes"),
-            fetch_max_bytes: bytes("fetch.max.bytes"),
+            fetch_max_bytes: match config.positive("client.memory.max.bytes") {
+                Some(most) => bytes("fetch.max.bytes").min(i32::try_from(most).unwrap_or(i32::MAX)),
+                None => bytes("fetch.max.bytes"),
+            },
             fetch_error_backoff: config.millis("fetch.error.backoff.ms"),
             check_crcs: config.boolean("check.crcs"),
             max_batch_bytes: config.size("receive.message.max.bytes"),

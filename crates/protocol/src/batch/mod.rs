@@ -22,7 +22,7 @@ pub mod sealed;
 mod varint;
 
 pub use builder::{CopiedRecords, RecordBatchBuilder};
-pub use chunk::ChunkPool;
+pub use chunk::{ChunkPool, SMALL_CHUNK_BYTES};
 pub use control::{ControlRecord, ControlRecordError};
 pub use kept::{KeptRecords, RecordPosition};
 pub use legacy::{LegacyFormat, LegacyMessage, LegacyRecords, put_message_set};

@@ -10,6 +10,7 @@ pub mod group_messages;
 pub mod log;
 mod member_rates;
 pub mod membership;
+pub mod memory;
 mod messages;
 mod misrouting;
 mod openings;

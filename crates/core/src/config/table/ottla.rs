@@ -30,6 +30,13 @@ pub(super) const ROWS: &[Property] = &[
         "The maximum size of a Produce request, over all its partitions; further batches go into the next request. It \
          also limits `message.max.bytes`, as in the Java client.",
     ),
+    Property::ottla("client.memory.max.bytes").integer(0, 1000000000000, "0").medium().doc(
+        "The most memory that a client uses for records, in bytes; 0 means no limit besides those of the queues. A producer \
+         counts queued messages with what their batches take, and their compressed form if a topic has a codec; at the limit \
+         produce fails or waits as with a full queue. A consumer counts queued records, responses that it has asked for and \
+         what they decompress to; at the limit it asks for no more until the application has taken records. A message or a \
+         batch above the limit is let through on its own. Share consumers decompress what they have acquired, beyond the limit.",
+    ),
     Property::ottla("metadata.leader.discovery").boolean("true").doc(
         "Use the new leaders that Produce and Fetch responses name (KIP-951), without waiting for the next metadata.",
     ),

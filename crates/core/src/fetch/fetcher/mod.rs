@@ -65,6 +65,10 @@ pub struct Fetcher {
     was_throttled: bool,
     /// The time at which the Fetch in flight was sent.
     in_flight: Option<Instant>,
+    /// The memory that is reserved for the Fetch in flight, in bytes; 0 without a ceiling.
+    reserved: usize,
+    /// The number of responses that were decoded under a ceiling.
+    turn: usize,
     /// The target size of a response, in bytes.
     response_bytes: usize,
     /// The rotation of the partitions from request to request, so that no partition is always last.
@@ -103,6 +107,8 @@ impl Fetcher {
             session: FetchSession::default(),
             was_throttled: false,
             in_flight: None,
+            reserved: 0,
+            turn: 0,
             response_bytes: RESPONSE_BYTES,
             rotation: 0,
             kept_at_end: Vec::new(),
@@ -164,6 +170,7 @@ impl Fetcher {
     /// Handles the loss of the Fetch in flight with its connection.
     pub fn handle_lost(&mut self, _now: Instant, _error: &Error) {
         self.in_flight = None;
+        self.free_reserved();
         self.session.restart();
     }
 
@@ -218,10 +225,7 @@ impl Fetcher {
             }
             return;
         };
-        let room = self.shared.queue.room(&self.wake);
-        if room == 0 {
-            return self.delay_while_full(now);
-        }
+        let Some(share) = self.ask_for_room() else { return self.delay_while_full(now) };
         // A request names either all topics by ID or all by name.
         let by_id = newest >= FIRST_WITH_TOPIC_IDS && self.topics.values().all(|topic| !topic.id.is_zero());
         let version = if by_id { newest } else { newest.min(FIRST_WITH_TOPIC_IDS - 1) };
@@ -230,7 +234,6 @@ impl Fetcher {
             self.session.restart();
         }
         let settings = &self.shared.settings;
-        let share = room / self.shared.fetchers.load(Ordering::Relaxed).max(1);
         let target_bytes = i32::try_from(share.min(self.response_bytes)).unwrap_or(i32::MAX);
         let max_bytes = settings.fetch_max_bytes.min(target_bytes).max(1);
         let timeout = settings.response_timeout + settings.fetch_wait_max;
@@ -248,10 +251,30 @@ impl Fetcher {
             }
             Err(error) => {
                 self.session.restart();
+                self.free_reserved();
                 self.back_off(now + self.shared.settings.fetch_error_backoff);
                 self.report_refusal(now, error);
             }
         }
+    }
+
+    /// Returns the size that a response may have; `None` if there is no room for one now. Under a ceiling half of what is reserved
+    /// is for the records that are decompressed.
+    fn ask_for_room(&mut self) -> Option<usize> {
+        let fetchers = self.shared.fetchers.load(Ordering::Relaxed).max(1);
+        if self.shared.settings.max_memory.is_none() {
+            let room = self.shared.queue.room(&self.wake);
+            return (room > 0).then(|| room / fetchers);
+        }
+        let reserved =
+            self.shared.queue.reserve(self.response_bytes.saturating_mul(2), fetchers, &self.wake)?;
+        self.reserved = reserved;
+        Some(reserved / 2)
+    }
+
+    /// Gives back the memory of a Fetch that has no response.
+    fn free_reserved(&mut self) {
+        self.shared.queue.settle(Vec::new(), std::mem::take(&mut self.reserved));
     }
 
     /// Reports an error of a whole request, which may repeat with each request.
@@ -273,6 +296,7 @@ impl Fetcher {
 
 impl Drop for Fetcher {
     fn drop(&mut self) {
+        self.free_reserved();
         if self.partitions > 0 {
             self.shared.fetchers.fetch_sub(1, Ordering::Relaxed);
         }

@@ -51,31 +51,51 @@ struct Exchange<'a> {
 impl Fetcher {
     /// Handles the response to a Fetch.
     pub fn handle_response(&mut self, now: Instant, response: Response, peer: &str) {
+        let reserved =
+            self.shared.queue.extend_reserved(std::mem::take(&mut self.reserved), response.frame.len);
+        let (items, taken) = self.decode_response(now, response, peer, reserved);
+        let reserved = self.shared.queue.extend_reserved(reserved, taken);
+        self.shared.queue.settle(items, reserved);
+    }
+
+    /// Returns the items for the application, and the memory of the response with what was decompressed of it.
+    fn decode_response(
+        &mut self,
+        now: Instant,
+        response: Response,
+        peer: &str,
+        reserved: usize,
+    ) -> (Vec<Item>, usize) {
         let took = self.in_flight.take().map_or(Duration::ZERO, |sent| now - sent);
         self.adapt(response.frame.len, took);
         let version = response.request.version;
         let (body, len) = (response.body, response.frame.len);
         let buffer = Arc::new(FetchBuffer::new(response.frame.bytes, self.buffers.clone()));
-        let decoded = match FetchResponseView::decode(&mut Reader::new(&buffer.bytes()[body..len]), version) {
-            Ok(decoded) => decoded,
-            Err(error) => {
-                self.session.restart();
-                let error =
-                    Error::new(ErrorKind::BadResponse, error.to_string()).with_api("Fetch").with_peer(peer);
-                self.outputs.push_back(HalfOutput::Misbehaved(error));
-                return;
-            }
-        };
+        let mut decoded =
+            match FetchResponseView::decode(&mut Reader::new(&buffer.bytes()[body..len]), version) {
+                Ok(decoded) => decoded,
+                Err(error) => {
+                    self.session.restart();
+                    let error = Error::new(ErrorKind::BadResponse, error.to_string())
+                        .with_api("Fetch")
+                        .with_peer(peer);
+                    self.outputs.push_back(HalfOutput::Misbehaved(error));
+                    return (Vec::new(), len);
+                }
+            };
         self.handle_throttle(now, version, decoded.throttle_time_ms);
         // The session may have been given up meanwhile; the response is still used for the partitions of the request.
         let generation = self.session.asked();
         if version >= FIRST_WITH_SESSIONS
             && !self.handle_session(now, decoded.error_code, decoded.session_id, peer)
         {
-            return;
+            return (Vec::new(), len);
         }
         let items = Vec::with_capacity(decoded.responses.len());
-        let options = self.decode_options();
+        let options = self.decode_options(reserved.saturating_sub(len));
+        if options.is_limited {
+            self.take_turns(&mut decoded);
+        }
         let mut exchange = Exchange { now, generation, buffer: &buffer, options, peer, items };
         let mut has_news = false;
         for topic in &decoded.responses {
@@ -92,8 +112,21 @@ impl Fetcher {
         }
         self.report_kept_ends(&mut exchange);
         self.pace(now, has_news, took);
-        if !exchange.items.is_empty() {
-            self.shared.queue.push(exchange.items);
+        (exchange.items, len + exchange.options.decompressed)
+    }
+
+    /// Rotates the partitions of a response. If there is not enough memory for all, the batches of the first ones are decompressed;
+    /// the broker does not know that the others went without.
+    fn take_turns(&mut self, response: &mut FetchResponseView<'_>) {
+        let turn = self.turn;
+        self.turn = turn.wrapping_add(1);
+        let topics = response.responses.len();
+        if topics > 0 {
+            response.responses.rotate_left(turn % topics);
+        }
+        for topic in response.responses.iter_mut().filter(|topic| !topic.partitions.is_empty()) {
+            let first = turn / topics % topic.partitions.len();
+            topic.partitions.rotate_left(first);
         }
     }
 
@@ -121,14 +154,19 @@ impl Fetcher {
         }
     }
 
-    fn decode_options(&self) -> DecodeOptions {
+    /// Returns the options to decode a response; `rest` is what it leaves of the memory that was reserved.
+    fn decode_options(&self, rest: usize) -> DecodeOptions {
         let settings = &self.shared.settings;
+        let is_limited = settings.max_memory.is_some();
         DecodeOptions {
             check_crcs: settings.check_crcs,
             suspect: None,
             read_committed: settings.isolation_level == IsolationLevel::ReadCommitted,
             max_batch_bytes: settings.max_batch_bytes,
-            decompressed_room: settings.prefetch.bytes,
+            decompressed_room: if is_limited { rest } else { settings.prefetch.bytes },
+            is_limited,
+            decompressed: 0,
+            has_batches: false,
             buffers: self.buffers.clone(),
         }
     }
