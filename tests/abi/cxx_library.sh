@@ -6,7 +6,7 @@ embedded_brokers --partitions 2
 export PKG_CONFIG_PATH=$OTTLA_PREFIX/lib/pkgconfig
 
 for standard in c++98 c++11 c++17; do
-  echo '#include <librdkafka/rdkafkacpp.h>' | c++ -std=$standard -Wall -Wextra -pedantic -Werror -Wno-long-long -fsyntax-only \
+  echo '#include <librdkafka/rdkafkacpp_ottla.h>' | c++ -std=$standard -Wall -Wextra -pedantic -Werror -Wno-long-long -fsyntax-only \
     -I "$OTTLA_PREFIX/include" -x c++ - || fail "the header does not compile as $standard"
 done
 
@@ -58,6 +58,12 @@ if [ -n "$real_brokers" ]; then
 else
   not_checked "the examples of librdkafka++ on Apache Kafka" "OTTLA_BOOTSTRAP is not set"
 fi
+
+# The administrative calls that the original does not have, by the header that is only over the C library.
+c++ -Wall -Wextra -Werror -o "$work/ottla" crates/capi/tests/cpp/ottla.cpp $(pkg-config --cflags --libs rdkafka++)
+LD_LIBRARY_PATH=$OTTLA_PREFIX/lib "$work/ottla" "$OTTLA_BOOTSTRAP" > "$work/ottla.out" || fail "$(cat "$work/ottla.out")"
+equal "administrative calls in C++: lines that say yes" 11 "$(grep -c ': yes$' "$work/ottla.out")"
+equal "administrative calls in C++: lines that say no" "" "$(grep ': no$' "$work/ottla.out" || true)"
 
 if original librdkafka1 librdkafka-dev librdkafka++1; then
   lib=$ORIGINAL/usr/lib/x86_64-linux-gnu

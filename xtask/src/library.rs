@@ -28,7 +28,7 @@ use crate::{
 /// PREFIX/lib/debug/.build-id                 the debug information, with links in .debug beside the stripped files;
 ///                                            remove both to save space
 ///
-/// If there is a C++ compiler (c++, or the variable CXX), librdkafka++ is installed too: its libraries, rdkafkacpp.h, rdkafka++.pc,
+/// If there is a C++ compiler (c++, or the variable CXX), librdkafka++ is installed too: its libraries, rdkafkacpp.h, rdkafkacpp_ottla.h, rdkafka++.pc,
 /// rdkafka++-static.pc, and the targets RdKafka::rdkafka++ and RdKafka::rdkafka++-static.
 #[derive(clap::Args, Debug)]
 #[command(verbatim_doc_comment)]
@@ -202,7 +202,9 @@ pub fn place(layout: &Layout, made: &Built) -> Result<Vec<PathBuf>> {
         tree.split(&folder.join("librdkafka++.so.1"), &lib.join("librdkafka++.so.1"), &stripped)?;
         tree.link("librdkafka++.so.1", &lib.join("librdkafka++.so"))?;
         tree.archive(&folder.join("librdkafka++.a"), &lib.join("librdkafka++.a"), &stripped)?;
-        tree.copy(&root().join(CPP).join("rdkafkacpp.h"), &include.join("rdkafkacpp.h"), 0o644)?;
+        for header in ["rdkafkacpp.h", "rdkafkacpp_ottla.h"] {
+            tree.copy(&root().join(CPP).join(header), &include.join(header), 0o644)?;
+        }
         tree.write(&lib.join("pkgconfig/rdkafka++.pc"), &pkg_config(layout, Linking::SharedPlusPlus))?;
         tree.write(&lib.join("pkgconfig/rdkafka++-static.pc"), &pkg_config(layout, Linking::StaticPlusPlus))?;
     } else {

@@ -140,6 +140,14 @@ void rd_kafka_ottla_FenceProducers(rd_kafka_t *rk, const rd_kafka_ottla_request_
 RD_EXPORT
 void rd_kafka_ottla_AbortTransaction(rd_kafka_t *rk, const rd_kafka_ottla_request_t *request, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
 
+/** Describes the SCRAM credentials of these users, or without rows of all (KIP-554). Field: user. Result, a row for each credential, or for a user with an error: user, mechanism such as "SCRAM-SHA-256", iterations. */
+RD_EXPORT
+void rd_kafka_ottla_DescribeUserScramCredentials(rd_kafka_t *rk, const rd_kafka_ottla_request_t *request, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
+
+/** Sets and deletes SCRAM credentials, a row for each, of a user at most one (KIP-554). Fields: user; mechanism, "SCRAM-SHA-256" or "SCRAM-SHA-512"; iterations, 4096 by default; password, from which the salted password is derived here; salt in base64, by default a random one; or, instead of password, salted_password in base64 with its salt. Without a password the credential is deleted. Result: user. */
+RD_EXPORT
+void rd_kafka_ottla_AlterUserScramCredentials(rd_kafka_t *rk, const rd_kafka_ottla_request_t *request, const rd_kafka_AdminOptions_t *options, rd_kafka_queue_t *rkqu);
+
 #ifdef __cplusplus
 }
 #endif

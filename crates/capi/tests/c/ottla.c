@@ -173,6 +173,35 @@ static void transactions_are_found_and_ended(const char *servers) {
         rd_kafka_destroy(producer);
 }
 
+static void users_are_set_described_and_deleted(void) {
+        static const char *const with_password[] = {"user", "ottla-user", "mechanism", "SCRAM-SHA-256", "password", "secret", "salt", "c2FsdA==", NULL};
+        static const char *const with_iterations[] = {"user", "ottla-user", "mechanism", "SCRAM-SHA-512", "iterations", "8192", "password", "secret", NULL};
+        static const char *const salted[] = {"user", "ottla-user", "mechanism", "SCRAM-SHA-512", "salt", "c2FsdA==", "salted_password", "AAECAw==", NULL};
+        static const char *const deleted[] = {"user", "ottla-user", "mechanism", "SCRAM-SHA-512", NULL};
+        static const char *const named[] = {"user", "ottla-user", NULL};
+        const rd_kafka_ottla_row_t **rows;
+        size_t cnt = 0;
+        rd_kafka_event_t *event = ask(rd_kafka_ottla_AlterUserScramCredentials, with_password, 0);
+        CHECK(is(only(event), "user", "ottla-user") && !rd_kafka_ottla_row_error(only(event)));
+        rd_kafka_event_destroy(event);
+        rd_kafka_event_destroy(ask(rd_kafka_ottla_AlterUserScramCredentials, with_iterations, 0));
+        event = ask(rd_kafka_ottla_DescribeUserScramCredentials, named, 0);
+        rows = rd_kafka_ottla_event_rows(event, &cnt);
+        CHECK(cnt == 2 && is(rows[0], "mechanism", "SCRAM-SHA-256") && is(rows[0], "iterations", "4096"));
+        CHECK(cnt == 2 && is(rows[1], "mechanism", "SCRAM-SHA-512") && is(rows[1], "iterations", "8192"));
+        rd_kafka_event_destroy(event);
+        rd_kafka_event_destroy(ask(rd_kafka_ottla_AlterUserScramCredentials, salted, 0));
+        event = ask(rd_kafka_ottla_AlterUserScramCredentials, deleted, 0);
+        CHECK(!rd_kafka_ottla_row_error(only(event)));
+        rd_kafka_event_destroy(event);
+        event = ask(rd_kafka_ottla_AlterUserScramCredentials, deleted, 0);
+        CHECK(rd_kafka_ottla_row_error(only(event)) == RD_KAFKA_RESP_ERR_RESOURCE_NOT_FOUND);
+        rd_kafka_event_destroy(event);
+        event = ask(rd_kafka_ottla_DescribeUserScramCredentials, NULL, 0);
+        CHECK(is(only(event), "user", "ottla-user") && is(only(event), "mechanism", "SCRAM-SHA-256"));
+        rd_kafka_event_destroy(event);
+}
+
 /* Calls with wrong requests are refused as a whole. */
 static void wrong_requests_are_refused(void) {
         static const char *const unknown_field[] = {"topci", "ottla", NULL};
@@ -181,6 +210,10 @@ static void wrong_requests_are_refused(void) {
         static const char *const no_state[] = {"state", "Sleeping", NULL};
         static const char *const no_base64[] = {"hmac", "!!!", NULL};
         static const char *const no_entity[] = {"quota", "consumer_byte_rate", "value", "1", NULL};
+        static const char *const no_mechanism[] = {"user", "alice", NULL};
+        static const char *const other_mechanism[] = {"user", "alice", "mechanism", "PLAIN", NULL};
+        static const char *const no_salt[] = {"user", "alice", "mechanism", "SCRAM-SHA-256", "salted_password", "AAEC", NULL};
+        static const char *const no_iterations[] = {"user", "alice", "mechanism", "SCRAM-SHA-256", "iterations", "0", "password", "p", NULL};
         static const char *const no_principal[] = {"owner", "alice", NULL};
         static const struct {
                 call_t *call;
@@ -196,6 +229,10 @@ static void wrong_requests_are_refused(void) {
             {rd_kafka_ottla_AlterClientQuotas, no_entity, "no entity"},
             {rd_kafka_ottla_ListTransactions, no_state, "must be one of"},
             {rd_kafka_ottla_RenewDelegationToken, no_base64, "not base64"},
+            {rd_kafka_ottla_AlterUserScramCredentials, no_mechanism, "row 0: the field \"mechanism\" is missing"},
+            {rd_kafka_ottla_AlterUserScramCredentials, other_mechanism, "must be one of"},
+            {rd_kafka_ottla_AlterUserScramCredentials, no_salt, "set password, or salted_password with salt"},
+            {rd_kafka_ottla_AlterUserScramCredentials, no_iterations, "0 iterations"},
             {rd_kafka_ottla_CreateDelegationToken, no_principal, "not a principal"},
         };
         rd_kafka_ottla_request_t *request = rd_kafka_ottla_request_new();
@@ -313,6 +350,7 @@ int main(int argc, char **argv) {
                 quotas_are_set_described_and_removed();
                 replicas_are_described_and_moved();
                 features_are_described_and_updates_checked();
+                users_are_set_described_and_deleted();
                 transactions_are_found_and_ended(argv[1]);
                 options_have_their_opaque_and_validation();
                 wrong_requests_are_refused();

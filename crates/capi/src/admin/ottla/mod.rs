@@ -3,7 +3,7 @@
 //! ```text
 //!  request ── rows of named texts, which the application fills in
 //!     ▼
-//!  a call of the tables in `quotas`, `replicas`, `features`, `tokens`, `transactions`: checks the names, asks `ottla::Admin`
+//!  a call of the tables in `quotas`, `replicas`, `features`, `tokens`, `transactions`, `users`: checks the names, asks `ottla::Admin`
 //!     ▼
 //!  row ────── the rows of the event `RD_KAFKA_OTTLA_EVENT_RESULT`, each with named texts and an error of its own
 //! ```
@@ -19,6 +19,7 @@ mod request;
 mod row;
 mod tokens;
 mod transactions;
+mod users;
 
 use std::ffi::{CStr, c_int};
 
