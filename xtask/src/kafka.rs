@@ -539,6 +539,13 @@ pub fn fetch() -> Result<PathBuf> {
     if !done.success {
         return Err(format!("{}\n{}", done.output, done.ending).into());
     }
+    // Versions before 4.0 have another library for logs, which would be used instead: without settings it writes nothing.
+    for file in fs::read_dir(&folder)? {
+        let path = file?.path();
+        if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("slf4j-reload4j")) {
+            fs::remove_file(path)?;
+        }
+    }
     fs::write(complete, "")?;
     Ok(folder)
 }

@@ -21,6 +21,7 @@ use crate::{
     not_checked,
     raw::{self, LoggedBatch, LoggedRecord, RawClient},
     reports::Reports,
+    requirements,
 };
 
 /// The timeout for everything that should work, on a busy machine.
@@ -52,12 +53,17 @@ impl Backend {
         Self { brokers: Brokers::Embedded(cluster) }
     }
 
-    /// Returns the brokers that `OTTLA_BOOTSTRAP` names, which all scenarios share. Without them, `what` is not checked.
+    /// Returns the brokers that `OTTLA_BOOTSTRAP` names, which all scenarios share. Without them, and if they lack what the scenario
+    /// needs, `what` is not checked.
     pub fn apache_kafka(what: &str) -> Option<Self> {
         let Some(servers) = env::var("OTTLA_BOOTSTRAP").ok().filter(|servers| !servers.is_empty()) else {
             not_checked(what, "OTTLA_BOOTSTRAP names no brokers of Apache Kafka");
             return None;
         };
+        if let Some(why) = requirements::missing(&servers, what) {
+            not_checked(what, &why);
+            return None;
+        }
         Some(Self { brokers: Brokers::ApacheKafka(servers) })
     }
 

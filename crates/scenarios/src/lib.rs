@@ -2,7 +2,8 @@
 //!
 //! A scenario is a function over a [`Backend`], named as a sentence. [`run_on_all!`] makes two tests of it: one on the
 //! embedded brokers, one on the brokers of Apache Kafka that the environment variable `OTTLA_BOOTSTRAP` names (without
-//! it, that test is counted as [not checked](fn@not_checked); `cargo xtask test` sets it). A scenario that injects faults uses [`Backend::control`]
+//! it, and on older brokers that lack what the scenario is about, that test is counted as [not checked](fn@not_checked); `cargo xtask test`
+//! sets it). A scenario that injects faults uses [`Backend::control`]
 //! and is listed in [`run_on_embedded!`].
 //!
 //! [`raw`] reads the brokers' logs with its own client, so that errors of producer and consumer can't cancel each
@@ -15,6 +16,7 @@ mod fake_server;
 mod not_checked;
 pub mod raw;
 mod reports;
+mod requirements;
 
 pub use backend::{Backend, TIMEOUT, config, eventually, unused_topic_name};
 pub use fake_server::FakeServer;

@@ -1,0 +1,67 @@
+//! What scenarios need of brokers of Apache Kafka, so that they also run on older versions: the API in the version that came with
+//! the feature.
+
+use std::{collections::BTreeMap, sync::OnceLock};
+
+use ottla::Admin;
+use ottla_protocol::api::ApiKey;
+
+use crate::backend::{TIMEOUT, config};
+
+/// The part of a test's name, the API with the version that it needs, and the feature.
+const NEEDS: &[(&str, ApiKey, i16, &str)] = &[
+    ("::share_groups::", ApiKey::ShareFetch, 1, "share groups, Kafka 4.1"),
+    ("::share_administration::", ApiKey::ShareFetch, 1, "share groups, Kafka 4.1"),
+    ("::streams_groups::", ApiKey::StreamsGroupHeartbeat, 0, "streams groups, Kafka 4.1"),
+    ("::consumer_groups::", ApiKey::ConsumerGroupHeartbeat, 1, "the consumer protocol, Kafka 4.0"),
+    ("::migration::", ApiKey::ConsumerGroupHeartbeat, 1, "the consumer protocol, Kafka 4.0"),
+    ("::all_members_are_removed", ApiKey::ConsumerGroupHeartbeat, 1, "the consumer protocol, Kafka 4.0"),
+    (
+        "::many_groups_are_described_in_one_call",
+        ApiKey::DescribeGroups,
+        6,
+        "errors about missing groups, Kafka 4.0",
+    ),
+    (
+        "::strange_groups_and_bad_arguments_are_refused",
+        ApiKey::DescribeGroups,
+        6,
+        "errors about missing groups, Kafka 4.0",
+    ),
+    (
+        "::features_are_described_and_updates_are_checked",
+        ApiKey::EndTxn,
+        5,
+        "transaction.version 2, Kafka 4.0",
+    ),
+    ("::wrong_reassignments_are_refused", ApiKey::AlterPartitionReassignments, 1, "KIP-860, Kafka 4.1"),
+    (
+        "::offset_that_was_made_for_the_old_topic_is_refused",
+        ApiKey::OffsetCommit,
+        10,
+        "commits with topic IDs, Kafka 4.1",
+    ),
+    ("::producer_continues_with_a_recreated_topic", ApiKey::Produce, 13, "Produce with topic IDs, Kafka 4.1"),
+];
+
+/// Returns why a test can't run on these brokers, if they lack what it needs. All brokers of a process are the same.
+pub(crate) fn missing(servers: &str, test: &str) -> Option<String> {
+    static NEWEST: OnceLock<BTreeMap<i16, i16>> = OnceLock::new();
+    let needs = NEEDS.iter().filter(|(part, ..)| test.contains(part));
+    let mut needs = needs.peekable();
+    needs.peek()?;
+    let newest = NEWEST.get_or_init(|| newest(servers));
+    let mut lacking =
+        needs.filter(|(_, api, version, _)| newest.get(&(*api as i16)).is_none_or(|newest| newest < version));
+    lacking
+        .next()
+        .map(|(_, api, version, feature)| format!("the brokers lack {} v{version}: {feature}", api.name()))
+}
+
+/// Returns the newest version of each API that a broker serves.
+fn newest(servers: &str) -> BTreeMap<i16, i16> {
+    let admin = Admin::new(&config(servers, &[])).expect("the configuration is right");
+    let described = admin.describe_broker_apis(TIMEOUT).expect("a broker responds");
+    let apis = described.into_iter().find_map(|(_, apis)| apis.ok()).expect("a broker responds");
+    apis.iter().map(|api| (api.key, *api.versions.end())).collect()
+}
