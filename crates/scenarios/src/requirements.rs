@@ -14,6 +14,14 @@ const NEEDS: &[(&str, ApiKey, i16, &str)] = &[
     ("::share_administration::", ApiKey::ShareFetch, 1, "share groups, Kafka 4.1"),
     ("::streams_groups::", ApiKey::StreamsGroupHeartbeat, 0, "streams groups, Kafka 4.1"),
     ("::consumer_groups::", ApiKey::ConsumerGroupHeartbeat, 1, "the consumer protocol, Kafka 4.0"),
+    ("::consumer_protocol::", ApiKey::ConsumerGroupHeartbeat, 1, "the consumer protocol, Kafka 4.0"),
+    ("::transactions::", ApiKey::EndTxn, 5, "the versions that these scenarios send, Kafka 4.0"),
+    (
+        "::late_transaction_is_aborted_before_its_application_notices",
+        ApiKey::EndTxn,
+        5,
+        "errors that tell a late transaction from another producer, Kafka 4.0",
+    ),
     ("::migration::", ApiKey::ConsumerGroupHeartbeat, 1, "the consumer protocol, Kafka 4.0"),
     ("::all_members_are_removed", ApiKey::ConsumerGroupHeartbeat, 1, "the consumer protocol, Kafka 4.0"),
     (
@@ -41,7 +49,6 @@ const NEEDS: &[(&str, ApiKey, i16, &str)] = &[
         10,
         "commits with topic IDs, Kafka 4.1",
     ),
-    ("::producer_continues_with_a_recreated_topic", ApiKey::Produce, 13, "Produce with topic IDs, Kafka 4.1"),
 ];
 
 /// Returns why a test can't run on these brokers, if they lack what it needs. All brokers of a process are the same.
