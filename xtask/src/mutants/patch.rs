@@ -47,7 +47,7 @@ pub struct Worlds {
 }
 
 /// The kinds of worlds.
-pub const WORLDS: [Worlds; 7] = [
+pub const WORLDS: [Worlds; 8] = [
     Worlds {
         name: "simulator",
         option: "--hunt",
@@ -71,6 +71,12 @@ pub const WORLDS: [Worlds; 7] = [
         option: "--hunt-telemetry",
         what: " with client metrics",
         heading: "Client metrics in the simulator",
+    },
+    Worlds {
+        name: "ceilings",
+        option: "--hunt-ceilings",
+        what: " with ceilings of memory",
+        heading: "Ceilings of memory in the simulator",
     },
     Worlds {
         name: "transactions",

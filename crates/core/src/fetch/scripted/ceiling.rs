@@ -70,13 +70,13 @@ fn batches_that_do_not_fit_are_decompressed_by_turns() {
     let mut script = script(100_000);
     script.adopt(0, 0);
     script.adopt(1, 0);
-    let both = || [data(0, 1, compressed(0, 1, 45_000)), data(1, 1, compressed(0, 1, 45_000))];
+    let both = |next| vec![data(0, 9, compressed(next, 1, 45_000)), data(1, 9, compressed(0, 1, 45_000))];
     script.fetch().unwrap();
-    script.respond(&response(5, both().into()));
+    script.respond(&response(5, both(0)));
     assert!(script.shared.queue.memory() < 50_000);
     let first = script.take().iter().map(|message| message.partition()).collect::<Vec<_>>();
     assert_eq!(named(&script.fetch().unwrap()), [(0, 1)], "the position of the other has not moved");
-    script.respond(&response(5, both().into()));
+    script.respond(&response(5, both(1)));
     let second = script.take().iter().map(|message| message.partition()).collect::<Vec<_>>();
     assert_eq!((first, second), (vec![0], vec![1]));
 }
