@@ -49,6 +49,32 @@ const NEEDS: &[(&str, ApiKey, i16, &str)] = &[
         10,
         "commits with topic IDs, Kafka 4.1",
     ),
+    (
+        "::scram_users_are_set_described_and_deleted",
+        ApiKey::AlterUserScramCredentials,
+        0,
+        "SCRAM with KRaft, Kafka 3.5",
+    ),
+    (
+        "::wrong_scram_alterations_are_refused_with_their_reason",
+        ApiKey::AlterUserScramCredentials,
+        0,
+        "SCRAM with KRaft, Kafka 3.5",
+    ),
+    (
+        "::tokens_need_an_authenticated_client",
+        ApiKey::CreateDelegationToken,
+        0,
+        "tokens with KRaft, Kafka 3.6",
+    ),
+    (
+        "::topics_are_described_by_name_and_by_id",
+        ApiKey::DescribeTopicPartitions,
+        0,
+        "eligible leaders, Kafka 3.7",
+    ),
+    ("::live_group_is_described_and_protected", ApiKey::ListGroups, 5, "types of groups, Kafka 3.8"),
+    ("::quorum_is_described", ApiKey::DescribeQuorum, 2, "nodes of the quorum, Kafka 3.9"),
 ];
 
 /// Returns why a test can't run on these brokers, if they lack what it needs. All brokers of a process are the same.
