@@ -176,10 +176,7 @@ pub fn client(
             producer,
             consumer,
             share,
-            buffers: match config.positive("client.memory.max.bytes") {
-                Some(_) => BufferPool::without_idle(),
-                None => BufferPool::default(),
-            },
+            buffers: buffers(config),
         },
         sockets,
         transport,
@@ -193,6 +190,14 @@ pub fn client(
     let of_tls = tls.as_ref().map_or_else(Vec::new, |tls| tls.warnings());
     let warnings = [config.warnings(), &of_tls].concat();
     Ok(Client { handle, identity, servers, logger, warnings, tls, sasl, has_telemetry, _watcher: watcher })
+}
+
+/// Returns the pool of a client's read buffers. Idle ones would be in the way of a ceiling of the client's memory.
+fn buffers(config: &EffectiveConfig<'_>) -> BufferPool {
+    match config.positive("client.memory.max.bytes") {
+        Some(_) => BufferPool::without_idle(),
+        None => BufferPool::default(),
+    }
 }
 
 /// Returns a name for a new client, unique in the process: `client.id`, the kind and a number.

@@ -15,41 +15,11 @@
 //!   records would not make the room with which a fetcher is woken (`idle_long_polls_leave_room_for_the_others`).
 //! - A broker returns a batch that is larger than what was asked for. The next Fetches reserve as much, or a batch above the ceiling
 //!   would come from each broker at once (`batch_above_the_ceiling_comes_alone`).
+//! - A fetcher whose response makes room for others would take it again before they are awake. It waits a moment
+//!   (`long_poll_lets_a_waiting_fetcher_go_first`).
 
 use super::queue::{FetchQueue, Item};
-use crate::{
-    sync::atomic::{AtomicUsize, Ordering},
-    wake::WakeHandle,
-};
-
-/// The limit, and what is reserved of it.
-#[derive(Debug)]
-pub(super) struct Ceiling {
-    max: usize,
-    /// What a Fetch needs at least: more than one byte once a response was larger than what was reserved.
-    least: AtomicUsize,
-    /// What is reserved for Fetches in flight; part of the queue's bytes.
-    reserved: AtomicUsize,
-    /// What the last fetcher without room asked for.
-    wanted: AtomicUsize,
-}
-
-impl Ceiling {
-    /// Creates a ceiling of this many bytes.
-    pub(super) const fn new(max: usize) -> Self {
-        Self { max, least: AtomicUsize::new(1), reserved: AtomicUsize::new(0), wanted: AtomicUsize::new(0) }
-    }
-
-    /// Returns what is reserved for Fetches in flight.
-    pub(super) fn reserved(&self) -> usize {
-        self.reserved.load(Ordering::SeqCst)
-    }
-
-    /// Returns true if fetchers without room ask again while this much is used.
-    pub(super) fn has_room_again(&self, used: usize) -> bool {
-        used == 0 || used + self.wanted.load(Ordering::SeqCst) <= self.max
-    }
-}
+use crate::{sync::atomic::Ordering, wake::WakeHandle};
 
 impl FetchQueue {
     /// Reserves room for a Fetch that would use at most this many bytes, of this many fetchers. `None` if there is no room: the
@@ -88,14 +58,13 @@ impl FetchQueue {
         taken
     }
 
-    /// Appends the items of a response, whose records are charged instead of what was reserved.
-    pub(super) fn settle(&self, items: Vec<Item>, reserved: usize) {
+    /// Appends the items of a response, whose records are charged instead of what was reserved. Returns true if other fetchers were
+    /// woken that wait for room.
+    pub(super) fn settle(&self, items: Vec<Item>, reserved: usize) -> bool {
         if let Some(ceiling) = &self.ceiling {
             ceiling.reserved.fetch_sub(reserved, Ordering::SeqCst);
         }
-        if reserved > 0 || !items.is_empty() {
-            self.push_reserved(items, reserved);
-        }
+        (reserved > 0 || !items.is_empty()) && self.push_reserved(items, reserved)
     }
 
     /// Returns the memory that counts towards the ceiling, in bytes.

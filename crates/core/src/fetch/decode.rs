@@ -257,9 +257,7 @@ impl Decoder<'_> {
             Ok(Compression::None) => Ok(None),
             Ok(_) if self.options.decompressed_room == 0 && self.has_progress() => return false,
             Ok(codec) => match self.unpack(codec, records) {
-                Err(_) if self.options.is_limited && self.has_progress() && !self.has_room_for_any() => {
-                    return self.leave_rest();
-                }
+                Err(_) if self.lacks_room() => return self.leave_rest(),
                 unpacked => unpacked.map(Some),
             },
             Err(error) => Err(error.to_string()),
@@ -403,9 +401,10 @@ impl Decoder<'_> {
         if self.options.is_limited { self.options.has_batches } else { !self.decoded.batches.is_empty() }
     }
 
-    /// Returns true if there is room for a batch of any permitted size.
-    const fn has_room_for_any(&self) -> bool {
-        self.options.decompressed_room >= self.options.max_batch_bytes
+    /// Returns true if a batch may have failed to decompress for want of room, and may be left.
+    const fn lacks_room(&self) -> bool {
+        let has_room_for_any = self.options.decompressed_room >= self.options.max_batch_bytes;
+        self.options.is_limited && self.has_progress() && !has_room_for_any
     }
 
     /// Leaves the batches from here on for the next fetch.

@@ -32,6 +32,7 @@ pub(crate) mod epochs;
 pub mod fetcher;
 pub mod isolation;
 pub mod manager;
+mod memory;
 pub mod message;
 pub mod offsets;
 pub mod partition;

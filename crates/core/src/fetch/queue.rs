@@ -5,8 +5,8 @@ use std::{collections::VecDeque, fmt, sync::Arc, task::Waker};
 
 use super::{
     assignment::AssignmentVersion,
-    ceiling::Ceiling,
     deliver::{ConsumerEvent, FetchedRecords, RecordBatch, Records},
+    memory::Ceiling,
     partition::{PartitionHandle, PrefetchLimits},
 };
 use crate::{
@@ -100,8 +100,8 @@ impl FetchQueue {
         self.push_reserved(items, 0);
     }
 
-    /// Appends the items of a response whose memory was reserved.
-    pub(super) fn push_reserved(&self, items: impl IntoIterator<Item = Item>, reserved: usize) {
+    /// Appends the items of a response whose memory was reserved. Returns true if other fetchers were woken that wait for room.
+    pub(super) fn push_reserved(&self, items: impl IntoIterator<Item = Item>, reserved: usize) -> bool {
         let wakers = {
             let mut state = self.state.lock();
             let mut bytes = 0;
@@ -118,9 +118,7 @@ impl FetchQueue {
             std::mem::take(&mut state.wakers)
         };
         wakers.into_iter().for_each(Waker::wake);
-        if reserved > 0 {
-            self.wake(Wakes::default());
-        }
+        reserved > 0 && self.wake(Wakes::default())
     }
 
     /// Moves available items to `into`, until it holds at least `enough` bytes. Stale items are dropped; items of
@@ -505,7 +503,8 @@ impl FetchQueue {
         }
     }
 
-    fn wake(&self, wakes: Wakes) {
+    /// Wakes the fetchers of partitions, and those that wait for room if there is room again. Returns true if there were any.
+    fn wake(&self, wakes: Wakes) -> bool {
         wakes.0.iter().for_each(|handle| handle.wake_fetcher());
         if self.starved.load(Ordering::SeqCst)
             && self.has_room_again()
@@ -513,7 +512,9 @@ impl FetchQueue {
         {
             let starving = std::mem::take(&mut *self.starving.lock());
             starving.iter().for_each(WakeHandle::wake);
+            return true;
         }
+        false
     }
 }
 

@@ -36,6 +36,9 @@ use crate::{
 /// (KIP-219).
 const FIRST_THROTTLED_BY_CLIENT: i16 = 8;
 
+/// How long a fetcher waits whose response made room for others.
+const YIELD: Duration = Duration::from_millis(5);
+
 /// The context that all partitions of a response share.
 struct Exchange<'a> {
     now: Instant,
@@ -55,7 +58,10 @@ impl Fetcher {
             self.shared.queue.extend_reserved(std::mem::take(&mut self.reserved), response.frame.len);
         let (items, taken) = self.decode_response(now, response, peer, reserved);
         let reserved = self.shared.queue.extend_reserved(reserved, taken);
-        self.shared.queue.settle(items, reserved);
+        if self.shared.queue.settle(items, reserved) {
+            // The fetchers that waited for room come first: a long poll would take it again at once.
+            self.back_off(now + YIELD);
+        }
     }
 
     /// Returns the items for the application, and the memory of the response with what was decompressed of it.

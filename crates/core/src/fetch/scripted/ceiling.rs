@@ -100,6 +100,19 @@ fn idle_long_polls_leave_room_for_the_others() {
 }
 
 #[test]
+fn long_poll_lets_a_waiting_fetcher_go_first() {
+    let mut script = script(1);
+    script.adopt(0, 0);
+    script.fetch().unwrap();
+    let wake = WakeHandle::new(Arc::clone(&script.wakes) as Arc<dyn Wake>);
+    assert_eq!(script.shared.queue.reserve(1, 2, &wake), None);
+    script.respond(&response(5, vec![]));
+    assert!(script.fetch().is_none(), "another one waits");
+    script.later(Duration::from_millis(5));
+    script.fetch().expect("the other one did not need the room");
+}
+
+#[test]
 fn fetch_that_is_lost_gives_its_memory_back() {
     let mut script = script(100_000);
     script.adopt(0, 0);
