@@ -102,6 +102,14 @@ export!(
     }
 );
 
+/// Sets the error of each element of a query that failed as a whole, and returns the code of the query.
+fn mark_failed(list: &mut List, code: RespErr) -> RespErr {
+    let is_unsent = code == code::_ALL_BROKERS_DOWN;
+    let each = if is_unsent { code::_IN_PROGRESS } else { code::NO_ERROR };
+    list.elements_mut().iter_mut().for_each(|element| element.err = each);
+    code
+}
+
 export!(
     #[on(rk, code::_FATAL)]
     fn rd_kafka_offsets_for_times(rk: Ref<Client>, offsets: PartMut<List>, timeout_ms: c_int) -> RespErr {
@@ -131,7 +139,7 @@ export!(
         }
         let results = match admin.list_offsets_up_to(&questions, client.query_timeout(timeout_ms), REFUSALS) {
             Ok(results) => results,
-            Err(error) => return code_of_failed_query(client, &error),
+            Err(error) => return mark_failed(list, code_of_failed_query(client, &error)),
         };
         let has_result = results.iter().any(Result::is_ok);
         for (result, element) in results.iter().zip(list.elements_mut()) {
@@ -145,17 +153,16 @@ export!(
                 Err(error) => match error.kind() {
                     ErrorKind::UnknownTopic => element.err = code::UNKNOWN_TOPIC_OR_PART,
                     ErrorKind::UnknownPartition => element.err = code::_UNKNOWN_PARTITION,
-                    // If no offset was found at all, the result of the call reports the error.
                     _ if has_result => element.err = code_of(error),
-                    _ => {}
+                    // If no offset was found at all, the result of the call reports the error.
+                    _ => element.err = code::NO_ERROR,
                 },
             }
         }
         let Some(Err(error)) = results.first().filter(|_| !has_result) else { return code::NO_ERROR };
-        let code = code_of_failed_query(client, error);
-        if code == code::_ALL_BROKERS_DOWN {
-            list.elements_mut().iter_mut().for_each(|element| element.err = code::_IN_PROGRESS);
+        match code_of_failed_query(client, error) {
+            code::_ALL_BROKERS_DOWN => mark_failed(list, code::_ALL_BROKERS_DOWN),
+            code => code,
         }
-        code
     }
 );

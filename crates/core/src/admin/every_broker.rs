@@ -19,7 +19,7 @@ use crate::{
     cluster::{
         metadata::Metadata,
         part::{AdminRequest, Need, RequestOwner, Urgency},
-        route::{EncodeBody, Route, RoutedRequest},
+        route::{EncodeBody, Route, RoutedRequest, request_timeout},
     },
     completion::Completion,
     error::{Error, ErrorKind},
@@ -241,7 +241,7 @@ impl EveryBroker {
                 let request = RoutedRequest {
                     api: call.operation.api(),
                     versions: call.operation.versions(),
-                    timeout: call.request_timeout.min(call.deadline.saturating_since(now)),
+                    timeout: request_timeout(call.request_timeout, call.deadline.saturating_since(now)),
                     encode: call.operation.encode(),
                 };
                 let owner = AdminRequest::OfBroker { call: *number, node: *node };

@@ -17,7 +17,7 @@ use crate::{
     cluster::{
         metadata::{Metadata, TopicError},
         part::{AdminRequest, Need, RequestOwner, Urgency},
-        route::{EncodeBody, Route, RoutedRequest},
+        route::{EncodeBody, Route, RoutedRequest, request_timeout},
     },
     completion::Completion,
     error::{Error, ErrorKind},
@@ -205,9 +205,11 @@ impl LeaderBatches {
                 self.needs.push_back(Need::Metadata(Urgency::Now));
             }
             for (node, partitions) in by_leader {
-                let timeout = call.timing.request_timeout.min(call.timing.deadline.saturating_since(now));
+                let Timing { deadline, request_timeout: longest, .. } = call.timing;
+                let left = deadline.saturating_since(now);
+                let timeout = request_timeout(longest, left);
                 let (api, versions) = (call.operation.api(), call.operation.versions());
-                let operation_timeout = call.how.operation_timeout.unwrap_or(timeout);
+                let operation_timeout = call.how.operation_timeout.unwrap_or(longest.min(left));
                 let encode = call.operation.encode(&partitions, operation_timeout);
                 let request = RoutedRequest { api, versions, timeout, encode };
                 let owner = AdminRequest::OfLeader { call: *number, request: self.next_number };

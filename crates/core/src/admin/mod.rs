@@ -67,7 +67,7 @@ use crate::{
         coordinators::Coordinator,
         metadata::Metadata,
         part::{AdminRequest, Interest, MetadataChanges, Need, Part, RequestOwner, Urgency},
-        route::{EncodeBody, Route, RoutedRequest},
+        route::{EncodeBody, Route, RoutedRequest, request_timeout},
     },
     completion::Completion,
     error::{Error, ErrorKind},
@@ -469,12 +469,13 @@ impl Part for AdminCalls {
                 continue;
             }
             call.state = State::Asked;
-            let timeout = self.request_timeout.min(call.deadline - now);
+            let left = call.deadline - now;
             let request = RoutedRequest {
                 api: operation.api(),
                 versions: operation.versions(),
-                timeout,
-                encode: operation.encode(call.how.operation_timeout.unwrap_or(timeout)),
+                timeout: request_timeout(self.request_timeout, left),
+                encode: operation
+                    .encode(call.how.operation_timeout.unwrap_or(self.request_timeout.min(left))),
             };
             let leader = leader.flatten().map(|(leader, _)| leader);
             let node = leader.map(NodeId::get).or(call.how.broker);

@@ -18,6 +18,10 @@ use ottla_protocol::{
 
 use super::{
     attempts::BAD_RESPONSES,
+    groups::{
+        describe_many::describe_groups,
+        list::{GroupFilter, list_groups},
+    },
     leader_epochs::{EpochEnd, epoch_ends},
     topics::{NewTopic, TopicResults, create_topics},
     *,
@@ -190,6 +194,50 @@ fn call_may_choose_its_broker_and_its_timeout() {
     let asked = CreateTopicsRequest::decode(&mut Reader::new(&sent[0].2), 5).unwrap();
     assert_eq!((asked.timeout_ms, asked.validate_only), (3000, true));
     drop(waiting);
+}
+
+/// A call that asks each kind of broker, for `timeout`.
+fn calls_to_each_kind_of_broker(timeout: Duration) -> [AdminCall; 5] {
+    let questions = vec![(("t", 0).into(), OffsetSpec::Latest)];
+    let query = OffsetQuery { questions, timeout, read_committed: false, refusals: None };
+    let before = vec![(("t", 0).into(), 1)];
+    let topics = vec![NewTopic::new("a", 1, 1)];
+    let groups = vec![Arc::from("g")];
+    [
+        create_topics(topics, false, timeout, completion().0),
+        AdminCall::list_offsets(query, completion().0),
+        records::delete_records(before, timeout, completion().0),
+        list_groups(GroupFilter::default(), timeout, completion().0),
+        describe_groups(groups, false, false, timeout, completion().0),
+    ]
+}
+
+#[test]
+fn call_without_time_ends_at_once_and_keeps_its_connection() {
+    for timeout in [Duration::ZERO, Duration::from_millis(1)] {
+        for call in calls_to_each_kind_of_broker(timeout) {
+            let mut calls = calls();
+            calls.start(START, call);
+            calls.handle_metadata(START, &metadata(), &MetadataChanges::default());
+            calls.advance(START, &metadata());
+            let mut sent = Vec::new();
+            while let Some(need) = calls.poll_need() {
+                if let Need::Request { request, owner: RequestOwner::Admin(owner), .. } = need {
+                    let name = request.api.name();
+                    assert_eq!(request.timeout, Duration::from_secs(1), "{name} would close its connection");
+                    sent.push(owner);
+                }
+            }
+            assert!(!sent.is_empty());
+            calls.handle_timeout(START + timeout, None);
+            assert_eq!(calls.poll_timeout(), None, "the call ends in its time");
+            // What arrives afterwards is of no call.
+            for owner in sent {
+                respond(&mut calls, START, owner, Err(Error::new(ErrorKind::Disconnected, "")));
+            }
+            assert_eq!(calls.poll_timeout(), None);
+        }
+    }
 }
 
 fn delete(before: &[(i32, i64)], done: Completion<records::DeletedRecords>) -> AdminCall {

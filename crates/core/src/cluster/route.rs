@@ -84,6 +84,15 @@ impl fmt::Debug for CoordinatorKey {
 /// Appends a request's body in the negotiated version.
 pub type EncodeBody = Box<dyn Fn(i16, &mut Vec<u8>) -> Result<(), EncodeError> + Send>;
 
+/// The minimum timeout of a request whose call ends earlier.
+const MIN_REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Returns the timeout of a request for a call that has this time left. A request that times out closes its connection, which
+/// the deadline of a call is no reason for: the request is given a little longer, and its late response is not used.
+pub(crate) fn request_timeout(longest: Duration, left: Duration) -> Duration {
+    longest.min(left.max(MIN_REQUEST_TIMEOUT))
+}
+
 /// A request with everything that is needed to send it to any broker.
 pub struct RoutedRequest {
     /// The API.

@@ -52,7 +52,7 @@ use crate::{
     broker::connection::Response,
     cluster::{
         metadata::Metadata,
-        route::{CoordinatorKey, Route, RoutedRequest},
+        route::{CoordinatorKey, Route, RoutedRequest, request_timeout},
     },
     completion::Completion,
     error::{Error, ErrorKind},
@@ -128,9 +128,6 @@ impl GroupCallKind {
         }
     }
 }
-
-/// The minimum timeout of a request: the application's deadline for a call is no reason to close the connection.
-const MIN_REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The ID of a query for one partition's committed offset.
 pub(crate) type QuestionId = u64;
@@ -298,7 +295,7 @@ impl CommittedOffsets {
                     QueuedKind::Committed(partitions, _) => self.fetch_offsets(partitions.iter()),
                 };
                 let remaining = terms.deadline.saturating_since(now);
-                request.timeout = request.timeout.min(remaining.max(MIN_REQUEST_TIMEOUT));
+                request.timeout = request_timeout(request.timeout, remaining);
                 (Asked::Call(QueuedCall { terms, kind }, ids), request)
             }
             None if self.requested.is_empty() || self.is_querying() => return None,

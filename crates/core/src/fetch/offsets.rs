@@ -22,7 +22,7 @@ use crate::{
     cluster::{
         metadata::{Metadata, TopicError},
         part::Urgency,
-        route::RoutedRequest,
+        route::{RoutedRequest, request_timeout},
     },
     completion::Completion,
     error::{Error, ErrorKind},
@@ -478,6 +478,7 @@ impl OffsetLookups {
         let isolation_level = first.map_or(self.isolation_level, |lookup| lookup.isolation_level);
         let lowest_version = first.map_or(0, |lookup| lookup.spec.lowest_version());
         let timeout_ms = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
+        let timeout = request_timeout(self.request_timeout, timeout);
         let encode = Box::new(move |version, out: &mut Vec<u8>| {
             let topics = topics.iter().map(|(name, partitions)| RequestTopic {
                 name: name.to_string(),

@@ -29,7 +29,7 @@ use crate::{
     broker::connection::Response,
     cluster::{
         part::{AdminRequest, Need, RequestOwner, Urgency},
-        route::{EncodeBody, Route, RoutedRequest},
+        route::{EncodeBody, Route, RoutedRequest, request_timeout},
     },
     error::{Error, ErrorKind},
     machine::{Instant, earliest},
@@ -277,7 +277,8 @@ impl Call {
     }
 
     fn routed(&self, request: &Request, now: Instant) -> RoutedRequest {
-        let timeout = self.timing.request_timeout.min(self.timing.deadline.saturating_since(now));
+        let left = self.timing.deadline.saturating_since(now);
+        let timeout = request_timeout(self.timing.request_timeout, left);
         if let Some((_, index)) = request.to {
             let api = self.api(index);
             let encode = self.operation.encode(api, &request.groups);
