@@ -521,3 +521,51 @@ BROKER_CASE(commits_and_the_lists_of_their_callbacks) {
         rd_kafka_consumer_close(rk);
         rd_kafka_destroy(rk);
 }
+
+/* Reads one message by the older calls from an offset, stops, and says what the group committed. */
+static void say_committed_after(const char *what, int64_t from) {
+        char errstr[256];
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+        rd_kafka_topic_conf_t *topic_conf = rd_kafka_topic_conf_new();
+        rd_kafka_topic_t *topic;
+        rd_kafka_message_t *message;
+        rd_kafka_t *host, *rk;
+        int tries;
+        rd_kafka_conf_set(conf, "test.mock.num.brokers", "1", NULL, 0);
+        rd_kafka_conf_set(conf, "log_level", "0", NULL, 0);
+        host = rd_kafka_new(RD_KAFKA_PRODUCER, conf, errstr, sizeof(errstr));
+        rd_kafka_mock_topic_create(rd_kafka_handle_mock_cluster(host), "t", 1, 1);
+        rd_kafka_producev(host, RD_KAFKA_V_TOPIC("t"), RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_VALUE("x", 1), RD_KAFKA_V_END);
+        rd_kafka_flush(host, TIMEOUT_MS);
+        conf = rd_kafka_conf_new();
+        rd_kafka_conf_set(conf, "bootstrap.servers", rd_kafka_mock_cluster_bootstraps(rd_kafka_handle_mock_cluster(host)), NULL, 0);
+        rd_kafka_conf_set(conf, "log_level", "0", NULL, 0);
+        rd_kafka_conf_set(conf, "group.id", "g", NULL, 0);
+        rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, errstr, sizeof(errstr));
+        rd_kafka_topic_conf_set(topic_conf, "auto.offset.reset", "smallest", NULL, 0);
+        topic = rd_kafka_topic_new(rk, "t", topic_conf);
+        rd_kafka_consume_start(topic, 0, from);
+        message = rd_kafka_consume(topic, 0, TIMEOUT_MS);
+        say("%s: %s", what, message ? err(message->err) : "no message");
+        if (message)
+                rd_kafka_message_destroy(message);
+        rd_kafka_consume_stop(topic, 0);
+        rd_kafka_topic_partition_list_add(list, "t", 0)->offset = RD_KAFKA_OFFSET_INVALID;
+        /* The last commit of librdkafka ends after the call. */
+        for (tries = 0; tries < 20 && list->elems[0].offset < 0; tries++) {
+                usleep(50000);
+                rd_kafka_committed(rk, list, TIMEOUT_MS);
+        }
+        say("committed %lld", (long long)list->elems[0].offset);
+        rd_kafka_topic_partition_list_destroy(list);
+        rd_kafka_topic_destroy(topic);
+        rd_kafka_destroy(rk);
+        rd_kafka_destroy(host);
+}
+
+CASE(older_calls_commit_what_began_at_the_stored_offset) {
+        say_committed_after("stored", RD_KAFKA_OFFSET_STORED);
+        say_committed_after("beginning", RD_KAFKA_OFFSET_BEGINNING);
+        say_committed_after("number", 0);
+}

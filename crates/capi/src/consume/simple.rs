@@ -24,7 +24,7 @@ use crate::{
         codes::code,
         error::{code_of, fail, set_last},
         export,
-        types::{OFFSET_INVALID, rd_kafka_message_t},
+        types::{OFFSET_INVALID, OFFSET_STORED, rd_kafka_message_t},
     },
 };
 
@@ -55,7 +55,9 @@ fn start(rkt: Ref<'_, Topic>, partition: i32, offset: i64, to: Option<Arc<Queue>
     topic.set_auto_offset_reset();
     let from = match client.start_offset_file(topic, partition, from) {
         None => {
-            client.offsets().begin_older(topic.name(), partition, topic.auto_commit_interval());
+            // An application that names an offset keeps its offsets elsewhere: nothing is committed for it.
+            let interval = topic.auto_commit_interval().filter(|_| offset == OFFSET_STORED);
+            client.offsets().begin_older(topic.name(), partition, interval);
             from
         }
         Some(Ok(from)) => from,

@@ -62,8 +62,8 @@ static void on_message(rd_kafka_message_t *message, void *opaque) {
 
 static void the_topic_says_how_often_its_offsets_are_committed(const char *brokers) {
         rd_kafka_t *rk = client(RD_KAFKA_CONSUMER, brokers, "older-often");
-        rd_kafka_topic_t *topic = topic_of(rk, "auto.commit.interval.ms", "50", NULL, NULL);
-        CHECK(rd_kafka_consume_start(topic, 0, 0) == 0);
+        rd_kafka_topic_t *topic = topic_of(rk, "auto.commit.interval.ms", "50", "auto.offset.reset", "smallest");
+        CHECK(rd_kafka_consume_start(topic, 0, RD_KAFKA_OFFSET_STORED) == 0);
         /* It reads all the time, and does not wait for messages. */
         consume(topic, COUNT / 2, 10);
         WAIT_FOR(committed(rk) > 0);
@@ -83,10 +83,20 @@ static void the_topic_says_how_often_its_offsets_are_committed(const char *broke
         rd_kafka_topic_destroy(topic);
         rd_kafka_destroy(rk);
 
-        /* Never. */
-        rk = client(RD_KAFKA_CONSUMER, brokers, "older-never");
-        topic = topic_of(rk, "auto.commit.enable", "false", "auto.commit.interval.ms", "10");
+        /* Never, because the application named the offset. */
+        rk = client(RD_KAFKA_CONSUMER, brokers, "older-named");
+        topic = topic_of(rk, "auto.commit.interval.ms", "10", NULL, NULL);
         CHECK(rd_kafka_consume_start(topic, 0, 0) == 0);
+        consume(topic, 10, 10);
+        CHECK(rd_kafka_consume_stop(topic, 0) == 0);
+        CHECK(committed(rk) == RD_KAFKA_OFFSET_INVALID);
+        rd_kafka_topic_destroy(topic);
+        rd_kafka_destroy(rk);
+
+        /* Never, because of the topic's configuration. */
+        rk = client(RD_KAFKA_CONSUMER, brokers, "older-never");
+        topic = topic_of(rk, "auto.commit.enable", "false", "auto.offset.reset", "smallest");
+        CHECK(rd_kafka_consume_start(topic, 0, RD_KAFKA_OFFSET_STORED) == 0);
         consume(topic, 10, 10);
         CHECK(rd_kafka_consume_stop(topic, 0) == 0);
         CHECK(committed(rk) == RD_KAFKA_OFFSET_INVALID);
