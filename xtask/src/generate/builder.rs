@@ -235,7 +235,8 @@ impl<'a> Builder<'a> {
         }
         // Another type is refused; librdkafka makes a client that is neither (refused_arguments).
         if function == "rd_kafka_new" && parameter.name == "type" {
-            return Some((*self.random.one(&["0", "1"])).to_owned());
+            let odd = *self.random.one(&["2", "-1", "99"]);
+            return Some(if is_odd { odd } else { *self.random.one(&["0", "1"]) }.to_owned());
         }
         // Brokers have no codes below -1.
         if function == "rd_kafka_mock_topic_set_error" && parameter.name == "err" {

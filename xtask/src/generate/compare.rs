@@ -4,7 +4,10 @@
 
 use std::{collections::BTreeMap, fs};
 
-use super::runner::{CALLS, Transcript};
+use super::{
+    program::Program,
+    runner::{CALLS, Transcript},
+};
 use crate::{Result, shell::root};
 
 const FILE: &str = "tests/abi/generate/differences.txt";
@@ -100,26 +103,95 @@ pub fn without_number(line: &str) -> &str {
     }
 }
 
-/// A row: the name of one in docs/differences.md, and patterns of the lines.
-#[derive(Clone, Debug, PartialEq)]
+/// Returns the words of a line without these.
+fn without<'a>(line: &'a str, words: &[&str]) -> Vec<&'a str> {
+    line.split(' ').filter(|word| !words.contains(word)).collect()
+}
+
+/// Returns a step of a program's text without the names of what it makes.
+fn without_names(line: &str) -> &str {
+    let step = line.trim();
+    match step.split_once(" = ") {
+        Some((names, rest)) if !names.contains(' ') => rest,
+        _ => step,
+    }
+}
+
+/// A row: the name of one in docs/differences.md, patterns of the lines, and of steps of the program.
+#[derive(Clone, Debug, Default, PartialEq)]
 struct Row {
     name: String,
     original: String,
     ottla: String,
+    /// `if PATTERN`: the step that differs.
+    step: Option<String>,
+    /// `with PATTERN`: a step that the program has anywhere.
+    other_step: Option<String>,
 }
 
 impl Row {
+    fn parse(block: &str) -> Result<Option<Self>> {
+        let mut row = Self::default();
+        let mut parts = 0;
+        for line in block.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            if let Some(pattern) = line.strip_prefix("if ") {
+                row.step = Some(pattern.to_owned());
+                continue;
+            }
+            if let Some(pattern) = line.strip_prefix("with ") {
+                row.other_step = Some(pattern.to_owned());
+                continue;
+            }
+            parts += 1;
+            match (parts, line.get(..1), line.get(1..).map(str::trim)) {
+                (1, ..) => line.clone_into(&mut row.name),
+                (2, Some("-"), Some(rest)) => rest.clone_into(&mut row.original),
+                (3, Some("+"), Some(rest)) => rest.clone_into(&mut row.ottla),
+                _ => {
+                    return Err(
+                        format!("{FILE}: a row is a name, a line `-` and a line `+`:\n{block}").into()
+                    );
+                }
+            }
+        }
+        match parts {
+            0 => Ok(None),
+            3 => Ok(Some(row)),
+            _ => Err(format!("{FILE}: a row is a name, a line `-` and a line `+`:\n{block}").into()),
+        }
+    }
+
+    /// True if the steps of the program are as the row says. A line begins with the number of its step.
+    fn suits(&self, difference: &Difference, program: &str) -> bool {
+        let line = if difference.original.is_empty() { &difference.ottla } else { &difference.original };
+        let number: Option<usize> = line.split(' ').next().and_then(|word| word.parse().ok());
+        let mut steps = program.lines().map(without_names);
+        let is_step = self.step.as_ref().is_none_or(|pattern| {
+            let step = number.and_then(|number| steps.clone().nth(number.checked_sub(1)?));
+            step.is_some_and(|step| matches(pattern, step))
+        });
+        is_step && self.other_step.as_ref().is_none_or(|pattern| steps.any(|step| matches(pattern, step)))
+    }
+
     fn permits(&self, original: &str, ottla: &str) -> bool {
         if !matches(&self.original, original) {
             return false;
         }
+        // `also WORD`: Ottla's line has the word in more places, and is the same otherwise.
+        if let Some(word) = self.ottla.strip_prefix("also ") {
+            let count = |line: &str| line.split(' ').filter(|part| *part == word).count();
+            return count(ottla) > count(original) && without(original, &[word]) == without(ottla, &[word]);
+        }
+        // `WORD for WORD`: Ottla's line has the first in place of the second.
+        if let Some((word, other)) = self.ottla.split_once(" for ") {
+            let (a, b): (Vec<&str>, Vec<&str>) = (original.split(' ').collect(), ottla.split(' ').collect());
+            let is_one = |(a, b): (&&str, &&str)| a == b || (*a == other && *b == word);
+            return original != ottla && a.len() == b.len() && a.iter().zip(&b).all(is_one);
+        }
         // `without WORD...`: the lines are the same but for these words.
         let Some(words) = self.ottla.strip_prefix("without ") else { return matches(&self.ottla, ottla) };
         let words: Vec<&str> = words.split(' ').collect();
-        let rest = |line: &str| {
-            line.split(' ').filter(|word| !words.contains(word)).map(str::to_owned).collect::<Vec<_>>()
-        };
-        original != ottla && rest(original) == rest(ottla)
+        original != ottla && without(original, &words) == without(ottla, &words)
     }
 }
 
@@ -149,30 +221,17 @@ impl Rows {
     fn parse(text: &str) -> Result<Self> {
         let mut rows = Vec::new();
         for block in text.split("\n\n") {
-            let lines: Vec<&str> =
-                block.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
-            if lines.is_empty() {
-                continue;
-            }
-            let [name, original, ottla] = lines[..] else {
-                return Err(format!("{FILE}: a row is a name, a line `-` and a line `+`:\n{block}").into());
-            };
-            let (Some(original), Some(ottla)) = (original.strip_prefix('-'), ottla.strip_prefix('+')) else {
-                return Err(format!("{FILE}: a row is a name, a line `-` and a line `+`:\n{block}").into());
-            };
-            rows.push(Row {
-                name: name.to_owned(),
-                original: original.trim().to_owned(),
-                ottla: ottla.trim().to_owned(),
-            });
+            rows.extend(Row::parse(block)?);
         }
         Ok(Self { rows })
     }
 
-    /// Returns the name of the row that permits a difference.
-    pub fn permits(&self, difference: &Difference) -> Option<&str> {
+    /// Returns the name of the row that permits a difference of a program.
+    pub fn permits(&self, difference: &Difference, program: &Program) -> Option<&str> {
         let (original, ottla) = (without_number(&difference.original), without_number(&difference.ottla));
-        let row = self.rows.iter().find(|row| row.permits(original, ottla))?;
+        let text = program.text();
+        let is_permitted = |row: &&Row| row.permits(original, ottla) && row.suits(difference, &text);
+        let row = self.rows.iter().find(is_permitted)?;
         Some(&row.name)
     }
 
@@ -226,13 +285,14 @@ mod tests {
     #[test]
     fn row_permits_lines_that_match_its_patterns() {
         let rows = Rows::parse("# text\nrow\n- ok f -> *\n+ no f -> _INVALID_ARG*\n").unwrap();
+        let none = Program::default();
         let difference = |original: &str, ottla: &str| Difference {
             stream: "main".into(),
             original: original.into(),
             ottla: ottla.into(),
         };
-        assert_eq!(rows.permits(&difference("7 ok f -> 1", "7 no f -> _INVALID_ARG")), Some("row"));
-        assert_eq!(rows.permits(&difference("7 ok g -> 1", "7 no f -> _INVALID_ARG")), None);
+        assert_eq!(rows.permits(&difference("7 ok f -> 1", "7 no f -> _INVALID_ARG"), &none), Some("row"));
+        assert_eq!(rows.permits(&difference("7 ok g -> 1", "7 no f -> _INVALID_ARG"), &none), None);
         assert!(Rows::parse("row\n- a\n").is_err());
     }
 
@@ -241,11 +301,43 @@ mod tests {
         let rows = Rows::parse("row\n- ok f -> *\n+ without _STATE _FAIL\n").unwrap();
         let permits = |original: &str, ottla: &str| {
             let lines = (original.into(), ottla.into());
-            rows.permits(&Difference { stream: "main".into(), original: lines.0, ottla: lines.1 }).is_some()
+            let difference = Difference { stream: "main".into(), original: lines.0, ottla: lines.1 };
+            rows.permits(&difference, &Program::default()).is_some()
         };
         assert!(permits("7 ok f -> list 2 a b", "7 ok f -> list 2 a _STATE b"));
         assert!(permits("7 ok f -> list 1 a _FAIL", "7 ok f -> list 1 a _STATE"));
         assert!(!permits("7 ok f -> list 1 a", "7 ok f -> list 1 b _STATE"));
+    }
+
+    #[test]
+    fn row_permits_words_that_ottla_adds_or_replaces() {
+        let rows =
+            Rows::parse("row\n- ok f -> *\n+ also _FAIL\n\nrow\n- ok g -> *\n+ _STATE for _FAIL\n").unwrap();
+        let permits = |original: &str, ottla: &str| {
+            let lines = (original.into(), ottla.into());
+            let difference = Difference { stream: "main".into(), original: lines.0, ottla: lines.1 };
+            rows.permits(&difference, &Program::default()).is_some()
+        };
+        assert!(permits("7 ok f -> list 2 a b", "7 ok f -> list 2 a _FAIL b"));
+        assert!(!permits("7 ok f -> list 1 a _FAIL", "7 ok f -> list 1 a"), "the other way round");
+        assert!(permits("7 ok g -> list 1 a _FAIL", "7 ok g -> list 1 a _STATE"));
+        assert!(!permits("7 ok g -> list 1 a _STATE", "7 ok g -> list 1 a _FAIL"));
+        assert!(!permits("7 ok g -> list 1 a _FAIL", "7 ok g -> list 1 b _STATE"));
+    }
+
+    #[test]
+    fn row_permits_programs_that_have_its_steps() {
+        let rows = "row\nif f * -1\nwith g *\n- ok f -> 0\n+ no f -> 1\n";
+        let rows = Rows::parse(rows).unwrap();
+        let permits = |program: &str| {
+            let lines = ("2 ok f -> 0".into(), "2 no f -> 1".into());
+            let difference = Difference { stream: "main".into(), original: lines.0, ottla: lines.1 };
+            rows.permits(&difference, &Program::parse(program).unwrap()).is_some()
+        };
+        assert!(permits("a = g 1\nb = f a -1\n"));
+        assert!(permits("h\nf a -1\nin cb\n  g 1\n"));
+        assert!(!permits("g 1\nf a 0\n"), "another argument");
+        assert!(!permits("h 1\nf a -1\n"), "g is missing");
     }
 
     #[test]

@@ -242,7 +242,7 @@ fn one(setting: &Setting, program: &Program) -> Result<ExitCode> {
     Ok(match outcome {
         Outcome::Differs(difference) => {
             println!("---- the first difference\n{}", difference.text());
-            match setting.rows.permits(&difference) {
+            match setting.rows.permits(&difference, program) {
                 Some(row) => println!("{row} permits it"),
                 None => return Ok(ExitCode::FAILURE),
             }
@@ -392,7 +392,7 @@ fn try_seed(
             *lock().original_fails.entry(step.join(" ")).or_default() += 1;
         }
         Outcome::Differs(difference) => {
-            if let Some(row) = setting.rows.permits(&difference) {
+            if let Some(row) = setting.rows.permits(&difference, &program) {
                 *lock().rows.entry(row.to_owned()).or_default() += 1;
                 return Ok(());
             }
@@ -404,7 +404,7 @@ fn try_seed(
                 lock().unstable += 1;
                 return Ok(());
             };
-            if let Some(row) = setting.rows.permits(&difference) {
+            if let Some(row) = setting.rows.permits(&difference, &program) {
                 *lock().rows.entry(row.to_owned()).or_default() += 1;
                 return Ok(());
             }

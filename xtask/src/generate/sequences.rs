@@ -96,6 +96,7 @@ fn produce_entries(b: &mut Builder<'_>, client: &str) {
             "timestamp=0",
             "value=NULL",
             "partition=2147483647",
+            "topic=\"\"",
         ]);
         entries.push(odd.to_owned());
     }

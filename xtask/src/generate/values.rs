@@ -103,8 +103,7 @@ pub const PROPERTIES: [(&str, &[&str]); 33] = [
     ("isolation.level", &["read_uncommitted", "x"]),
     (
         "partition.assignment.strategy",
-        // A name that no assignor has is the subject of a case of side_by_side.
-        &["range", "roundrobin", "cooperative-sticky", "range,roundrobin", ""],
+        &["range", "roundrobin", "cooperative-sticky", "range,roundrobin", "", "x", "range,x"],
     ),
     ("group.instance.id", &["i%", ""]),
     ("group.protocol", &["classic", "consumer", "x"]),
