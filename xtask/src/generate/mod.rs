@@ -32,7 +32,7 @@ mod values;
 
 use std::{
     collections::BTreeSet,
-    env, fs,
+    fs,
     path::PathBuf,
     process::ExitCode,
     sync::{
@@ -422,9 +422,7 @@ fn try_seed(
                 let shortest = pair.shrink(&program, &difference)?;
                 let text = shortest.text();
                 println!("FOUND by seed {seed}\n{}{text}", difference.text());
-                if env::var_os("OTTLA_GENERATE_C").is_some() {
-                    println!("{}", print::as_c(&setting.table, &shortest));
-                }
+                println!("{}", print::as_c(&setting.table, &shortest));
                 if let Some(finding) = lock().findings.get_mut(&difference.class()) {
                     finding.program = shortest;
                 }

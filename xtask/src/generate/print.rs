@@ -26,7 +26,9 @@ pub fn as_c(table: &Table, program: &Program) -> String {
 }
 
 fn statement(table: &Table, step: &Step) -> String {
-    let Some(function) = table.functions.get(step.function()).filter(|it| !it.parameters.is_empty()) else {
+    // The entries of rd_kafka_producev are no parameters of the table.
+    let is_known = |it: &&Function| !it.parameters.is_empty() || step.words.len() == 1;
+    let Some(function) = table.functions.get(step.function()).filter(is_known) else {
         return format!("        /* {} {} */\n", step.names.join(","), step.words.join(" "));
     };
     let (declarations, arguments) = arguments(function, step);
@@ -109,6 +111,7 @@ mod tests {
         .unwrap();
         let text = as_c(&Table::read().unwrap(), &program);
         assert!(text.contains("say(\"rd_kafka_conf_set: %s\", conf_res(rd_kafka_conf_set(c1, \"acks\", \"all\", (char[512]){0}, 512)));"));
+        assert!(text.contains("rd_kafka_conf_t *c1 = rd_kafka_conf_new();"), "{text}");
         assert!(text.contains("rd_kafka_t *k1 = rd_kafka_new(0, c1, NULL, 0);"), "{text}");
     }
 }
