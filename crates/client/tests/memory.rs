@@ -73,7 +73,7 @@ fn everything_is_delivered_and_read_below_a_ceiling() {
         let mut next = [0; PARTITIONS as usize];
         while next.iter().sum::<i64>() < 2 * RECORDS as i64 {
             let records = consumer.poll(SECONDS).unwrap();
-            assert!(records.len() > 0, "{next:?} of a ceiling of {ceiling} bytes");
+            assert!(!records.is_empty(), "{next:?} of a ceiling of {ceiling} bytes");
             for message in &records {
                 let next = &mut next[message.partition() as usize];
                 assert_eq!(message.offset(), *next);
