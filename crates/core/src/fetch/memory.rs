@@ -16,7 +16,7 @@ pub(super) struct Ceiling {
 
 impl Ceiling {
     /// Creates a ceiling of this many bytes.
-    pub(super) const fn new(max: usize) -> Self {
+    pub(super) fn new(max: usize) -> Self {
         Self { max, least: AtomicUsize::new(1), reserved: AtomicUsize::new(0), wanted: AtomicUsize::new(0) }
     }
 
