@@ -593,7 +593,7 @@ impl Part for Group {
             rebalance_age: self.figures.rebalanced_at.map_or(0, millis),
             rebalance_cnt: self.figures.rebalances,
             rebalance_reason: self.figures.leave_reason.unwrap_or_else(|| self.member.reason()).to_owned(),
-            assignment_size: self.rebalance.owned().len() as i64,
+            assignment_size: self.rebalance.assignment_size() as i64,
             rebalance_latency: self.figures.rebalance_latency.snapshot(purpose),
             rebalance_millis: self.figures.rebalance_millis,
         });

@@ -154,6 +154,11 @@ impl Rebalance {
         self.owned.partitions()
     }
 
+    /// Returns the number of partitions that are assigned: none of those that a member that leaves only holds.
+    pub(super) fn assignment_size(&self) -> usize {
+        if self.state.is_leaving() { 0 } else { self.owned().len() }
+    }
+
     /// Returns the partitions, each with the generation since when the member has held it.
     pub(super) fn held_since(&mut self, generation: Generation) -> HeldSince {
         self.owned.held_since(generation)
