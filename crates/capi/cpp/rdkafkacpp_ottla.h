@@ -114,7 +114,7 @@ class Result {
 
         /** Returns the text of the error of the whole call; an empty text after a success. */
         std::string errstr() const {
-                const char *text = event_ ? rd_kafka_event_error_string(event_) : "there is no client";
+                const char *text = event_ ? rd_kafka_event_error_string(event_) : "the handle is not open";
                 return text && err() ? text : "";
         }
 

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-/// The wall clock; there is no coarse one.
+/// The clock for timestamps. macOS has no coarse wall clock, so it is the precise one.
 pub(crate) const COARSE_WALL_CLOCK: libc::clockid_t = libc::CLOCK_REALTIME;
 
 /// Returns the address of this thread's `errno`.

@@ -87,8 +87,8 @@ pub type EncodeBody = Box<dyn Fn(i16, &mut Vec<u8>) -> Result<(), EncodeError> +
 /// The minimum timeout of a request whose call ends earlier.
 const MIN_REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Returns the timeout of a request for a call that has this time left. A request that times out closes its connection, which
-/// the deadline of a call is no reason for: the request is given a little longer, and its late response is not used.
+/// Returns the timeout of a request for a call that has this time left. A request that times out closes its connection.
+/// The deadline of a call shall not close one, so the request is given a little longer than its call, and a late response is dropped.
 pub(crate) fn request_timeout(longest: Duration, left: Duration) -> Duration {
     longest.min(left.max(MIN_REQUEST_TIMEOUT))
 }

@@ -22,8 +22,8 @@ use super::queue::{FetchQueue, Item};
 use crate::{sync::atomic::Ordering, wake::WakeHandle};
 
 impl FetchQueue {
-    /// Reserves room for a Fetch that would use at most this many bytes, of this many fetchers. `None` if there is no room: the
-    /// fetcher is woken when there is. Call it only with a ceiling.
+    /// Reserves room for a Fetch that would use at most this many bytes, of this many fetchers. Returns `None` if less is free;
+    /// the fetcher is woken when records leave the queue. Call it only with a ceiling.
     pub(super) fn reserve(&self, wanted: usize, fetchers: usize, fetcher: &WakeHandle) -> Option<usize> {
         let ceiling = self.ceiling.as_ref()?;
         let share = ceiling.max / 2 / fetchers.max(1);

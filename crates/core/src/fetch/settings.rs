@@ -23,7 +23,7 @@ pub struct ConsumerSettings {
     pub fetch_error_backoff: Duration,
     /// `queued.min.messages` per partition; `queued.max.messages.kbytes`, in bytes, for all of them together.
     pub prefetch: PrefetchLimits,
-    /// `client.memory.max.bytes`: the most memory of queued and fetched records; `None` is no limit.
+    /// `client.memory.max.bytes`: the most memory of queued and fetched records; `None` means no limit.
     pub max_memory: Option<usize>,
     /// `fetch.queue.backoff.ms`, if it is set: how long a full queue delays the next Fetch.
     pub queue_backoff: Option<Duration>,

@@ -432,17 +432,21 @@ impl Held<'_> {
             }
         }
         let opened_batch = state.open.is_none();
-        if opened_batch && join_only {
-            if filled {
-                self.wake.note(state.announce(true, now));
+        let mut has_room = true;
+        if opened_batch {
+            if join_only {
+                if filled {
+                    self.wake.note(state.announce(true, now));
+                }
+                return Ok(Appended::NothingToJoin);
             }
-            return Ok(Appended::NothingToJoin);
+            has_room = charge != Charge::Now || self.budget.admits_batch(pool);
         }
-        if charge == Charge::Now
-            && ((opened_batch && !self.budget.admits_batch(pool))
-                || self.budget.try_charge_lease(&mut state.lease, payload_bytes, state.last_len)
-                    == Err(NoRoom))
-        {
+        if has_room && charge == Charge::Now {
+            let charged = self.budget.try_charge_lease(&mut state.lease, payload_bytes, state.last_len);
+            has_room = charged.is_ok();
+        }
+        if !has_room {
             if filled {
                 self.wake.note(state.announce(true, now));
             }

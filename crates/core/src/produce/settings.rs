@@ -22,9 +22,9 @@ pub struct ProducerSettings {
     pub max_in_flight: usize,
     /// `broker.linger.ms` or `linger.ms`.
     pub linger: Linger,
-    /// `broker.batch.max.partitions`; `None` is no limit.
+    /// `broker.batch.max.partitions`; `None` means no limit.
     pub max_partitions: Option<usize>,
-    /// `broker.batch.max.bytes`; `None` is no limit.
+    /// `broker.batch.max.bytes`; `None` means no limit.
     pub max_bytes: Option<u64>,
     /// `message.max.bytes`: the largest record.
     pub max_message_bytes: usize,
@@ -34,7 +34,7 @@ pub struct ProducerSettings {
     pub max_queued_messages: u64,
     /// `queue.buffering.max.kbytes`, in bytes.
     pub max_queued_bytes: u64,
-    /// `client.memory.max.bytes`: the most memory of the queue and its batches, compressed ones included; `None` is no limit.
+    /// `client.memory.max.bytes`: the most memory of the queue and its batches, compressed ones included; `None` means no limit.
     pub max_memory: Option<usize>,
     /// `topic.metadata.propagation.max.ms`: the time for which a topic may be unknown before records for it fail.
     pub topic_propagation: Duration,

@@ -23,7 +23,7 @@ pub struct TopicSettings {
     pub acks: Acks,
     /// `request.timeout.ms`: how long a broker may wait for its followers.
     pub acks_timeout: Duration,
-    /// `message.timeout.ms`; `None` is no limit.
+    /// `message.timeout.ms`; `None` means no limit.
     pub message_timeout: Option<Duration>,
     /// `compression.type`.
     pub compression: Compression,

@@ -75,7 +75,7 @@ impl Loaded {
     }
 }
 
-/// There are no forks.
+/// Does nothing: Windows has no fork.
 pub fn after_fork(_in_child: extern "C" fn()) {}
 
 /// Sockets have no file descriptors.

@@ -258,7 +258,7 @@ impl Fetcher {
         }
     }
 
-    /// Returns the size that a response may have; `None` if there is no room for one now. Under a ceiling half of what is reserved
+    /// Returns the size that a response may have, or `None` if no memory is left for it now. Under a ceiling half of what is reserved
     /// is for the records that are decompressed.
     fn ask_for_room(&mut self) -> Option<usize> {
         let fetchers = self.shared.fetchers.load(Ordering::Relaxed).max(1);
