@@ -1,10 +1,16 @@
 //! `cargo xtask instructions`: the instructions that a message costs, counted by valgrind and compared with
-//! `bench/instructions.json`. Unlike CPU time they are the same on a busy machine.
+//! `bench/instructions.json`. Unlike CPU time they are nearly the same on a busy machine.
 //!
 //! Each case runs its program twice under callgrind, with different numbers of messages, and divides the difference: starting
 //! and connecting do not count. The embedded brokers run outside of valgrind.
-//! Programs run much slower under valgrind, and a linger would end their batches with fewer messages, so it is long. The
-//! counts of producers still depend on how valgrind's turns of their threads fall: compare several runs.
+//!
+//! # Pitfalls
+//!
+//! - Programs run much slower under valgrind, and a linger would end their batches with fewer messages, so it is long ([`LINGER`]).
+//! - How far a producer's application runs ahead of the thread that sends depends on the machine's load, and with it how much new
+//!   memory batches take. The C library's allocator zeroes it a byte at a time, up to 110 instructions of a message, unless it
+//!   comes from the kernel ([`NEW_MEMORY`]).
+//! - What is left depends on how valgrind's turns of the threads fall: compare several runs.
 
 use std::{
     collections::BTreeMap,
@@ -252,7 +258,7 @@ impl Brokers {
         let command = self.command(programs, case, messages);
         let mut counted = Command::new("valgrind");
         counted.args(["--tool=callgrind", "--callgrind-out-file=counts"]).arg(command.get_program());
-        counted.args(command.get_args()).current_dir(&programs.folder);
+        counted.args(command.get_args()).current_dir(&programs.folder).env("GLIBC_TUNABLES", NEW_MEMORY);
         counted.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
         let done = shell::run(&mut counted, A_WHILE, false)?;
         let collected = done.output.lines().find_map(|line| line.split_once("Collected :"));
@@ -262,6 +268,9 @@ impl Brokers {
         })
     }
 }
+
+/// Chunks of batches come from the kernel, which has zeroed them.
+const NEW_MEMORY: &str = "glibc.malloc.mmap_threshold=8192:glibc.malloc.mmap_max=1000000";
 
 /// Longer than filling a batch takes under valgrind.
 const LINGER: &str = "linger.ms=2000";
