@@ -17,10 +17,8 @@ use std::{
 use ottla_core::{
     callback::guarded,
     event::{Event, EventQueue},
-    fetch::{
-        committed::{CommitResult, GroupOffset},
-        deliver::{Message, Records},
-    },
+    fetch::deliver::{Message, Records},
+    offsets::committed::{CommitResult, GroupOffset},
     produce::{
         outgoing::{OutgoingRecord, PreparedRecord},
         record::Record,

@@ -319,27 +319,30 @@ pub use ottla_core::{
             producers::{ActiveProducer, ActiveProducers},
         },
     },
-    cluster::metadata::RecreatedTopic,
     config::{ConfigError, ConfigErrorKind, OffsetReset},
+    contract::purge::Purge,
     error::{Culprit, Error, ErrorContext, ErrorKind, NextCall, Result},
     event::{
-        ClusterChange, CredentialsEvent, Event, PollOverdue, TelemetryEvent, Throttle, TransactionOverdue,
+        ClusterChange, CredentialsEvent, Event, PollOverdue, RecreatedTopic, TelemetryEvent, Throttle,
+        TransactionOverdue,
     },
     fetch::{
-        committed::{CommitResult, CommittedResult, GroupOffset},
         deliver::{ConsumerEvent, Message, MessageRef, Records},
-        offsets::{ListedOffset, OffsetSpec},
         position::Offset,
         retries::RetryPolicy,
     },
     observer::{Exchange, Observer, Peer},
+    offsets::{
+        committed::{CommitResult, CommittedResult, GroupOffset},
+        list_offsets::{ListedOffset, OffsetSpec},
+    },
     produce::{
         order::{Comparison, QueueOrder, QueuedRecord},
         outgoing::OutgoingRecord,
         partitioner::{PartitionChoice, Partitioner},
-        purge::Purge,
         record::{Record, SendError},
         report::{DeliveryBatch, DeliveryReport, DeliverySink, PersistenceStatus},
+        transaction::error::{TransactionError, TransactionResult},
     },
     share::{
         acknowledgement::AcknowledgeType,
@@ -350,10 +353,7 @@ pub use ottla_core::{
         PartitionStatistics, Statistics, TopicStatistics, Window, table as statistics_table,
     },
     telemetry::application::ApplicationMetrics,
-    txn::{
-        command::ConsumerGroupMetadata,
-        error::{TransactionError, TransactionResult},
-    },
+    txn::command::ConsumerGroupMetadata,
 };
 pub use ottla_net::{
     CertificateCallback, CertificateInChain, PassedCredentials, Secret, SystemTransport, Transport,

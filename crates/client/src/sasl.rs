@@ -8,10 +8,10 @@ use std::{
 
 use ottla_core::{
     cluster::command::{Command, CommandQueue},
-    config::EffectiveConfig,
+    config::{EffectiveConfig, sasl::Mechanism},
     error::{Error, ErrorKind, Result},
     lock::Mutex,
-    sasl::{Mechanism, SaslSettings, SaslShared, refresh::RETRY},
+    sasl::{SaslSettings, SaslShared, refresh::RETRY},
     secret::Secret,
     wake::{Wake, WakeHandle},
 };

@@ -16,10 +16,11 @@ use std::{
 };
 
 use ottla_core::{
-    broker::{BrokerParts, buffer::BufferPool, connection::ConnectionSettings},
+    broker::BrokerParts,
     cluster::{ClusterSettings, StatisticsSettings, command::Command, reminders::Reminder},
     completion::completion,
     config::{AddressFamily, EffectiveConfig, ServerAddress},
+    connection::{ConnectionSettings, buffer::BufferPool},
     error::{Error, ErrorKind, Result},
     event::{Event, EventQueue},
     fetch::shared::ConsumerShared,

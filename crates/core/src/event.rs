@@ -11,7 +11,6 @@ use std::{
 use ottla_protocol::{uuid::Uuid, vocabulary::NodeId};
 
 use crate::{
-    cluster::metadata::RecreatedTopic,
     error::Error,
     sync::{
         Mutex,
@@ -45,6 +44,17 @@ pub enum Event {
     Telemetry(TelemetryEvent),
     /// Files of certificates or keys have changed, or the client's certificate expires soon.
     Credentials(CredentialsEvent),
+}
+
+/// A topic that was recreated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecreatedTopic {
+    /// The topic's name.
+    pub name: Arc<str>,
+    /// The id of the topic that was deleted; zero if the brokers have no ids.
+    pub old_id: Uuid,
+    /// The id of the new topic; zero if the brokers have no ids.
+    pub new_id: Uuid,
 }
 
 impl fmt::Display for Event {

@@ -12,24 +12,20 @@
 
 use std::{fmt, ops::RangeInclusive, sync::Arc, time::Duration};
 
-use ottla_protocol::{api::ApiKey, uuid::Uuid, vocabulary::NodeId};
+use ottla_protocol::{api::ApiKey, vocabulary::NodeId};
 
 use crate::{
-    broker::connection::Response,
-    cluster::{metadata::LeaderHint, route::EncodeBody},
+    connection::Response,
+    contract::{
+        broker::{Broadcast, BrokerNews, TransactionFeatures},
+        route::EncodeBody,
+    },
     error::Error,
     fetch::message::{FetchMessage, FetchReport},
-    produce::{
-        message::{ProduceMessage, ProduceReport},
-        purge::Purge,
-    },
+    produce::message::{ProduceMessage, ProduceReport},
     share::message::{ShareMessage, ShareReport},
     stats::{BrokerEntryKind, Gather},
 };
-
-/// Identifies a broker actor within its client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct BrokerKey(pub u32);
 
 /// A message from the cluster actor to a broker actor.
 #[derive(Debug)]
@@ -72,13 +68,22 @@ pub enum ToCluster {
     News(BrokerNews),
 }
 
-/// A message to all broker actors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Broadcast {
-    /// Records may be due immediately: an application flushes, or the producer ID became known.
-    Flush,
-    /// Purge messages.
-    Purge(Purge),
+impl From<ShareReport> for ToCluster {
+    fn from(report: ShareReport) -> Self {
+        Self::Share(report)
+    }
+}
+
+impl From<FetchReport> for ToCluster {
+    fn from(report: FetchReport) -> Self {
+        Self::Fetch(report)
+    }
+}
+
+impl From<ProduceReport> for ToCluster {
+    fn from(report: ProduceReport) -> Self {
+        Self::Produce(report)
+    }
 }
 
 impl From<Broadcast> for ToBroker {
@@ -117,17 +122,6 @@ pub enum ConnectionMessage {
     Reconnect,
 }
 
-/// The transactional features of a broker.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TransactionFeatures {
-    /// The cluster's level of the feature `transaction.version`; 0 if the broker does not report it.
-    pub transaction_version: i16,
-    /// The age of that report: a higher number is newer.
-    pub epoch: i64,
-    /// True if the broker has the versions of the newer protocol (KIP-890).
-    pub has_versions: bool,
-}
-
 /// A report from a connection to the cluster actor.
 #[derive(Debug)]
 pub enum ConnectionReport {
@@ -144,21 +138,6 @@ pub enum ConnectionReport {
         /// True if the broker closed it and the connection reconnects, in case the broker is down.
         reconnects: bool,
     },
-}
-
-/// Information that a broker sends along with a response.
-#[derive(Debug)]
-pub enum BrokerNews {
-    /// Another broker leads a partition (KIP-951).
-    LeaderHint(LeaderHint),
-    /// The broker does not lead a partition of this topic, although the metadata names it as the leader.
-    StaleMetadata(Arc<str>),
-    /// The broker does not know the topic by this ID.
-    UnknownTopicId(Arc<str>, Uuid),
-    /// The broker throttles the client for this many milliseconds; 0 when it no longer does.
-    Throttled(u32),
-    /// A response is unexpected, but requires no action.
-    Warning(Error),
 }
 
 /// A request of the cluster actor.

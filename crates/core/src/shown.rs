@@ -1,4 +1,4 @@
-//! Formats bytes as text for `{:?}`.
+//! Bytes and text of others, in a form that errors and logs may contain.
 
 use std::fmt;
 
@@ -16,6 +16,11 @@ impl fmt::Debug for Shown<'_> {
         write!(f, "\"{}\"", shown.escape_ascii())?;
         if shown.len() < self.0.len() { write!(f, "... ({} bytes)", self.0.len()) } else { Ok(()) }
     }
+}
+
+/// Returns text of a peer in a form that errors and logs may contain: without control characters, at most 500 characters.
+pub fn quoted(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(500).collect()
 }
 
 #[cfg(test)]

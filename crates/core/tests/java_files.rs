@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use ottla_core::{
-    config::{EffectiveConfig, Profile, RawConfig},
+    config::{
+        EffectiveConfig, Profile, RawConfig,
+        sasl::{kerberos::Login, mechanism::Mechanism, oidc::Grant},
+    },
     produce::{partitioner::Partitioner, settings::ProducerSettings},
-    sasl::{gssapi::Login, mechanism::Mechanism, oidc::Grant, settings::SaslSettings},
+    sasl::settings::SaslSettings,
     secret::Secret,
 };
 

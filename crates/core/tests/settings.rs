@@ -3,9 +3,9 @@
 use std::{ops::Deref, time::Duration};
 
 use ottla_core::{
-    broker::connection::ConnectionSettings,
     cluster::ClusterSettings,
     config::{ConfigError, EffectiveConfig, IsolationLevel, OffsetReset, Profile, RawConfig},
+    connection::ConnectionSettings,
     fetch::settings::ConsumerSettings,
     produce::{
         acks::Acks, collector::Linger, order::QueueOrder, partitioner::Partitioner,

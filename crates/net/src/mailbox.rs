@@ -12,7 +12,8 @@ use core::net::SocketAddr;
 use ottla_core::{
     broker::BrokerParts,
     cluster::ClusterCore,
-    message::{BrokerKey, ToBroker, ToCluster},
+    contract::broker::BrokerKey,
+    message::{ToBroker, ToCluster},
     rng::Rng,
     sync::{
         Mutex,

@@ -18,9 +18,9 @@ use mio::{Events, Poll, Registry, Token};
 use ottla_core::{
     broker::{BrokerCore, BrokerOutput},
     cluster::{ClusterCore, ClusterOutput},
+    contract::broker::BrokerKey,
     error::ErrorKind,
     machine::Instant,
-    message::BrokerKey,
     wake::WakeHandle,
 };
 use slab::Slab;

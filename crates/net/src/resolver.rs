@@ -8,8 +8,11 @@ use std::{
     thread,
 };
 
-use ottla_core::lock::{Condvar, Mutex};
-use ottla_core::{config::AddressFamily, message::BrokerKey};
+use ottla_core::{
+    config::AddressFamily,
+    contract::broker::BrokerKey,
+    lock::{Condvar, Mutex},
+};
 
 use crate::{
     injection::{InjectionPoint, reach},

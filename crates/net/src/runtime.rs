@@ -20,16 +20,19 @@ use std::{
 };
 
 use mio::{Poll, Token, Waker};
-use ottla_core::lock::Mutex;
 use ottla_core::{
     broker::BrokerParts,
     callback::{CallbackPanic, panic_text},
-    cluster::{ClusterCore, ClusterSettings, command::Command, command::CommandQueue},
+    cluster::{
+        ClusterCore, ClusterSettings,
+        command::{Command, CommandQueue},
+    },
     completion::{Completion, Waiting, completion},
     config::{AddressFamily, EffectiveConfig},
+    contract::broker::BrokerKey,
     error::{Error, ErrorKind},
     event::{Event, EventQueue},
-    message::BrokerKey,
+    lock::Mutex,
     rng::Rng,
     wake::{Wake, WakeHandle},
 };

@@ -3,7 +3,8 @@
 use std::io;
 
 use ottla_core::{
-    sasl::{Token, aws::AwsKeys, unsecured::UnsecuredToken},
+    config::sasl::{aws::AwsKeys, unsecured::UnsecuredToken},
+    sasl::Token,
     secret::Secret,
 };
 
@@ -37,7 +38,7 @@ pub fn token_of_keys(keys: AwsKeys, expires_ms: Option<i64>) -> Token {
 /// Creates an unsecured token of now.
 pub fn unsecured_token(fields: &UnsecuredToken) -> Result<Token, String> {
     let (now, unix_ms) = clock::now_and_wall_ms();
-    fields.token(now, unix_ms)
+    ottla_core::sasl::unsecured::token(fields, now, unix_ms)
 }
 
 #[cfg(test)]

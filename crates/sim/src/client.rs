@@ -11,9 +11,10 @@ use std::{
 use ottla_core::{
     broker::{BrokerCore, BrokerParts},
     cluster::{ClusterCore, ClusterSettings, command::CommandQueue},
+    contract::broker::BrokerKey,
     event::EventQueue,
     machine::Instant,
-    message::{BrokerKey, ToBroker, ToCluster},
+    message::{ToBroker, ToCluster},
     produce::compression::CompressionJob,
     rng::Rng,
     wake::{Wake, WakeHandle},

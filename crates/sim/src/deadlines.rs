@@ -12,10 +12,7 @@ use std::{
 };
 
 use ottla_core::{
-    cluster::command::Command,
-    machine::Instant,
-    produce::{budget::Budget, purge::Purge},
-    rng::Rng,
+    cluster::command::Command, contract::purge::Purge, machine::Instant, produce::budget::Budget, rng::Rng,
     waiters::Waiter,
 };
 

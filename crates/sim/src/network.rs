@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use ottla_core::{machine::Instant, message::BrokerKey, rng::Rng};
+use ottla_core::{contract::broker::BrokerKey, machine::Instant, rng::Rng};
 use ottla_embedded_broker::{BrokerId, ConnectionId};
 
 /// One TCP connection.

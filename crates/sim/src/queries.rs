@@ -18,8 +18,8 @@ use ottla_core::{
     cluster::command::Command,
     completion::{Waiting, completion},
     error::Error,
-    fetch::offsets::{OffsetQuery, OffsetResults, OffsetSpec},
     machine::Instant,
+    offsets::list_offsets::{OffsetQuery, OffsetResults, OffsetSpec},
     rng::Rng,
     stats::{Gather, Statistics},
 };

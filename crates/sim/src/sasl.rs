@@ -11,11 +11,10 @@ use std::{
 
 use ottla_core::{
     cluster::command::Command,
+    config::sasl::{Mechanism, unsecured::UnsecuredToken},
     machine::Instant,
     rng::Rng,
-    sasl::{
-        Mechanism, SaslSettings, SaslShared, refresh::RETRY, shared::Credentials, unsecured::UnsecuredToken,
-    },
+    sasl::{SaslSettings, SaslShared, refresh::RETRY, shared::Credentials},
     wake::{Wake, WakeHandle},
 };
 use ottla_embedded_broker::{SaslListener, SaslMechanism};
@@ -186,7 +185,8 @@ impl Authenticators {
             }
             let fields = format!("principal={USER} lifeSeconds={}", self.knobs.token_seconds);
             let unix_ms = UNIX_MS + world.now.as_millis() as i64;
-            let token = UnsecuredToken::parse(&fields).and_then(|fields| fields.token(world.now, unix_ms));
+            let token = UnsecuredToken::parse(&fields)
+                .and_then(|fields| ottla_core::sasl::unsecured::token(&fields, world.now, unix_ms));
             if let Ok(token) = token {
                 shared.set_token(token);
                 commands.push(Command::Credentials);

@@ -6,11 +6,13 @@ use std::{
 };
 
 use ottla_core::{
-    broker::{BrokerParts, buffer::BufferPool, connection::ConnectionSettings},
+    broker::BrokerParts,
     cluster::{ClusterSettings, command::Command},
+    connection::{ConnectionSettings, buffer::BufferPool},
+    contract::purge::Purge,
     fetch::shared::ConsumerShared,
     machine::Instant,
-    produce::{acks::Acks, purge::Purge, shared::ProducerShared},
+    produce::{acks::Acks, shared::ProducerShared},
     rng::Rng,
     sasl::SaslShared,
 };

@@ -7,10 +7,10 @@ use std::sync::{
 
 use ottla_core::{
     cluster::command::Command,
+    contract::purge::Purge,
     error::{Error, ErrorKind},
     machine::Instant,
     produce::{
-        purge::Purge,
         record::{Record, SendError},
         report::{DeliveryBatch, DeliverySink, PersistenceStatus},
         shared::ProducerShared,

@@ -7,7 +7,9 @@ mod links;
 
 use std::{collections::VecDeque, net::SocketAddr, time::Duration};
 
-use ottla_core::{machine::Instant, message::BrokerKey, produce::compression::CompressionJob, rng::Rng};
+use ottla_core::{
+    contract::broker::BrokerKey, machine::Instant, produce::compression::CompressionJob, rng::Rng,
+};
 use ottla_embedded_broker::{BrokerId, Cluster, ConnectionId, Output};
 use ottla_sorted::{SortedMap, SortedSet};
 

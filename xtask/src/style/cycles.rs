@@ -48,7 +48,7 @@ fn reachable<'a>(
 }
 
 /// `cluster/mod.rs` is `[cluster]`, `lib.rs` is `[]`.
-fn module_path(file: &str) -> Vec<String> {
+pub(super) fn module_path(file: &str) -> Vec<String> {
     let stem = file.trim_end_matches(".rs");
     let mut path: Vec<String> = stem.split('/').map(str::to_owned).collect();
     if path.last().is_some_and(|last| ["mod", "lib", "main"].contains(&last.as_str())) {
@@ -69,7 +69,7 @@ fn resolve(mut path: Vec<String>, modules: &BTreeMap<Vec<String>, &Source>) -> O
 }
 
 /// Returns the absolute paths that a source imports.
-fn imports(source: &Source, module: &[String]) -> Vec<Vec<String>> {
+pub(super) fn imports(source: &Source, module: &[String]) -> Vec<Vec<String>> {
     let code: String = source
         .production()
         .filter(|line| !line.trim_start().starts_with("//"))

@@ -8,8 +8,10 @@
 //! | [`names`] | long test names, texts that must not occur |
 //! | [`size`] | long files, long functions |
 //! | [`cycles`] | import cycles between modules |
+//! | [`floors`] | imports between the folders of the core |
 
 mod cycles;
+mod floors;
 mod names;
 mod size;
 
@@ -45,7 +47,7 @@ pub struct Measure {
 }
 
 /// All measures.
-pub const MEASURES: [Measure; 7] = [
+pub const MEASURES: [Measure; 8] = [
     Measure {
         name: "test-names",
         what: "test names above 70 characters",
@@ -54,6 +56,12 @@ pub const MEASURES: [Measure; 7] = [
     },
     Measure { name: "files", what: "files above 700 lines that are no table", limit: 0.0, run: size::files },
     Measure { name: "functions", what: "functions above 90 lines", limit: 0.0, run: size::functions },
+    Measure {
+        name: "core-floors",
+        what: "imports of ottla-core that go up or sideways between its folders",
+        limit: 0.0,
+        run: floors::check,
+    },
     Measure {
         name: "core-cycle",
         what: "modules in the largest import cycle of ottla-core",
@@ -100,12 +108,12 @@ impl Source {
     /// Returns the lines before the unit tests.
     fn production(&self) -> impl Iterator<Item = &str> {
         // Tests whose helpers other modules use are `pub(in path) mod tests`.
-        let starts = self.text.match_indices("\n#[cfg(test)]\n").find(|(at, attribute)| {
-            let item = self.text[at + attribute.len()..].lines().next().unwrap_or_default();
-            item.ends_with("mod tests {")
-        });
-        let tests = starts.map_or(self.text.len(), |(at, _)| at);
-        self.text[..tests].lines()
+        let of_tests = ["#[cfg(test)]", "#[cfg(all(test, not(ottla_loom)))]"];
+        let is_tests =
+            move |(line, next): (&str, &str)| of_tests.contains(&line) && next.ends_with("mod tests {");
+        let following = self.text.lines().skip(1).chain([""]);
+        let pairs = self.text.lines().zip(following);
+        pairs.take_while(move |pair| !is_tests(*pair)).map(|(line, _)| line)
     }
 }
 

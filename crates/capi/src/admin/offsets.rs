@@ -9,7 +9,7 @@ use std::{ffi::c_int, ptr};
 
 use ottla_core::{
     error::{Error, ErrorKind},
-    fetch::offsets::{ListedOffset, OffsetSpec},
+    offsets::list_offsets::{ListedOffset, OffsetSpec},
 };
 use ottla_protocol::vocabulary::LeaderEpoch;
 use ottla_sorted::SortedSet;

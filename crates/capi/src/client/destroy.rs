@@ -16,7 +16,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ottla_core::produce::purge::Purge;
+use ottla_core::contract::purge::Purge;
 use ottla_net::process::PerProcess;
 
 use crate::{

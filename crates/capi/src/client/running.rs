@@ -15,12 +15,12 @@ use std::{
 use ottla::{Admin, Config, Consumer, PassedCredentials, Producer, ShareConsumer};
 use ottla_core::{
     config::{ConfigError, EffectiveConfig},
+    contract::purge::Purge,
     error::{Error, ErrorKind},
     observer::Observer,
     produce::{
         order::{QueueOrder, QueuedRecord},
         partitioner::{PartitionChoice, Partitioner},
-        purge::Purge,
         report::DeliverySink,
     },
     stats::Statistics,

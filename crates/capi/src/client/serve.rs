@@ -8,9 +8,8 @@ use std::{
 };
 
 use ottla_core::{
-    cluster::metadata::RecreatedTopic,
     error::ErrorKind,
-    event::{CredentialsEvent, Event as ClientEvent, EventQueue, TelemetryEvent},
+    event::{CredentialsEvent, Event as ClientEvent, EventQueue, RecreatedTopic, TelemetryEvent},
     waiters::Waiter,
 };
 

@@ -8,11 +8,11 @@ use std::{
 };
 
 use ottla::Consumer;
-use ottla_core::fetch::committed::{CommitResult, GroupOffset};
 use ottla_core::{
     cluster::{command::Command, reminders::Reminder},
     completion::completion,
     error::{Error, ErrorKind},
+    offsets::committed::{CommitResult, GroupOffset},
 };
 use ottla_protocol::{
     uuid::Uuid,

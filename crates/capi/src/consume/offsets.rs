@@ -14,7 +14,7 @@ use std::{
 };
 
 use ottla::Consumer;
-use ottla_core::fetch::committed::{CommitResult, GroupOffset};
+use ottla_core::offsets::committed::{CommitResult, GroupOffset};
 use ottla_protocol::{uuid::Uuid, vocabulary::LeaderEpoch};
 use ottla_sorted::{SortedMap, SortedSet};
 

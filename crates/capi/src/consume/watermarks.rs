@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use ottla_core::{error::ErrorKind, fetch::offsets::OffsetSpec};
+use ottla_core::{error::ErrorKind, offsets::list_offsets::OffsetSpec};
 use ottla_protocol::vocabulary::LeaderEpoch;
 
 use crate::{

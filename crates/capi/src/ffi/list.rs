@@ -6,7 +6,7 @@ use std::{
     ptr,
 };
 
-use ottla_core::fetch::committed::GroupOffset;
+use ottla_core::offsets::committed::GroupOffset;
 use ottla_protocol::vocabulary::LeaderEpoch;
 
 use crate::ffi::{

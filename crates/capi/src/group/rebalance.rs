@@ -5,8 +5,8 @@ use std::{sync::Weak, time::Duration};
 use ottla::{Consumer, ErrorCode};
 use ottla_core::{
     error::{Error, ErrorKind},
-    fetch::committed::{CommitResult, GroupOffset},
     group::shared::{Answers, GroupSink, RebalanceEvent, RebalanceKind},
+    offsets::committed::{CommitResult, GroupOffset},
 };
 
 use super::{

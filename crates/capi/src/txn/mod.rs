@@ -10,15 +10,15 @@
 //! - A served report may call any function, even the one that destroys the client: no lock is held meanwhile, and the
 //!   call holds the client (`transactional_producer.c`).
 
-use std::{ffi::c_int, future::Future, time::Duration, time::Instant};
+use std::{ffi::c_int, future::Future, sync::Arc, time::Duration, time::Instant};
 
 use ottla_core::{
-    fetch::committed::GroupOffset,
-    txn::{
-        call::TransactionCalls,
-        command::{FunctionNames, TransactionApi, TransactionOffsets},
+    offsets::committed::GroupOffset,
+    produce::transaction::{
+        api::{FunctionNames, TransactionApi},
         error::{TransactionError, TransactionResult},
     },
+    txn::{call::TransactionCalls, command::TransactionOffsets},
 };
 
 use crate::{
@@ -67,7 +67,7 @@ impl Client {
         };
         let transactions = producer.core().transactions.iter();
         transactions.for_each(|transactions| transactions.set_names(FunctionNames::Librdkafka));
-        let calls = TransactionCalls::new(producer.core(), producer.handle().commands());
+        let calls = TransactionCalls::new(producer.core(), Arc::clone(producer.handle().commands()) as _);
         calls.map_err(|error| ErrorObject::of_transaction(&error))
     }
 

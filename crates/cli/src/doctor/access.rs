@@ -182,7 +182,7 @@ impl Doctor {
         if permitted.as_ref().is_some_and(|permitted| !permitted.contains(&Operation::Read)) {
             return Err(self.no_group_access(group));
         }
-        let state = if state == "Dead" { "new".to_owned() } else { ottla_core::sasl::quoted(&state) };
+        let state = if state == "Dead" { "new".to_owned() } else { ottla_core::shown::quoted(&state) };
         Ok(((), with_operations(Finding::passed(format!("state {state}")), permitted.as_deref())))
     }
 

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ottla_core::broker::versions::{self, Versions};
+use ottla_core::connection::versions::{self, Versions};
 use ottla_net::{Secret, TlsFailure, TlsProbe};
 use ottla_protocol::{
     api::ApiKey,

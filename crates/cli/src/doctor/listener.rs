@@ -104,7 +104,7 @@ fn mechanisms(doctor: &Doctor, link: Link, address: SocketAddr) -> Result<Vec<St
     let request = SaslHandshakeRequest { mechanism: "PLAIN".to_owned() };
     Ok(match connection.call_in(1, &request) {
         Ok(answer) if answer.error_code == ErrorCode::ILLEGAL_SASL_STATE => Vec::new(),
-        Ok(answer) => answer.mechanisms.iter().take(50).map(|name| ottla_core::sasl::quoted(name)).collect(),
+        Ok(answer) => answer.mechanisms.iter().take(50).map(|name| ottla_core::shown::quoted(name)).collect(),
         // It has spoken before.
         Err(_) => Vec::new(),
     })

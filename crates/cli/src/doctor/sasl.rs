@@ -6,8 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ottla_core::sasl::{
-    Mechanism, SaslSettings, SaslShared, Token, exchange::Exchange, quoted, scram::Progress,
+use ottla_core::{
+    config::sasl::Mechanism,
+    sasl::{SaslSettings, SaslShared, Token, exchange::Exchange, scram::Progress},
+    shown::quoted,
 };
 use ottla_net::{Issuer, Secret, clock};
 use ottla_protocol::{

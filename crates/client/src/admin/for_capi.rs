@@ -18,8 +18,10 @@ use ottla_core::{
         users::{ScramAlteration, alter_users},
     },
     error::{Error, ErrorKind, Result},
-    fetch::committed::GroupOffset,
-    fetch::offsets::{ListedOffset, OffsetQuery, OffsetSpec},
+    offsets::{
+        committed::GroupOffset,
+        list_offsets::{ListedOffset, OffsetQuery, OffsetSpec},
+    },
 };
 
 use ottla_sorted::SortedSet;

@@ -21,7 +21,7 @@ use ottla_core::{
     },
     completion::Completion,
     error::{Error, Result},
-    fetch::committed::GroupOffset,
+    offsets::committed::GroupOffset,
 };
 use ottla_protocol::vocabulary::TopicPartition;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ottla_core::{
     admin::{AdminCall, records::delete_records},
     error::{Error, ErrorKind, Result},
-    fetch::offsets::{ListedOffset, OffsetQuery, OffsetSpec},
+    offsets::list_offsets::{ListedOffset, OffsetQuery, OffsetSpec},
 };
 
 use ottla_protocol::vocabulary::TopicPartition;

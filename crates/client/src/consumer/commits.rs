@@ -4,10 +4,8 @@ use std::{future::Future, time::Duration};
 
 use ottla_core::{
     error::{Error, ErrorKind, Result},
-    fetch::{
-        committed::{CommitResult, GroupOffset},
-        deliver::{Message, Records},
-    },
+    fetch::deliver::{Message, Records},
+    offsets::committed::{CommitResult, GroupOffset},
 };
 use ottla_protocol::vocabulary::TopicPartition;
 

@@ -15,10 +15,13 @@ use std::{
 
 use ottla_core::{
     error::{Error, Result},
-    fetch::{committed::GroupOffset, retries::Attempt},
+    fetch::retries::Attempt,
     lock::Mutex,
-    produce::record::Record,
-    txn::error::{TransactionError, TransactionResult},
+    offsets::committed::GroupOffset,
+    produce::{
+        record::Record,
+        transaction::error::{TransactionError, TransactionResult},
+    },
 };
 
 use super::tracked::TrackedMessage;

@@ -5,11 +5,10 @@ use std::{future::Future, sync::Arc, time::Duration};
 use ottla_core::{
     completion::{Waiting, completion},
     error::{Error, ErrorKind, Result},
-    fetch::{
-        FetchCommand,
+    fetch::{FetchCommand, position::Offset},
+    offsets::{
         committed::{CommitResult, CommittedResult, GroupCall, GroupCallKind, GroupOffset},
-        offsets::{ListedOffset, OffsetSpec},
-        position::Offset,
+        list_offsets::{ListedOffset, OffsetSpec},
     },
 };
 use ottla_protocol::vocabulary::TopicPartition;

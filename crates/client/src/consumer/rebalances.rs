@@ -16,17 +16,14 @@ use ottla_core::{
     cluster::command::Command,
     error::{Error, Result},
     event::{Event, EventQueue, PollOverdue},
-    fetch::{
-        committed::{CommitResult, GroupOffset},
-        position::Offset,
-        queue::FetchQueue,
-    },
+    fetch::{position::Offset, queue::FetchQueue},
     group::{
         GroupCommand,
         rebalance::RebalanceAnswer,
         shared::{Answers, GroupSink, RebalanceEvent, RebalanceKind},
     },
     lock::Mutex,
+    offsets::committed::{CommitResult, GroupOffset},
     waiters::{WaitPlace, Waiter, Waiters},
 };
 use ottla_net::clock;

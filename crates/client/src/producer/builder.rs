@@ -12,9 +12,9 @@ use ottla_core::{
         report::{DeliveryBatch, DeliverySink, NoReports},
         settings::ProducerSettings,
         shared::ProducerShared,
+        transaction::api::FunctionNames,
     },
     stats::Statistics,
-    txn::command::FunctionNames,
 };
 use ottla_net::{PassedCredentials, Transport};
 

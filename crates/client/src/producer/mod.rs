@@ -35,10 +35,10 @@ use std::{
 use ottla_core::{
     cluster::command::Command,
     config::{ConfigError, RawConfig},
+    contract::purge::Purge,
     error::{Error, ErrorKind, Result},
     event::Event,
     produce::{
-        purge::Purge,
         record::{Record, SendError},
         shared::ProducerShared,
         topic_settings::TopicSettings,

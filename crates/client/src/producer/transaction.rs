@@ -2,6 +2,7 @@
 
 use std::{
     fmt,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -12,12 +13,18 @@ use crate::{
 };
 use ottla_core::{
     error::{Error, ErrorKind, NextCall},
-    fetch::{committed::GroupOffset, deliver::Records},
-    produce::record::{Record, SendError},
+    fetch::deliver::Records,
+    offsets::committed::GroupOffset,
+    produce::{
+        record::{Record, SendError},
+        transaction::{
+            api::TransactionApi,
+            error::{TransactionError, TransactionResult},
+        },
+    },
     txn::{
         call::{Call, TransactionCalls},
-        command::{ConsumerGroupMetadata, TransactionApi, TransactionOffsets},
-        error::{TransactionError, TransactionResult},
+        command::{ConsumerGroupMetadata, TransactionOffsets},
     },
 };
 
@@ -95,7 +102,7 @@ impl Producer {
         if !self.inner.client.is_of_this_process() {
             return Err(TransactionError::Refused(Error::new(ErrorKind::Closed, "")));
         }
-        TransactionCalls::new(&self.inner.shared, self.inner.client.commands())
+        TransactionCalls::new(&self.inner.shared, Arc::clone(self.inner.client.commands()) as _)
     }
 }
 

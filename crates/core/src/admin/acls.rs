@@ -19,7 +19,7 @@ use super::{
     numbered::numbered,
     one_result::OneResult,
 };
-use crate::{cluster::route::Route, completion::Completion, error::Error};
+use crate::{completion::Completion, contract::route::Route, error::Error};
 
 numbered! {
     /// The type of the resource that a rule is about.

@@ -14,7 +14,7 @@ use super::{
     every_broker::{BrokerOperation, BrokerResults, OfBrokers},
     undecodable,
 };
-use crate::{cluster::route::EncodeBody, completion::Completion, error::Error};
+use crate::{completion::Completion, contract::route::EncodeBody, error::Error};
 
 /// An API of a broker.
 #[derive(Clone, Debug, PartialEq, Eq)]

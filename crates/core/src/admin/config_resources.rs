@@ -9,7 +9,7 @@ use super::{
     configs::{ConfigResource, ResourceKind},
     one_result::OneResult,
 };
-use crate::{cluster::route::Route, completion::Completion, error::Error};
+use crate::{completion::Completion, contract::route::Route, error::Error};
 
 /// The first version that lists other resources than subscriptions to client metrics.
 const FIRST_WITH_KINDS: i16 = 1;

@@ -14,7 +14,7 @@ use ottla_protocol::{
 };
 
 use super::{AdminCall, check, one_result::OneResult};
-use crate::{cluster::route::Route, completion::Completion, error::Error, secret::Secret};
+use crate::{completion::Completion, contract::route::Route, error::Error, secret::Secret};
 
 /// A user, as brokers name it: a type, usually `User`, and a name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -83,14 +83,14 @@ pub struct DelegationToken {
 impl DelegationToken {
     /// Returns the HMAC as the password of SCRAM: base64.
     pub fn password(&self) -> Secret {
-        use crate::sasl::base64::{Alphabet, encode};
+        use crate::base64::{Alphabet, encode};
         Secret::from(&*encode(Alphabet::Standard, self.hmac.expose()))
     }
 }
 
 /// Returns the HMAC of a token from its base64; `None` if the text is not base64.
 pub fn decode_hmac(base64: &Secret) -> Option<Secret> {
-    use crate::sasl::base64::{Alphabet, decode};
+    use crate::base64::{Alphabet, decode};
     let text = std::str::from_utf8(base64.expose()).ok()?;
     decode(Alphabet::Standard, text).map(Secret::new)
 }

@@ -21,8 +21,8 @@ use super::{
     AdminCall, Operation, Verdict, describe_cluster as cluster, topic_pages::TopicPages, undecodable,
 };
 use crate::{
-    cluster::route::{EncodeBody, OF_CONTROLLERS, Route},
     completion::Completion,
+    contract::route::{EncodeBody, OF_CONTROLLERS, Route},
     error::{Error, ErrorKind},
 };
 

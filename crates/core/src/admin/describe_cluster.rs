@@ -14,7 +14,7 @@ use super::{
     undecodable,
 };
 use crate::{
-    cluster::route::{CONTROLLERS, EncodeBody},
+    contract::route::{CONTROLLERS, EncodeBody},
     error::Error,
 };
 

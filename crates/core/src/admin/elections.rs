@@ -15,7 +15,7 @@ use super::{
     item_results::{ItemResults, Items},
     one_result::OneResult,
 };
-use crate::{cluster::route::Route, completion::Completion, error::Error};
+use crate::{completion::Completion, contract::route::Route, error::Error};
 
 /// The kind of an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

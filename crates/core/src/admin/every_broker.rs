@@ -15,13 +15,13 @@ use ottla_sorted::SortedMap;
 
 use super::attempts::Attempts;
 use crate::{
-    broker::connection::Response,
-    cluster::{
+    completion::Completion,
+    connection::Response,
+    contract::{
         metadata::Metadata,
         part::{AdminRequest, Need, RequestOwner, Urgency},
         route::{EncodeBody, Route, RoutedRequest, request_timeout},
     },
-    completion::Completion,
     error::{Error, ErrorKind},
     machine::{Instant, earliest},
     rng::Rng,

@@ -13,7 +13,7 @@ use super::{
     item_results::{ItemResults, Items},
     one_result::OneResult,
 };
-use crate::{cluster::route::Route, completion::Completion, error::Error};
+use crate::{completion::Completion, contract::route::Route, error::Error};
 
 /// The features of the cluster, as one broker knows them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -12,8 +12,8 @@ use ottla_sorted::{SortedMap, SortedSet};
 
 use super::{AdminCall, Operation, Verdict, millis, undecodable};
 use crate::{
-    cluster::route::{EncodeBody, Route},
     completion::Completion,
+    contract::route::{EncodeBody, Route},
     error::{Error, ErrorKind},
 };
 

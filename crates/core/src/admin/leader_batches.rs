@@ -13,16 +13,16 @@ use ottla_sorted::{SortedMap, SortedSet};
 
 use super::{How, attempts::Attempts, every_broker::Timing, item_results::results_in_order};
 use crate::{
-    broker::connection::Response,
-    cluster::{
+    completion::Completion,
+    connection::Response,
+    contract::{
         metadata::{Metadata, TopicError},
         part::{AdminRequest, Need, RequestOwner, Urgency},
         route::{EncodeBody, Route, RoutedRequest, request_timeout},
     },
-    completion::Completion,
     error::{Error, ErrorKind},
-    fetch::offsets::{NEW_TOPIC_TIMEOUT, topic_error, unknown_partition},
     machine::{Instant, earliest},
+    offsets::list_offsets::{NEW_TOPIC_TIMEOUT, topic_error, unknown_partition},
     rng::Rng,
 };
 

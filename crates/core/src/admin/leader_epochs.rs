@@ -18,7 +18,7 @@ use super::{
     leader_batches::{Collected, PartitionsOperation, Results},
     undecodable,
 };
-use crate::{cluster::route::EncodeBody, completion::Completion, error::Error};
+use crate::{completion::Completion, contract::route::EncodeBody, error::Error};
 
 /// The end of an epoch in a partition's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

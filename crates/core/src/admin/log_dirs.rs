@@ -23,8 +23,8 @@ use super::{
     undecodable,
 };
 use crate::{
-    cluster::route::{EncodeBody, Route},
     completion::Completion,
+    contract::route::{EncodeBody, Route},
     error::Error,
 };
 

@@ -46,7 +46,7 @@ pub mod topics;
 pub mod transactions;
 pub mod users;
 
-use std::{collections::VecDeque, fmt, ops::RangeInclusive, sync::Arc, time::Duration};
+use std::{collections::VecDeque, convert::Infallible, fmt, ops::RangeInclusive, sync::Arc, time::Duration};
 
 use ottla_protocol::{
     api::ApiKey,
@@ -62,19 +62,18 @@ use self::{
     leader_batches::{LeaderBatches, PartitionsOperation},
 };
 use crate::{
-    broker::connection::Response,
-    cluster::{
-        coordinators::Coordinator,
-        metadata::Metadata,
-        part::{AdminRequest, Interest, MetadataChanges, Need, Part, RequestOwner, Urgency},
-        route::{EncodeBody, Route, RoutedRequest, request_timeout},
-    },
     completion::Completion,
+    connection::Response,
+    contract::{
+        metadata::Metadata,
+        part::{AdminRequest, Interest, MetadataChanges, Need, Needs, Part, RequestOwner, Urgency},
+        route::{Coordinator, EncodeBody, Route, RoutedRequest, request_timeout},
+    },
     error::{Error, ErrorKind},
-    fetch::offsets::{
+    machine::{Instant, earliest},
+    offsets::list_offsets::{
         NEW_TOPIC_TIMEOUT, OffsetLookups, OffsetQuery, OffsetResults, topic_error, unknown_partition,
     },
-    machine::{Instant, earliest},
     rng::Rng,
 };
 
@@ -497,10 +496,6 @@ impl Part for AdminCalls {
         self.needs.extend(self.offsets.take_metadata_need().map(Need::Metadata));
     }
 
-    fn poll_need(&mut self) -> Option<Need> {
-        self.needs.pop_front()
-    }
-
     fn add_topics(&self, topics: &mut Interest) {
         self.offsets.requested_topics(&mut topics.asked);
         self.leaders.requested_topics(&mut topics.asked);
@@ -516,6 +511,14 @@ impl Part for AdminCalls {
         self.every_broker.close();
         self.groups.close();
         self.leaders.close();
+    }
+}
+
+impl Needs for AdminCalls {
+    type Message = Infallible;
+
+    fn poll_need(&mut self) -> Option<Need> {
+        self.needs.pop_front()
     }
 }
 

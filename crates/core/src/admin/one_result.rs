@@ -11,8 +11,8 @@ use ottla_protocol::{
 
 use super::{AdminCall, Operation, Verdict, millis, undecodable};
 use crate::{
-    cluster::route::{EncodeBody, Route},
     completion::Completion,
+    contract::route::{EncodeBody, Route},
     error::{Error, ErrorKind},
 };
 

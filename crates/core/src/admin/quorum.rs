@@ -20,8 +20,8 @@ use ottla_protocol::{
 
 use super::{AdminCall, check, one_result::OneResult};
 use crate::{
-    cluster::route::Route,
     completion::Completion,
+    contract::route::Route,
     error::{Error, ErrorKind},
 };
 

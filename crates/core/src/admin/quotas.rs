@@ -15,7 +15,7 @@ use super::{
     item_results::{ItemResults, Items},
     one_result::OneResult,
 };
-use crate::{cluster::route::Route, completion::Completion, error::Error};
+use crate::{completion::Completion, contract::route::Route, error::Error};
 
 /// The clients that a quota is for: names by the type of entity (`user`, `client-id` or `ip`). The name `None` stands for all
 /// clients of the type without a quota of their own.

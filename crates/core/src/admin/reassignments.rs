@@ -18,7 +18,7 @@ use super::{
     item_results::{ItemResults, Items},
     one_result::OneResult,
 };
-use crate::{cluster::route::Route, completion::Completion, error::Error};
+use crate::{completion::Completion, contract::route::Route, error::Error};
 
 /// The replicas of partitions, the preferred leader first; `None` cancels a reassignment in progress.
 pub type Reassignments = BTreeMap<TopicPartition, Option<Vec<i32>>>;

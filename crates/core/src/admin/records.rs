@@ -16,7 +16,7 @@ use super::{
     leader_batches::{Collected, PartitionsOperation, Results},
     millis, undecodable,
 };
-use crate::{cluster::route::EncodeBody, completion::Completion, error::Error};
+use crate::{completion::Completion, contract::route::EncodeBody, error::Error};
 
 /// The offset of the first remaining record of each partition, in the order of the arguments.
 pub type DeletedRecords = Vec<Result<i64, Error>>;

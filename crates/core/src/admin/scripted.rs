@@ -27,13 +27,13 @@ use super::{
     *,
 };
 use crate::{
-    broker::{
+    completion::{Waiting, completion},
+    connection::{
         frame::Frame,
         inflight::{InFlight, Payload, RequestTag},
     },
-    cluster::metadata::{Node, PartitionMetadata, TopicMetadata},
-    completion::{Waiting, completion},
-    fetch::offsets::OffsetSpec,
+    contract::metadata::{Node, PartitionMetadata, TopicMetadata},
+    offsets::list_offsets::OffsetSpec,
 };
 
 const START: Instant = Instant::from_nanos(1_000_000_000);

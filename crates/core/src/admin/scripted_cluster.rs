@@ -33,7 +33,7 @@ use super::{
     quorum::{describe_quorum, unregister_broker, unregister_controller},
     reassignments::{alter_reassignments, list_reassignments},
 };
-use crate::{cluster::route::Route, error::ErrorKind};
+use crate::{contract::route::Route, error::ErrorKind};
 
 fn keys(partitions: &[i32]) -> Vec<TopicPartition> {
     partitions.iter().map(|number| TopicPartition::new("t", *number)).collect()

@@ -32,7 +32,7 @@ use super::{
     quotas::{QuotaFilter, QuotaMatch, alter_quotas, describe_quotas},
     users::{ScramAlteration, ScramMechanism, alter_users, describe_users, salted_password},
 };
-use crate::{cluster::route::Route, error::ErrorKind, secret::Secret};
+use crate::{contract::route::Route, error::ErrorKind, secret::Secret};
 
 fn rule(user: &str) -> AclBinding {
     AclBinding::allow(user, AclOperation::Read, AclResourceType::Topic, "orders")

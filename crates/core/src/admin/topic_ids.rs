@@ -15,7 +15,7 @@ use super::{
     describe::{TopicDescription, topic_description},
     item_results::{ItemResults, Items},
 };
-use crate::{cluster::route::Route, completion::Completion, error::Error};
+use crate::{completion::Completion, contract::route::Route, error::Error};
 
 /// The first version of Metadata in which topics can be described by ID: before, a request by ID had no valid name.
 const FIRST_WITH_IDS_ALONE: i16 = 12;

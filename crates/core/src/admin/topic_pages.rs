@@ -22,7 +22,7 @@ use super::{
     undecodable,
 };
 use crate::{
-    cluster::route::EncodeBody,
+    contract::route::EncodeBody,
     error::{Error, ErrorKind},
 };
 

@@ -20,8 +20,8 @@ use ottla_protocol::{
 
 use super::{AdminCall, Operation, Verdict, undecodable};
 use crate::{
-    cluster::route::{EncodeBody, Route},
     completion::Completion,
+    contract::route::{EncodeBody, Route},
     error::{Error, ErrorKind},
 };
 

@@ -23,10 +23,10 @@ use super::{
     one_result::OneResult,
 };
 use crate::{
-    cluster::route::Route,
     completion::Completion,
+    contract::route::Route,
     error::Error,
-    sasl::hash::{Derivation, Hash},
+    hash::{Derivation, Hash},
     secret::Secret,
 };
 

@@ -17,12 +17,6 @@ use ottla_protocol::{
     vocabulary::{LeaderEpoch, NodeId, TopicPartition},
 };
 
-use super::{
-    connection::Response,
-    frame::Frame,
-    inflight::InFlight,
-    versions::{SENT, is_telemetry},
-};
 use crate::{
     admin::{
         AdminCall, AdminCalls,
@@ -49,23 +43,28 @@ use crate::{
             producers::describe_producers,
         },
     },
-    broker::inflight::{Payload, RequestTag},
     cluster::{
         ClusterCore, ClusterOutput, ClusterSettings,
         command::{Command, CommandQueue},
         coordinators::Coordinators,
-        metadata::{Metadata, Node, PartitionMetadata, TopicMetadata},
-        part::{MetadataChanges, Need, Part, RequestOwner},
-        route::{CoordinatorKey, EncodeBody, RoutedRequest},
     },
     completion::{Completion, completion},
     config::IsolationLevel,
+    connection::{
+        Response,
+        frame::Frame,
+        inflight::{InFlight, Payload, RequestTag, SegmentedFrame, WriteCursor},
+        versions::{SENT, is_telemetry},
+    },
+    contract::{
+        metadata::{Metadata, Node, PartitionMetadata, TopicMetadata},
+        part::{MetadataChanges, Need, Needs, Part, RequestOwner},
+        route::{CoordinatorKey, EncodeBody, RoutedRequest},
+    },
     error::{Error, ErrorKind},
     event::EventQueue,
     fetch::{
-        committed::{CommittedOffsets, GroupCall, GroupCallKind, GroupOffset},
         epochs::{EpochChecks, EpochQuestion},
-        offsets::{OffsetQuery, OffsetSpec},
         request::{Asked, FIRST_WITH_SESSIONS, FetchRequestBuilder},
         session::ForgottenPartition,
         settings::ConsumerSettings,
@@ -73,6 +72,10 @@ use crate::{
     group,
     machine::Instant,
     message::{ConnectionReport, ToBroker, ToCluster},
+    offsets::{
+        committed::{CommittedOffsets, GroupCall, GroupCallKind, GroupOffset},
+        list_offsets::{OffsetQuery, OffsetSpec},
+    },
     produce::{
         accumulator::{Accumulator, OpenBatch},
         batch::ReadyBatch,
@@ -653,7 +656,7 @@ fn produce_cases() -> Vec<Case> {
             let frame = ProduceFrame::build(vec![0; 4], head, &[target], vec![batch()]);
             let frame = frame.map_err(|failed| failed.1)?;
             let mut slices = [std::io::IoSlice::new(&[]); 8];
-            let count = frame.fill(super::inflight::WriteCursor::default(), &mut slices);
+            let count = frame.fill(WriteCursor::default(), &mut slices);
             let bytes: Vec<u8> = slices[..count].iter().flat_map(|slice| slice.iter().copied()).collect();
             out.extend_from_slice(&bytes[4..]);
             Ok(())

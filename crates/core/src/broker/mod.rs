@@ -1,4 +1,4 @@
-//! One broker: its connection, its producing half, and its consuming or share half. Read [`connection`] first, then [`Sender`]
+//! One broker: its connection, its producing half, and its consuming or share half. Read [`crate::connection`] first, then [`Sender`]
 //! and the consuming half in [`crate::fetch`].
 //!
 //! ```text
@@ -11,17 +11,10 @@
 //!                       socket
 //! ```
 
-pub mod buffer;
-pub mod connection;
 #[cfg(all(test, not(ottla_loom)))]
 mod every_version;
-pub mod frame;
-pub mod half;
-pub mod inflight;
 #[cfg(test)]
 mod scripted;
-pub(crate) mod throttle;
-pub mod versions;
 
 use std::{collections::VecDeque, io::IoSlice, sync::Arc};
 
@@ -29,18 +22,18 @@ use core::net::SocketAddr;
 
 use ottla_protocol::{error_code::ErrorCode, vocabulary::NodeId};
 
-use self::{
-    buffer::BufferPool,
-    connection::{Connection, ConnectionOutput, ConnectionSettings, Response},
-    half::HalfOutput,
-    inflight::{InFlight, RequestTag},
-    versions::is_telemetry,
-};
 use crate::{
     config::ProxyUrl,
+    connection::{
+        Connection, ConnectionOutput, ConnectionSettings, Response,
+        buffer::BufferPool,
+        inflight::{InFlight, RequestTag},
+        throttle::asked_for,
+        versions::is_telemetry,
+    },
+    contract::half::HalfOutput,
     error::{Error, ErrorKind},
-    fetch::fetcher::Fetcher,
-    fetch::shared::ConsumerShared,
+    fetch::{fetcher::Fetcher, shared::ConsumerShared},
     machine::{Instant, earliest},
     message::{ClusterRequest, ConnectionMessage, ConnectionReport, ToBroker, ToCluster},
     observer::Peer,
@@ -470,9 +463,13 @@ impl BrokerCore {
         true
     }
 
-    fn handle_half_output(&mut self, now: Instant, output: HalfOutput) -> bool {
+    fn handle_half_output<R>(&mut self, now: Instant, output: HalfOutput<R>) -> bool
+    where
+        ToCluster: From<R>,
+    {
         match output {
-            HalfOutput::ToCluster(message) => self.report(message),
+            HalfOutput::Report(report) => self.report(report.into()),
+            HalfOutput::News(news) => self.report(ToCluster::News(news)),
             HalfOutput::Throttle(time) => self.connection.throttle(now, time),
             HalfOutput::Misbehaved(error) => {
                 self.connection.handle_misbehaviour(now, error);
@@ -529,7 +526,7 @@ impl BrokerCore {
 
     fn handle_response(&mut self, now: Instant, response: Response) {
         let request = &response.request;
-        if let Some(time) = throttle::asked_for(request.api, request.version, response.body()) {
+        if let Some(time) = asked_for(request.api, request.version, response.body()) {
             self.connection.throttle(now, time);
         }
         match response.request.tag {

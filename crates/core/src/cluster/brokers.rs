@@ -26,9 +26,14 @@ use ottla_protocol::vocabulary::NodeId;
 use ottla_sorted::{SortedMap, SortedSet};
 
 use self::{identity::Identity, search::Search};
-use super::{ClusterOutput, coordinators::Coordinator, metadata::Metadata, route::Route};
+use super::ClusterOutput;
 use crate::{
-    message::{BrokerKey, ConnectionMessage, ToBroker},
+    contract::{
+        broker::BrokerKey,
+        metadata::Metadata,
+        route::{Coordinator, Route},
+    },
+    message::{ConnectionMessage, ToBroker},
     rng::Rng,
     stats::{BrokerEntryKind, Gather, Purpose},
 };

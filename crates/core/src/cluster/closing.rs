@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::ClusterCore;
-use crate::{machine::Instant, message::BrokerKey, produce::placement::ProducerPlacement};
+use crate::{contract::broker::BrokerKey, machine::Instant, produce::placement::ProducerPlacement};
 
 /// The longest time that closing waits for the last push of client metrics.
 const LAST_PUSH: Duration = Duration::from_secs(1);

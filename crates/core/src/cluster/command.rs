@@ -7,14 +7,15 @@ use ottla_protocol::vocabulary::TopicPartition;
 use super::reminders::Reminder;
 use crate::{
     admin::AdminCall,
+    contract::purge::Purge,
     fetch::FetchCommand,
     group::GroupCommand,
-    produce::{purge::Purge, topic::ProducerTopic},
+    produce::topic::ProducerTopic,
     share::ShareCommand,
     stats::{Gather, Statistics},
     sync::Mutex,
     telemetry::TelemetryCommand,
-    txn::command::TransactionCommand,
+    txn::{call::TransactionCommands, command::TransactionCommand},
     wake::WakeHandle,
 };
 
@@ -159,6 +160,24 @@ impl CommandQueue {
         }
         commands.queue.push_back(command);
         None
+    }
+}
+
+impl TransactionCommands for CommandQueue {
+    fn push(&self, command: TransactionCommand) {
+        Self::push(self, Command::Transaction(command));
+    }
+
+    fn push_quietly(&self, command: TransactionCommand) {
+        Self::push_quietly(self, Command::Transaction(command));
+    }
+
+    fn announce_failure(&self) {
+        Self::push(self, Command::Flush);
+    }
+
+    fn wake_handle(&self) -> &WakeHandle {
+        &self.wake
     }
 }
 

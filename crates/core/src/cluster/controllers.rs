@@ -18,13 +18,13 @@ use ottla_protocol::{
     primitive::Reader,
 };
 
-use super::{
-    ClusterCore,
-    part::RequestOwner,
-    route::{CONTROLLERS, OF_CONTROLLERS, Route, RoutedRequest},
-};
+use super::ClusterCore;
 use crate::{
-    broker::connection::Response,
+    connection::Response,
+    contract::{
+        part::RequestOwner,
+        route::{CONTROLLERS, OF_CONTROLLERS, Route, RoutedRequest},
+    },
     error::{Error, ErrorKind},
     machine::Instant,
 };

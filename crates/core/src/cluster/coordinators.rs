@@ -30,13 +30,13 @@ use ottla_protocol::{
 };
 use ottla_sorted::SortedMap;
 
-use super::{
-    metadata::Node,
-    route::{CoordinatorKey, CoordinatorKind, RoutedRequest},
-};
 use crate::{
     backoff::Backoff,
-    broker::connection::Response,
+    connection::Response,
+    contract::{
+        metadata::Node,
+        route::{Coordinator, CoordinatorKey, CoordinatorKind, RoutedRequest},
+    },
     error::{Error, ErrorKind},
     machine::Instant,
     rng::Rng,
@@ -54,17 +54,6 @@ pub(crate) struct Coordinators {
     timeout: Duration,
     backoff: (Duration, Duration),
     rng: Rng,
-}
-
-/// The location of a coordinator.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Coordinator {
-    /// The node.
-    pub(crate) node: NodeId,
-    /// The host's name or address.
-    pub(crate) host: String,
-    /// The port.
-    pub(crate) port: u16,
 }
 
 #[derive(Debug)]
@@ -280,7 +269,7 @@ fn is_final(error: &Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::broker::{
+    use crate::connection::{
         frame::Frame,
         inflight::{InFlight, Payload, RequestTag},
     };

@@ -20,19 +20,18 @@ use ottla_protocol::{
     vocabulary::TopicPartition,
 };
 
-use super::{
-    ClusterCore, controllers,
-    metadata::{Applied, HintVerdict, LeaderHint},
-    part::{Interest, MetadataChanges, RequestOwner},
-    requests::Waiting,
-    route::{EncodeBody, Route, RoutedRequest},
-};
+use super::{ClusterCore, controllers, requests::Waiting};
 use crate::{
-    broker::connection::Response,
+    connection::Response,
+    contract::{
+        broker::BrokerKey,
+        metadata::{Applied, HintVerdict, LeaderHint},
+        part::{Interest, MetadataChanges, RequestOwner},
+        route::{EncodeBody, Route, RoutedRequest},
+    },
     error::{Error, ErrorKind},
     event::{ClusterChange, Event},
     machine::Instant,
-    message::BrokerKey,
 };
 
 impl ClusterCore {

@@ -13,10 +13,10 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `part` | the contract of a part: `Part`, `Need`, `RequestOwner` |
-//! | [`route`], `requests`, `unsent` | where a request goes; requests that wait, and why |
+//! | `parts` | the parts, and what they tell to one another; `contract::part` is their contract |
+//! | `requests`, `unsent` | requests that wait, and why |
 //! | `brokers`, `coordinators` | connections to nodes; the coordinators of groups and transactional IDs |
-//! | [`metadata`], `refresh` | the view of the cluster; the schedule of metadata requests |
+//! | `metadata_response`, `refresh` | the next view of the cluster; the schedule of metadata requests |
 //! | [`command`], `reminders` | commands of the application; timers |
 //! | `news` | what brokers say along with responses |
 //! | `closing` | the end of broker actors and of the client |
@@ -31,14 +31,12 @@ mod closing;
 pub mod command;
 pub(crate) mod controllers;
 pub(crate) mod coordinators;
-pub mod metadata;
 mod metadata_response;
 mod news;
-pub(crate) mod part;
+mod parts;
 mod refresh;
 pub mod reminders;
 mod requests;
-pub mod route;
 #[cfg(test)]
 mod scripted;
 mod settings;
@@ -54,29 +52,33 @@ use self::{
     brokers::Brokers,
     command::{Command, CommandReader},
     coordinators::Coordinators,
-    metadata::Metadata,
-    part::{Need, Part, RequestOwner, Urgency},
+    parts::Tell,
     refresh::Refresh,
     reminders::Reminders,
     requests::{Requests, Sent, Waiting},
-    route::{Route, RoutedRequest},
 };
 use crate::{
     admin::AdminCalls,
-    broker::connection::Response,
+    config::sasl::Mechanism,
+    connection::Response,
+    contract::{
+        broker::{Broadcast, BrokerKey},
+        metadata::Metadata,
+        part::{Need, Part, RequestOwner, Urgency},
+        route::{Route, RoutedRequest},
+    },
     error::{Error, ErrorKind},
     event::{Event, EventQueue},
     fetch::{manager::FetchManager, shared::ConsumerShared},
     group::Group,
     machine::{Instant, earliest},
-    message::{
-        Broadcast, BrokerKey, ClusterRequest, ConnectionMessage, ConnectionReport, ToBroker, ToCluster,
-    },
+    message::{ClusterRequest, ConnectionMessage, ConnectionReport, ToBroker, ToCluster},
     produce::{placement::ProducerPlacement, shared::ProducerShared},
     repeats::Repeats,
     rng::Rng,
-    sasl::{self, Mechanism, refresh::TokenRefresh},
+    sasl::refresh::TokenRefresh,
     share::ShareGroup,
+    shown::quoted,
     stats::{Gather, metrics::ClientKind},
     telemetry::Telemetry,
     txn::Transactions,
@@ -396,7 +398,7 @@ impl ClusterCore {
                         Some(Mechanism::AwsMskIam) => "keys for SASL AWS_MSK_IAM",
                         _ => "SASL OAUTHBEARER token",
                     };
-                    let detail = format!("Failed to acquire {what}: {}", sasl::quoted(&reason));
+                    let detail = format!("Failed to acquire {what}: {}", quoted(&reason));
                     self.events.push(Event::Error(Error::new(ErrorKind::Authentication, detail)));
                 }
             }
@@ -407,39 +409,6 @@ impl ClusterCore {
             }
             Command::Close { timeout } => self.begin_close(now, timeout),
         }
-    }
-
-    // ---- parts
-
-    fn parts(&self) -> impl Iterator<Item = &dyn Part> {
-        let parts: [Option<&dyn Part>; 7] = [
-            self.producer.as_ref().map(|part| part as _),
-            self.transactions.as_ref().map(|part| part as _),
-            self.group.as_ref().map(|part| part as _),
-            self.fetch.as_ref().map(|part| part as _),
-            self.share.as_ref().map(|part| part as _),
-            self.telemetry.as_ref().map(|part| part as _),
-            Some(&self.admin),
-        ];
-        parts.into_iter().flatten()
-    }
-
-    fn parts_mut(&mut self) -> impl Iterator<Item = &mut dyn Part> {
-        self.metadata_and_parts().1
-    }
-
-    /// Returns the metadata, and the parts that use it.
-    fn metadata_and_parts(&mut self) -> (&Metadata, impl Iterator<Item = &mut dyn Part>) {
-        let parts: [Option<&mut dyn Part>; 7] = [
-            self.producer.as_mut().map(|part| part as _),
-            self.transactions.as_mut().map(|part| part as _),
-            self.group.as_mut().map(|part| part as _),
-            self.fetch.as_mut().map(|part| part as _),
-            self.share.as_mut().map(|part| part as _),
-            self.telemetry.as_mut().map(|part| part as _),
-            Some(&mut self.admin),
-        ];
-        (&self.metadata, parts.into_iter().flatten())
     }
 
     /// Carries out what the parts need.
@@ -480,7 +449,7 @@ impl ClusterCore {
             has_commands = parts.any(|part| {
                 advance(part, metadata);
                 let begin = needs.len();
-                needs.extend(std::iter::from_fn(|| part.poll_need()));
+                needs.extend(std::iter::from_fn(|| part.poll_any_need()));
                 needs[begin..].iter().any(Need::is_command)
             });
             drop(parts);
@@ -490,16 +459,16 @@ impl ClusterCore {
         }
     }
 
-    fn carry_out(&mut self, now: Instant, need: Need) {
+    fn carry_out(&mut self, now: Instant, need: Need<Tell>) {
         match need {
             Need::Metadata(Urgency::Now) => self.refresh_now(now),
             Need::Metadata(Urgency::Soon) => self.refresh_soon(now),
             Need::Request { route, request, owner } => self.route(now, route, request, owner),
-            Need::Message { node, message } => match self.brokers.of_node(node, &self.metadata) {
+            Need::Tell(Tell::Broker(node, message)) => match self.brokers.of_node(node, &self.metadata) {
                 Some(key) => self.brokers.send(key, message),
                 None => debug_assert!(false, "a part sent a message to node {node}, which metadata lacks"),
             },
-            Need::Fetch(command) => {
+            Need::Tell(Tell::Fetch(command)) => {
                 if let Some(fetch) = &mut self.fetch {
                     fetch.handle_command(now, command);
                 }

@@ -4,9 +4,9 @@ use ottla_protocol::vocabulary::NodeId;
 
 use super::ClusterCore;
 use crate::{
+    contract::broker::{BrokerKey, BrokerNews},
     event::{Event, Throttle},
     machine::Instant,
-    message::{BrokerKey, BrokerNews},
 };
 
 impl ClusterCore {

@@ -5,11 +5,13 @@ use std::collections::VecDeque;
 use ottla_protocol::vocabulary::NodeId;
 use ottla_sorted::SortedMap;
 
-use super::{
-    part::RequestOwner,
-    route::{CoordinatorKey, Route, RoutedRequest},
+use crate::{
+    contract::{
+        part::RequestOwner,
+        route::{CoordinatorKey, Route, RoutedRequest},
+    },
+    machine::Instant,
 };
-use crate::machine::Instant;
 
 /// Requests without a response.
 #[derive(Debug, Default)]

@@ -37,29 +37,27 @@ use super::{
 };
 use crate::{
     admin::AdminCall,
-    broker::{
-        connection::Response,
+    completion::completion,
+    config::TopicPatterns,
+    connection::{
+        Response,
         frame::Frame,
         inflight::{InFlight, Payload, RequestTag},
     },
-    cluster::route::EncodeBody,
-    completion::completion,
-    config::TopicPatterns,
+    contract::{
+        broker::{BrokerKey, BrokerNews},
+        purge::Purge,
+        route::EncodeBody,
+    },
     error::{Error, ErrorKind},
     event::{Event, EventQueue},
-    fetch::{
-        offsets::{OffsetQuery, OffsetSpec},
-        position::Offset,
-        settings::ConsumerSettings,
-        shared::ConsumerShared,
-    },
+    fetch::{position::Offset, settings::ConsumerSettings, shared::ConsumerShared},
     machine::Instant,
-    message::{BrokerKey, BrokerNews, ConnectionMessage, ConnectionReport, ToBroker, ToCluster},
-    produce::message::ProduceMessage,
-    produce::message::ProduceReport,
+    message::{ConnectionMessage, ConnectionReport, ToBroker, ToCluster},
+    offsets::list_offsets::{OffsetQuery, OffsetSpec},
     produce::{
+        message::{ProduceMessage, ProduceReport},
         partition::{Compress, Next, PartitionProducer, Waiting},
-        purge::Purge,
         record::{Record, SendError},
         report::{Delivered, DeliveryBatch, DeliverySink, PersistenceStatus},
         settings::ProducerSettings,

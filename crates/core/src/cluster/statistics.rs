@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use ottla_protocol::vocabulary::NodeId;
 
-use super::{ClusterCore, part::SnapshotTime};
+use super::ClusterCore;
 use crate::{
+    contract::part::SnapshotTime,
     fetch::manager::FetchManager,
     machine::Instant,
     stats::{BrokerStatistics, Gather, Purpose},

@@ -2,8 +2,11 @@
 
 use ottla_protocol::vocabulary::NodeId;
 
-use super::{ClusterCore, route::Route};
-use crate::error::{Error, ErrorKind};
+use super::ClusterCore;
+use crate::{
+    contract::route::Route,
+    error::{Error, ErrorKind},
+};
 
 impl ClusterCore {
     /// Returns true if the route leads to a node that the metadata do not list.

@@ -6,8 +6,8 @@
 //! in `ottla-net`. This module knows none of them.
 //!
 //! A new property is a row in `table/` and, if code uses it, a field of the settings of the machine that does. A new
-//! machine, such as that of groups or SASL, has its settings beside itself, with a constructor that takes
-//! `&EffectiveConfig`. Rules between properties are functions in `rules/`.
+//! machine has its settings beside itself, with a constructor that takes `&EffectiveConfig`. Rules between properties are
+//! functions in `rules/`. Only the settings of SASL stand here ([`sasl`]), because rules check them.
 
 mod check;
 mod choices;
@@ -20,6 +20,7 @@ mod properties_file;
 mod proxy;
 mod raw;
 mod rules;
+pub mod sasl;
 mod servers;
 mod shown;
 mod spelling;

@@ -30,7 +30,7 @@ use super::{
     deliver::{FetchBuffer, RecordBatch},
     isolation::AbortedTransactions,
 };
-use crate::broker::buffer::BufferPool;
+use crate::connection::buffer::BufferPool;
 
 /// Settings for decoding.
 #[derive(Debug)]

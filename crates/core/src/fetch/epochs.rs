@@ -16,8 +16,8 @@ use ottla_protocol::{
 use ottla_sorted::{SortedMap, SortedSet};
 
 use crate::{
-    broker::connection::Response,
-    cluster::route::RoutedRequest,
+    connection::Response,
+    contract::route::RoutedRequest,
     error::{Error, ErrorKind},
 };
 
@@ -187,7 +187,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        broker::{
+        connection::{
             frame::Frame,
             inflight::{InFlight, Payload, RequestTag},
         },

@@ -3,6 +3,7 @@
 use ottla_protocol::vocabulary::{LeaderEpoch, NodeId, TopicPartition};
 
 use super::partition::PartitionConsumer;
+use crate::contract::half::HalfOutput;
 
 /// From the cluster actor to a broker actor.
 #[derive(Debug)]
@@ -28,4 +29,10 @@ pub enum FetchReport {
     Diverged(Box<PartitionConsumer>, LeaderEpoch, i64),
     /// This node is closer and has the partition too (KIP-392).
     ReadFrom(Box<PartitionConsumer>, NodeId),
+}
+
+impl From<FetchReport> for HalfOutput<FetchReport> {
+    fn from(report: FetchReport) -> Self {
+        Self::Report(report)
+    }
 }

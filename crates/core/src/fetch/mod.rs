@@ -20,11 +20,6 @@
 
 pub mod assignment;
 mod ceiling;
-mod commit;
-pub mod committed;
-mod committed_response;
-mod committed_versions;
-mod committer;
 pub mod completions;
 pub mod decode;
 pub mod deliver;
@@ -34,17 +29,14 @@ pub mod isolation;
 pub mod manager;
 mod memory;
 pub mod message;
-pub mod offsets;
 pub mod partition;
 pub mod position;
 pub mod queue;
-mod queued_call;
 pub mod request;
 pub mod retries;
 pub mod session;
 pub mod settings;
 pub mod shared;
-mod topic_ids;
 
 #[cfg(test)]
 mod scripted;
@@ -54,14 +46,15 @@ use std::sync::Arc;
 use ottla_protocol::vocabulary::{LeaderEpoch, TopicPartition};
 use ottla_sorted::SortedMap;
 
-use self::{
-    assignment::AssignmentVersion,
-    committed::{Committer, GroupCall},
-    offsets::{OffsetQuery, OffsetResults},
-    partition::PartitionHandle,
-    position::Offset,
+use self::{assignment::AssignmentVersion, partition::PartitionHandle, position::Offset};
+use crate::{
+    completion::Completion,
+    error::Error,
+    offsets::{
+        committed::{Committer, GroupCall},
+        list_offsets::{OffsetQuery, OffsetResults},
+    },
 };
-use crate::{completion::Completion, error::Error};
 
 /// A command of the application for the cluster actor.
 #[derive(Debug)]

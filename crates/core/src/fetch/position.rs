@@ -1,7 +1,6 @@
 //! Start positions: the positions that an application can choose, and the queries that resolve them to an offset.
 
-use super::offsets::OffsetSpec;
-use crate::config::OffsetReset;
+use crate::{config::OffsetReset, offsets::list_offsets::OffsetSpec};
 
 /// A position in a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

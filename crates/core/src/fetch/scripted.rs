@@ -37,14 +37,10 @@ use super::{
     shared::ConsumerShared,
 };
 use crate::{
-    broker::half::HalfOutput,
-    broker::{
-        buffer::BufferPool,
-        connection::{Connection, ConnectionSettings},
-    },
+    connection::{Connection, ConnectionSettings, buffer::BufferPool},
+    contract::{broker::BrokerNews, half::HalfOutput},
     error::{Error, ErrorKind},
     machine::Instant,
-    message::{BrokerNews, ToCluster},
     rng::Rng,
     wake::{Wake, WakeHandle},
 };
@@ -266,7 +262,7 @@ fn fetch_response_from_before_a_seek_is_discarded() {
     script.fetcher.handle_message(script.now, FetchMessage::Release(TopicPartition { topic, partition }));
     assert!(matches!(
         script.fetcher.poll_output(),
-        Some(HalfOutput::ToCluster(ToCluster::Fetch(FetchReport::Released(partition)))) if partition.offset == 0
+        Some(HalfOutput::Report(FetchReport::Released(partition))) if partition.offset == 0
     ));
     script.adopt(0, 50);
     script.respond(&response(5, vec![data(0, 100, batch(0, 10, 1))]));
@@ -398,20 +394,17 @@ fn a_leader_that_is_none_gives_the_partition_back_with_its_offset() {
     script.fetch().unwrap();
     script.respond(&response(5, vec![failed(0, ErrorCode::NOT_LEADER_OR_FOLLOWER)]));
     assert!(
-        matches!(script.fetcher.poll_output(), Some(HalfOutput::ToCluster(ToCluster::News(BrokerNews::StaleMetadata(topic)))) if &*topic == "t")
+        matches!(script.fetcher.poll_output(), Some(HalfOutput::News(BrokerNews::StaleMetadata(topic))) if &*topic == "t")
     );
     assert!(matches!(
         script.fetcher.poll_output(),
-        Some(HalfOutput::ToCluster(ToCluster::Fetch(FetchReport::NotLeader(partition)))) if partition.offset == 3
+        Some(HalfOutput::Report(FetchReport::NotLeader(partition))) if partition.offset == 3
     ));
     assert!(!script.fetcher.wants_connection());
     script.adopt(0, 3);
     script.fetch().unwrap();
     script.respond(&response(5, vec![failed(0, ErrorCode::OFFSET_OUT_OF_RANGE)]));
-    assert!(matches!(
-        script.fetcher.poll_output(),
-        Some(HalfOutput::ToCluster(ToCluster::Fetch(FetchReport::OutOfRange(_))))
-    ));
+    assert!(matches!(script.fetcher.poll_output(), Some(HalfOutput::Report(FetchReport::OutOfRange(_)))));
 }
 
 #[test]
@@ -420,13 +413,10 @@ fn unknown_leader_epoch_returns_the_partition_for_a_new_epoch() {
     script.adopt(0, 7);
     script.fetch().unwrap();
     script.respond(&response(5, vec![failed(0, ErrorCode::UNKNOWN_LEADER_EPOCH)]));
+    assert!(matches!(script.fetcher.poll_output(), Some(HalfOutput::News(BrokerNews::StaleMetadata(_)))));
     assert!(matches!(
         script.fetcher.poll_output(),
-        Some(HalfOutput::ToCluster(ToCluster::News(BrokerNews::StaleMetadata(_))))
-    ));
-    assert!(matches!(
-        script.fetcher.poll_output(),
-        Some(HalfOutput::ToCluster(ToCluster::Fetch(FetchReport::UnknownEpoch(partition)))) if partition.offset == 7
+        Some(HalfOutput::Report(FetchReport::UnknownEpoch(partition))) if partition.offset == 7
     ));
     assert!(!script.fetcher.wants_connection(), "nothing is asked under that epoch again");
 }
@@ -508,7 +498,7 @@ fn position_has_the_epoch_of_the_last_batch() {
         assert_eq!((handle.position(), handle.position_epoch()), (Some(next), epoch));
         script.fetcher.handle_message(script.now, FetchMessage::Release(handle.key().clone()));
         let released = script.fetcher.poll_output();
-        let Some(HalfOutput::ToCluster(ToCluster::Fetch(FetchReport::Released(consumer)))) = released else {
+        let Some(HalfOutput::Report(FetchReport::Released(consumer))) = released else {
             panic!("{released:?}")
         };
         assert_eq!((consumer.offset, consumer.position_epoch.map(LeaderEpoch::get)), (next, epoch));

@@ -11,7 +11,6 @@ use ottla_sorted::{SortedMap, SortedSet};
 use super::{
     FetchCommand, Start,
     assignment::AssignmentVersion,
-    committed::GroupOffset,
     deliver::{ConsumerEvent, FetchedRecords, Message, Records},
     partition::{PartitionHandle, StoredOffset},
     position::Offset,
@@ -23,6 +22,7 @@ use crate::{
     config::OffsetReset,
     error::{Error, ErrorKind},
     machine::Instant,
+    offsets::committed::GroupOffset,
     stats::{ConsumerStatistics, Purpose, Statistics, idle::IdleTime},
     sync::{Mutex, atomic::AtomicUsize},
 };

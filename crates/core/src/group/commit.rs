@@ -9,14 +9,12 @@ use ottla_protocol::error_code::ErrorCode;
 
 use super::Group;
 use crate::{
-    cluster::part::Need,
     completion::{Waiting, completion},
+    contract::part::Need,
     error::{Error, ErrorKind},
-    fetch::{
-        FetchCommand,
-        committed::{CommitResult, GroupCall, GroupCallKind, GroupOffset},
-    },
+    fetch::FetchCommand,
     machine::{Instant, earliest},
+    offsets::committed::{CommitResult, GroupCall, GroupCallKind, GroupOffset},
 };
 /// A commit whose outcome is not known yet.
 #[derive(Debug)]
@@ -141,7 +139,7 @@ impl Group {
         if !offsets.is_empty() {
             let (commit, command) = CommitInFlight::new(now, offsets, self.settings.request_timeout);
             self.auto_commit.in_flight = Some(commit);
-            self.needs.push_back(Need::Fetch(command));
+            self.needs.push_back(Need::Tell(command));
         }
     }
 
@@ -149,7 +147,7 @@ impl Group {
     pub(super) fn commit_beside(&mut self, now: Instant, offsets: Vec<GroupOffset>) {
         if !offsets.is_empty() {
             let (_, command) = CommitInFlight::new(now, offsets, self.settings.request_timeout);
-            self.needs.push_back(Need::Fetch(command));
+            self.needs.push_back(Need::Tell(command));
         }
     }
 

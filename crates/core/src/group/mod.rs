@@ -92,21 +92,20 @@ pub use self::{
     subscription::SubscribedTopics,
 };
 use crate::{
-    broker::connection::Response,
-    cluster::{
+    completion::Completion,
+    connection::Response,
+    contract::{
         metadata::Metadata,
-        part::{GroupRequest, Interest, MetadataChanges, Need, Part, RequestOwner, SnapshotTime, Urgency},
+        part::{
+            GroupRequest, Interest, MetadataChanges, Need, Needs, Part, RequestOwner, SnapshotTime, Urgency,
+        },
         route::{CoordinatorKey, Route},
     },
-    completion::Completion,
     error::{Error, ErrorKind},
     event::{Event, PollOverdue},
-    fetch::{
-        FetchCommand,
-        committed::{Committer, Held, MemberIdentity},
-        shared::ConsumerShared,
-    },
+    fetch::{FetchCommand, shared::ConsumerShared},
     machine::{Instant, earliest},
+    offsets::committed::{Committer, Held, MemberIdentity},
     rng::Rng,
     stats::{GroupStatistics, Statistics, Window},
 };
@@ -146,7 +145,7 @@ pub struct Group {
     leaving: Option<Leaving>,
     /// The identity under which the fetch manager commits.
     committer: Committer,
-    needs: VecDeque<Need>,
+    needs: VecDeque<Need<FetchCommand>>,
 }
 
 /// The figures for statistics.
@@ -474,7 +473,7 @@ impl Group {
         if committer != self.committer {
             self.committer = committer.clone();
             self.show_membership();
-            self.needs.push_back(Need::Fetch(FetchCommand::CommitAs(committer)));
+            self.needs.push_back(Need::Tell(FetchCommand::CommitAs(committer)));
         }
     }
 
@@ -565,10 +564,6 @@ impl Part for Group {
         self.figures.note_join_state(now, self.join_state());
     }
 
-    fn poll_need(&mut self) -> Option<Need> {
-        self.needs.pop_front()
-    }
-
     fn add_topics(&self, topics: &mut Interest) {
         self.member.add_topics(&mut topics.used);
         if self.waits_for_topic() {
@@ -606,6 +601,14 @@ impl Part for Group {
         self.needs.clear();
         self.rebalance.close();
         self.auto_commit.close();
+    }
+}
+
+impl Needs for Group {
+    type Message = FetchCommand;
+
+    fn poll_need(&mut self) -> Option<Need<FetchCommand>> {
+        self.needs.pop_front()
     }
 }
 

@@ -5,7 +5,7 @@ use std::{mem, sync::Arc};
 use ottla_protocol::vocabulary::{Generation, TopicPartition};
 use ottla_sorted::{SortedMap, SortedSet};
 
-use crate::fetch::committed::HeldSince;
+use crate::offsets::committed::HeldSince;
 
 /// The partitions of a member.
 #[derive(Debug, Default)]

@@ -43,14 +43,12 @@ use super::{
     owned::Owned,
     shared::{Answers, RebalanceEvent, RebalanceKind},
 };
-use crate::group::departure::GroupMembershipOperation;
 use crate::{
-    cluster::part::Need,
-    fetch::{
-        committed::{GroupOffset, HeldSince},
-        position::Offset,
-    },
+    contract::part::Need,
+    fetch::position::Offset,
+    group::departure::GroupMembershipOperation,
     machine::Instant,
+    offsets::committed::{GroupOffset, HeldSince},
 };
 
 /// The member's partitions, and the tasks in progress for them.
@@ -520,13 +518,13 @@ impl Group {
             _ => self.settings.session_timeout,
         };
         let (commit, command) = CommitInFlight::new(now, offsets, timeout.min(self.settings.request_timeout));
-        self.needs.push_back(Need::Fetch(command));
+        self.needs.push_back(Need::Tell(command));
         self.rebalance.state = State::Committing(commit, then);
     }
 
     pub(super) fn stop(&mut self, partitions: &SortedSet<TopicPartition>) {
         if let Some(command) = self.shared.unassign(partitions) {
-            self.needs.push_back(Need::Fetch(command));
+            self.needs.push_back(Need::Tell(command));
         }
     }
 
@@ -538,7 +536,7 @@ impl Group {
         });
         let starts: Vec<_> = starts.collect();
         if !starts.is_empty() {
-            self.needs.push_back(Need::Fetch(self.shared.incremental_assign(&starts)));
+            self.needs.push_back(Need::Tell(self.shared.incremental_assign(&starts)));
         }
     }
 }

@@ -28,30 +28,26 @@ use super::{
     assignor::{Assignor, Strategy},
     exchange::{Subscription, decode_assignment, encode_assignment},
 };
-use crate::group::departure::GroupMembershipOperation;
 use crate::{
-    broker::{
-        connection::Response,
+    completion::{Waiting, completion},
+    connection::{
+        Response,
         frame::Frame,
         inflight::{InFlight, Payload, RequestTag},
     },
-    cluster::{
+    contract::{
         metadata::{Metadata, PartitionMetadata, TopicMetadata},
-        part::{GroupRequest, Interest, MetadataChanges, Need, Part, RequestOwner},
+        part::{GroupRequest, Interest, MetadataChanges, Need, Needs, Part, RequestOwner},
         route::{Route, RoutedRequest},
     },
-    completion::{Waiting, completion},
     error::{Error, ErrorKind},
-    fetch::{
-        FetchCommand,
-        committed::{
-            CommitResult, CommittedOffsets, Committer, GroupCall, GroupCallKind, GroupOffset, Held,
-            MemberIdentity, QuestionId,
-        },
-        settings::ConsumerSettings,
-        shared::ConsumerShared,
-    },
+    fetch::{FetchCommand, settings::ConsumerSettings, shared::ConsumerShared},
+    group::departure::GroupMembershipOperation,
     machine::Instant,
+    offsets::committed::{
+        CommitResult, CommittedOffsets, Committer, GroupCall, GroupCallKind, GroupOffset, Held,
+        MemberIdentity, QuestionId,
+    },
     rng::Rng,
     turns::Turns,
 };
@@ -124,23 +120,23 @@ impl Script {
                 Need::Request { route, request, owner: RequestOwner::Group(owner) } => {
                     self.requests.push((owner, route, request));
                 }
-                Need::Fetch(FetchCommand::Start(starts)) => {
+                Need::Tell(FetchCommand::Start(starts)) => {
                     let keys = starts.iter().map(|start| start.handle.key().clone()).collect::<Vec<_>>();
                     self.fetch.push(format!("start {keys:?}"));
                 }
-                Need::Fetch(FetchCommand::Stop(handles)) => {
+                Need::Tell(FetchCommand::Stop(handles)) => {
                     let keys = handles.iter().map(|handle| handle.key().clone()).collect::<Vec<_>>();
                     self.fetch.push(format!("stop {keys:?}"));
                 }
-                Need::Fetch(FetchCommand::CommitAs(committer)) => self.note_committer(committer),
-                Need::Fetch(FetchCommand::Group(GroupCall {
+                Need::Tell(FetchCommand::CommitAs(committer)) => self.note_committer(committer),
+                Need::Tell(FetchCommand::Group(GroupCall {
                     kind: GroupCallKind::Commit(offsets, done),
                     ..
                 })) if offsets.is_empty() && !self.application_commits => {
                     done.complete(Ok(Vec::new()));
                     self.group.advance(self.now, &self.metadata);
                 }
-                Need::Fetch(FetchCommand::Group(GroupCall {
+                Need::Tell(FetchCommand::Group(GroupCall {
                     kind: GroupCallKind::Commit(offsets, done),
                     ..
                 })) => self.commits.push((offsets, done)),

@@ -13,8 +13,8 @@ use ottla_protocol::vocabulary::{Generation, TopicPartition};
 
 use crate::{
     error::Error,
-    fetch::committed::{CommitResult, GroupOffset},
     machine::Instant,
+    offsets::committed::{CommitResult, GroupOffset},
     sync::{
         Mutex,
         atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},

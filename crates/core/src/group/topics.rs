@@ -7,7 +7,7 @@ use ottla_sorted::{SortedMap, SortedSet};
 
 use super::assignor::TopicTable;
 use crate::{
-    cluster::{
+    contract::{
         metadata::{Metadata, TopicError, TopicMetadata},
         part::MetadataChanges,
     },
@@ -195,7 +195,7 @@ fn table(metadata: &Metadata, name: &Arc<str>) -> TopicTable {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::metadata::{Node, PartitionMetadata};
+    use crate::contract::metadata::{Node, PartitionMetadata};
 
     fn metadata(topics: &[(&str, usize)]) -> Metadata {
         let partition = PartitionMetadata {

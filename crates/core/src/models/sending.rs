@@ -20,10 +20,10 @@ use crate::{
         settings::ProducerSettings,
         shared::ProducerShared,
         topic::ProducerTopic,
+        transaction::state::TransactionState,
     },
     rng::Rng,
     sync::atomic::{AtomicUsize, Ordering},
-    txn::state::TransactionState,
     waiters::Waiter,
 };
 

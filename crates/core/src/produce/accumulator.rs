@@ -14,7 +14,7 @@ use std::{collections::VecDeque, sync::Arc};
 use ottla_protocol::batch::{ChunkPool, RecordBatchBuilder};
 
 use super::{
-    budget::{Budget, Lease, NoRoom},
+    budget::{Budget, Lease},
     pending_reports::PendingReports,
     ready::{Ready, ReadyList},
     record::Record,

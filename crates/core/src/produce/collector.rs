@@ -20,7 +20,10 @@
 use std::time::Duration;
 
 use super::{adaptive::Adaptive, due_queue::DueQueue};
-use crate::machine::{Instant, earliest};
+use crate::{
+    machine::{Instant, earliest},
+    stats::SendReason,
+};
 
 /// The rule for how long records wait for further ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,21 +34,6 @@ pub enum Linger {
     Partition(Duration),
     /// `broker.linger.ms=auto`: the broker's responses set the pace.
     Auto,
-}
-
-/// The reason why the collector sends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SendReason {
-    /// The application flushes or closes.
-    Flush,
-    /// `broker.batch.max.partitions` is reached.
-    Partitions,
-    /// `broker.batch.max.bytes` is reached, or a batch is full.
-    Bytes,
-    /// The linger has expired.
-    Linger,
-    /// The broker's pace allows it.
-    Adaptive,
 }
 
 /// A broker's partitions that have something to send.

@@ -2,8 +2,11 @@
 
 use ottla_protocol::vocabulary::TopicPartition;
 
-use super::{partition::PartitionProducer, producer_id::ProducerIdentity, purge::Purge};
-use crate::error::Error;
+use super::{partition::PartitionProducer, producer_id::ProducerIdentity};
+use crate::{
+    contract::{half::HalfOutput, purge::Purge},
+    error::Error,
+};
 
 /// A message from the cluster actor to a broker actor.
 #[derive(Debug)]
@@ -33,4 +36,10 @@ pub enum ProduceReport {
     EndIdle,
     /// There is news for the transactional producer, in the state that it shares with senders.
     Transaction,
+}
+
+impl From<ProduceReport> for HalfOutput<ProduceReport> {
+    fn from(report: ProduceReport) -> Self {
+        Self::Report(report)
+    }
 }

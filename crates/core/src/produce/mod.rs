@@ -30,7 +30,6 @@ pub mod partitioner;
 pub mod pending_reports;
 pub(crate) mod placement;
 pub mod producer_id;
-pub mod purge;
 pub mod ready;
 pub mod record;
 pub mod report;
@@ -59,3 +58,4 @@ mod short_lock {
 }
 pub mod topic;
 pub mod topic_settings;
+pub mod transaction;

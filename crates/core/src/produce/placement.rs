@@ -26,23 +26,23 @@ use super::{
     message::{ProduceMessage, ProduceReport},
     partition::{PartitionProducer, Waiting},
     producer_id::{ProducerId, ProducerIdOutcome, ProducerIdentity},
-    purge::Purge,
     shared::{ProducerShared, unknown_topic_error},
     topic::ProducerTopic,
     topic_settings::{expiry_interval, shorter},
 };
 use crate::{
-    broker::connection::Response,
-    cluster::{
+    config::TopicRecreatePolicy,
+    connection::Response,
+    contract::{
+        broker::Broadcast,
         metadata::Metadata,
-        part::{Interest, MetadataChanges, Need, Part, RequestOwner, SnapshotTime, Urgency},
+        part::{Interest, MetadataChanges, Need, Needs, Part, RequestOwner, SnapshotTime, ToNode, Urgency},
+        purge::Purge,
         route::Route,
     },
-    config::TopicRecreatePolicy,
     error::{Error, ErrorKind},
     event::Event,
     machine::{Instant, earliest},
-    message::{Broadcast, ToBroker},
     rng::Rng,
     stats::{EosStatistics, Purpose, Statistics},
 };
@@ -70,7 +70,7 @@ pub(crate) struct ProducerPlacement {
     /// The timeout of an InitProducerId request.
     request_timeout: Duration,
     rng: Rng,
-    needs: VecDeque<Need>,
+    needs: VecDeque<Need<ToNode<ProduceMessage>>>,
 }
 
 #[derive(Debug)]
@@ -547,10 +547,6 @@ impl Part for ProducerPlacement {
         self.needs.extend(request.map(|request| Need::Request { route: Route::Any, request, owner }));
     }
 
-    fn poll_need(&mut self) -> Option<Need> {
-        self.needs.pop_front()
-    }
-
     fn add_topics(&self, topics: &mut Interest) {
         let in_use = self.topics.iter().filter(|(_, entry)| !entry.topic.is_idle());
         topics.used.extend(in_use.map(|(name, _)| Arc::clone(name)));
@@ -597,6 +593,14 @@ impl Part for ProducerPlacement {
     }
 }
 
+impl Needs for ProducerPlacement {
+    type Message = ToNode<ProduceMessage>;
+
+    fn poll_need(&mut self) -> Option<Need<ToNode<ProduceMessage>>> {
+        self.needs.pop_front()
+    }
+}
+
 fn with_cause(what: &str, cause: Option<&Error>) -> String {
     match cause {
         Some(cause) => format!("{what}; {}", cause.as_cause()),
@@ -621,7 +625,7 @@ fn handover(
     mut partition: Box<PartitionProducer>,
     metadata: &Metadata,
     shared: &ProducerShared,
-) -> Need {
+) -> Need<ToNode<ProduceMessage>> {
     if let Some(topic) = metadata.topics.get(partition.topic()) {
         if partition.set_topic_id(topic.id) && shared.settings.topic_recreate == TopicRecreatePolicy::Error {
             let detail = "the message was for the topic that was deleted";
@@ -634,8 +638,8 @@ fn handover(
     message(node, ProduceMessage::Adopt(partition))
 }
 
-fn message(node: NodeId, message: ProduceMessage) -> Need {
-    Need::Message { node, message: ToBroker::Produce(message) }
+fn message(node: NodeId, message: ProduceMessage) -> Need<ToNode<ProduceMessage>> {
+    Need::Tell(ToNode { node, message })
 }
 
 /// Returns the partitions whose leaders are in other racks than this one; none if no leader is in this one.

@@ -17,8 +17,8 @@ use ottla_protocol::{
 
 use crate::{
     backoff::Backoff,
-    broker::connection::Response,
-    cluster::route::RoutedRequest,
+    connection::Response,
+    contract::route::RoutedRequest,
     error::{Error, ErrorKind, Result},
     machine::Instant,
     rng::Rng,
@@ -270,7 +270,7 @@ pub const fn sequence_after(sequence: i32, count: u32) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::broker::{
+    use crate::connection::{
         frame::Frame,
         inflight::{InFlight, Payload, RequestTag},
     };

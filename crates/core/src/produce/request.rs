@@ -24,7 +24,7 @@ use ottla_protocol::{
 };
 
 use super::batch::ReadyBatch;
-use crate::broker::inflight::WriteCursor;
+use crate::connection::inflight::{SegmentedFrame, WriteCursor};
 
 /// A ProduceRequest in flight, with the batches that it carries.
 #[derive(Debug)]
@@ -160,18 +160,24 @@ impl ProduceFrame {
         Ok(())
     }
 
-    /// Returns the frame's length in bytes, including the length prefix.
-    pub const fn len(&self) -> usize {
+    fn segments(&self, part: usize) -> impl Iterator<Item = &[u8]> {
+        let start = if part == 0 { 0 } else { self.parts[part - 1].scratch_end };
+        let Part { scratch_end, batch } = self.parts[part];
+        let batch = batch.map(|index| self.batches[index].batch.sealed.segments());
+        std::iter::once(&self.scratch[start..scratch_end]).chain(batch.into_iter().flatten())
+    }
+}
+
+impl SegmentedFrame for ProduceFrame {
+    fn byte_len(&self) -> usize {
         self.len
     }
 
-    /// Returns true if the frame is empty, which does not happen.
-    pub const fn is_empty(&self) -> bool {
-        self.len == 0
+    fn messages(&self) -> usize {
+        self.batches.iter().map(|batch| batch.batch.sealed.record_count() as usize).sum()
     }
 
-    /// Fills `slices` with the bytes after `cursor` and returns the number of slices filled.
-    pub(crate) fn fill<'a>(&'a self, cursor: WriteCursor, slices: &mut [IoSlice<'a>]) -> usize {
+    fn fill<'a>(&'a self, cursor: WriteCursor, slices: &mut [IoSlice<'a>]) -> usize {
         let mut filled = 0;
         let mut skip_segments = cursor.segment;
         let mut offset = cursor.offset;
@@ -189,8 +195,7 @@ impl ProduceFrame {
         filled
     }
 
-    /// Moves `cursor` by `n` bytes. Returns the number of bytes left over if it reaches the end of the frame.
-    pub(crate) fn advance(&self, cursor: &mut WriteCursor, mut n: usize) -> Option<usize> {
+    fn advance(&self, cursor: &mut WriteCursor, mut n: usize) -> Option<usize> {
         while cursor.part < self.parts.len() {
             for segment in self.segments(cursor.part).skip(cursor.segment) {
                 let left = segment.len() - cursor.offset;
@@ -206,13 +211,6 @@ impl ProduceFrame {
             cursor.segment = 0;
         }
         Some(n)
-    }
-
-    fn segments(&self, part: usize) -> impl Iterator<Item = &[u8]> {
-        let start = if part == 0 { 0 } else { self.parts[part - 1].scratch_end };
-        let Part { scratch_end, batch } = self.parts[part];
-        let batch = batch.map(|index| self.batches[index].batch.sealed.segments());
-        std::iter::once(&self.scratch[start..scratch_end]).chain(batch.into_iter().flatten())
     }
 }
 

@@ -25,10 +25,9 @@ use super::{
     shared::ProducerShared,
 };
 use crate::{
-    broker::half::HalfOutput,
+    contract::{broker::BrokerNews, half::HalfOutput},
     error::{Error, ErrorKind},
     machine::Instant,
-    message::{BrokerNews, ToCluster},
     rng::Rng,
     sync::Mutex,
     wake::WakeHandle,
@@ -123,7 +122,7 @@ impl Script {
         self.sender.handle_decoded(Instant::ZERO, &response, VERSION, asked, batches, "broker:9092/1");
     }
 
-    fn outputs(&mut self) -> Vec<HalfOutput> {
+    fn outputs(&mut self) -> Vec<HalfOutput<ProduceReport>> {
         std::iter::from_fn(|| self.sender.poll_output()).collect()
     }
 
@@ -171,9 +170,10 @@ fn leader_hint_is_used_only_with_a_leadership_error() {
             .unwrap();
         let response = decode_response(&body, 10).unwrap();
         script.sender.handle_decoded(Instant::ZERO, &response, 10, 1, vec![batch], "broker:9092/1");
-        let hints = script.outputs().into_iter().filter(|output| {
-            matches!(output, HalfOutput::ToCluster(ToCluster::News(BrokerNews::LeaderHint(_))))
-        });
+        let hints = script
+            .outputs()
+            .into_iter()
+            .filter(|output| matches!(output, HalfOutput::News(BrokerNews::LeaderHint(_))));
         assert_eq!(hints.count(), usize::from(is_taken), "{code}");
     }
 }
@@ -193,9 +193,8 @@ fn topic_with_a_message_in_flight_stays_in_the_metadata_refresh() {
     let batch = script.batch_in_flight();
     assert!(script.outputs().is_empty());
     script.respond(vec![batch], &[(0, ErrorCode::LEADER_NOT_AVAILABLE, -1)]);
-    let ends = |output: &HalfOutput| {
-        matches!(output, HalfOutput::ToCluster(ToCluster::Produce(ProduceReport::EndIdle)))
-    };
+    let ends =
+        |output: &HalfOutput<ProduceReport>| matches!(output, HalfOutput::Report(ProduceReport::EndIdle));
     assert_eq!((script.outputs().iter().filter(|output| ends(output)).count(), topic.is_idle()), (1, false));
 }
 
@@ -231,9 +230,7 @@ fn offset_that_goes_backwards_warns_and_records_are_reported_once() {
     let batch = script.batch_in_flight();
     script.respond(vec![batch], &[(0, ErrorCode::NONE, 3)]);
     let outputs = script.outputs();
-    let [HalfOutput::ToCluster(ToCluster::News(BrokerNews::Warning(error)))] = &outputs[..] else {
-        panic!("{outputs:?}")
-    };
+    let [HalfOutput::News(BrokerNews::Warning(error))] = &outputs[..] else { panic!("{outputs:?}") };
     assert!(error.to_string().contains("offset 3 where 12"), "{error}");
     assert!(error.to_string().contains("t [0]"), "{error}");
     assert_eq!(script.statuses(), [PersistenceStatus::Persisted; 3]);
@@ -295,9 +292,7 @@ fn a_gap_ends_the_producer_where_it_is_forbidden() {
     let batch = script.batch_in_flight();
     script.respond(vec![batch], &[(0, ErrorCode::INVALID_RECORD, -1)]);
     let outputs = script.outputs();
-    let [HalfOutput::ToCluster(ToCluster::Produce(ProduceReport::Fatal(error)))] = &outputs[..] else {
-        panic!("{outputs:?}")
-    };
+    let [HalfOutput::Report(ProduceReport::Fatal(error))] = &outputs[..] else { panic!("{outputs:?}") };
     assert_eq!(error.kind(), ErrorKind::Gapless);
     assert!(error.to_string().contains("INVALID_RECORD"), "it names its cause: {error}");
     let topic = script.shared.topic("t").0;
@@ -468,9 +463,7 @@ fn lost_sequence_is_fatal_with_gapless_guarantee() {
     script.respond(vec![batch], &[(0, ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER, -1)]);
     assert_eq!(script.statuses(), [PersistenceStatus::PossiblyPersisted]);
     let outputs = script.outputs();
-    let [HalfOutput::ToCluster(ToCluster::Produce(ProduceReport::Fatal(error)))] = &outputs[..] else {
-        panic!("{outputs:?}")
-    };
+    let [HalfOutput::Report(ProduceReport::Fatal(error))] = &outputs[..] else { panic!("{outputs:?}") };
     assert!(error.to_string().contains("OUT_OF_ORDER_SEQUENCE_NUMBER"), "it names its cause: {error}");
 }
 

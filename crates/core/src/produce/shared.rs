@@ -29,12 +29,12 @@ use super::{
 };
 use crate::{
     error::{Error, ErrorKind},
+    produce::transaction::shared::TransactionShared,
     rng::Rng,
     sync::{
         Mutex, RwLock,
         atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering},
     },
-    txn::shared::TransactionShared,
     waiters::Waiter,
 };
 
@@ -392,10 +392,10 @@ pub(crate) fn unknown_topic_error() -> Error {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::produce::partitioner::Partitioner;
     use crate::{
         machine::Instant,
         produce::{
+            partitioner::Partitioner,
             record::{Record, SendError},
             report::NoReports,
         },

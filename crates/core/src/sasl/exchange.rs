@@ -14,17 +14,18 @@ use ottla_protocol::error_code::ErrorCode;
 use super::{
     aws,
     gssapi::{Negotiation, Reply},
-    mechanism::Mechanism,
     oauthbearer::OauthBearer,
-    plain, quoted,
+    plain,
     scram::{Progress, Scram},
     shared::SaslShared,
     token::Token,
 };
 use crate::{
+    config::sasl::mechanism::Mechanism,
     error::{Error, ErrorKind},
     machine::Instant,
     secret::Secret,
+    shown::quoted,
 };
 
 /// The state of an authentication.
@@ -245,7 +246,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::sasl::{aws::AwsKeys, settings::SaslSettings};
+    use crate::{config::sasl::aws::AwsKeys, sasl::settings::SaslSettings};
 
     const HOST: &str = "b-1.demo.abc.c2.kafka.eu-central-1.amazonaws.com";
 

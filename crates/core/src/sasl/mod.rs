@@ -11,15 +11,12 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | [`mechanism`] | the names of the mechanisms, and why some are refused |
 //! | [`shared`], [`settings`] | credentials, which may change at run time; the properties |
 //! | [`exchange`] | one authentication: handshake, messages, result |
 //! | [`plain`], [`scram`], [`oauthbearer`] | the messages of a mechanism: bytes in, bytes out |
 //! | [`token`], [`unsecured`], [`refresh`] | tokens, tokens for tests, the time of the next token |
-//! | [`oidc`] | the settings of tokens from an identity provider |
-//! | [`gssapi`] | the settings of Kerberos, and the interface to its library |
+//! | [`gssapi`] | the interface to the library of Kerberos |
 //! | [`aws`] | the message of AWS_MSK_IAM, signed with AWS's keys |
-//! | [`hash`], [`base64`] | HMAC and key derivation; text forms of bytes |
 //!
 //! # Pitfalls
 //!
@@ -29,14 +26,9 @@
 //!   into slices (`iterations_out_of_range_are_refused_at_once`, `derivation_continues_in_slices`).
 
 pub mod aws;
-pub mod base64;
 pub mod exchange;
 pub mod gssapi;
-pub mod hash;
-pub mod jaas;
-pub mod mechanism;
 pub mod oauthbearer;
-pub mod oidc;
 pub mod plain;
 pub mod refresh;
 pub mod scram;
@@ -45,12 +37,6 @@ pub mod shared;
 pub mod token;
 pub mod unsecured;
 
-pub use mechanism::Mechanism;
 pub use settings::SaslSettings;
 pub use shared::SaslShared;
 pub use token::Token;
-
-/// Returns text of a peer in a form that errors and logs may contain: without control characters, at most 500 characters.
-pub fn quoted(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).take(500).collect()
-}

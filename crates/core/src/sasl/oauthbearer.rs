@@ -1,7 +1,7 @@
 //! OAUTHBEARER (RFC 7628, KIP-255): a token of an identity provider.
 
-use super::{quoted, scram::Progress, token::Token};
-use crate::secret::Secret;
+use super::{scram::Progress, token::Token};
+use crate::{secret::Secret, shown::quoted};
 
 /// The client's side of one authentication, after the first message.
 #[derive(Debug, Default)]

@@ -13,13 +13,13 @@
 
 use std::sync::Arc;
 
-use super::{
+use super::shared::{Credentials, SaltedPassword};
+use crate::{
     base64::{self, Alphabet},
     hash::{Derivation, Hash},
-    quoted,
-    shared::{Credentials, SaltedPassword},
+    secret::Secret,
+    shown::quoted,
 };
-use crate::secret::Secret;
 
 /// The smallest number of iterations that a broker may ask for (RFC 7677). Kafka stores no fewer either.
 pub const MIN_ITERATIONS: u32 = 4096;

@@ -1,10 +1,16 @@
 //! The properties of SASL.
 
-use super::{
-    aws::AwsSettings, gssapi::KerberosSettings, jaas::JaasConfig, mechanism::Mechanism, oidc::OidcSettings,
-    shared::Credentials, unsecured::UnsecuredToken,
+use super::shared::Credentials;
+use crate::{
+    config::{
+        EffectiveConfig,
+        sasl::{
+            aws::AwsSettings, jaas::JaasConfig, kerberos::KerberosSettings, mechanism::Mechanism,
+            oidc::OidcSettings, unsecured::UnsecuredToken,
+        },
+    },
+    secret::Secret,
 };
-use crate::{config::EffectiveConfig, secret::Secret};
 
 /// The properties of SASL, for `security.protocol=sasl_plaintext` and `sasl_ssl`.
 #[derive(Clone, Debug)]

@@ -9,13 +9,18 @@ use std::{
 };
 
 use super::{
-    base64::{self, Alphabet},
     gssapi::{Kerberos, Negotiation},
-    hash::Hash,
     settings::SaslSettings,
     token::Token,
 };
-use crate::{lock::Mutex, machine::Instant, secret::Secret, wake::WakeHandle};
+use crate::{
+    base64::{self, Alphabet},
+    hash::Hash,
+    lock::Mutex,
+    machine::Instant,
+    secret::Secret,
+    wake::WakeHandle,
+};
 
 /// User name and password of PLAIN and SCRAM.
 #[derive(Clone, PartialEq, Eq)]

@@ -2,8 +2,14 @@
 
 use std::time::Duration;
 
-use super::aws::AwsKeys;
-use crate::{machine::Instant, secret::Secret};
+use crate::{
+    config::sasl::{
+        aws::AwsKeys,
+        extensions::{check_extensions, is_value},
+    },
+    machine::Instant,
+    secret::Secret,
+};
 
 /// The largest token. Brokers refuse messages above `sasl.server.max.receive.size`, which is 512 KiB by default.
 pub const MAX_TOKEN_BYTES: usize = 500_000;
@@ -105,31 +111,6 @@ impl Token {
 
 fn lifetime(unix_ms: i64, expires_ms: i64) -> Duration {
     Duration::from_millis(u64::try_from(expires_ms.saturating_sub(unix_ms)).unwrap_or(0)).min(LONGEST)
-}
-
-/// Checks the names and values of extensions (RFC 7628, section 3.1). Error: the wrong one.
-pub fn check_extensions(extensions: &[(String, String)]) -> Result<(), String> {
-    for (index, (key, value)) in extensions.iter().enumerate() {
-        if key == "auth" || key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_alphabetic()) {
-            return Err(format!(
-                "SASL/OAUTHBEARER extension keys must only consist of A-Z or a-z, and not be \"auth\": \"{}\"",
-                super::quoted(key)
-            ));
-        }
-        if !value.bytes().all(is_value) {
-            return Err(format!(
-                "the value of the SASL/OAUTHBEARER extension \"{key}\" must be printable ASCII or white space"
-            ));
-        }
-        if extensions[..index].iter().any(|(earlier, _)| earlier == key) {
-            return Err(format!("the SASL/OAUTHBEARER extension \"{key}\" is given twice"));
-        }
-    }
-    Ok(())
-}
-
-const fn is_value(byte: u8) -> bool {
-    matches!(byte, 0x20..=0x7e | b'\t' | b'\r' | b'\n')
 }
 
 #[cfg(test)]

@@ -50,11 +50,11 @@ use super::{
 };
 use crate::{
     backoff::Backoff,
-    broker::{buffer::BufferPool, connection::Connection, half::HalfOutput, inflight::RequestTag},
+    connection::{Connection, buffer::BufferPool, inflight::RequestTag},
+    contract::half::HalfOutput,
     error::{Error, ErrorKind},
     fetch::partition::PartitionHandle,
     machine::{Instant, earliest},
-    message::ToCluster,
     repeats::Repeats,
     rng::Rng,
     wake::WakeHandle,
@@ -83,7 +83,7 @@ pub struct ShareFetcher {
     pub(super) backoff_until: Option<Instant>,
     pub(super) backoff: Backoff,
     pub(super) refusals: Repeats,
-    pub(super) outputs: VecDeque<HalfOutput>,
+    pub(super) outputs: VecDeque<HalfOutput<ShareReport>>,
     pub(super) rng: Rng,
 }
 
@@ -491,7 +491,7 @@ impl ShareFetcher {
     }
 
     /// Returns the next output for the broker actor.
-    pub fn poll_output(&mut self) -> Option<HalfOutput> {
+    pub fn poll_output(&mut self) -> Option<HalfOutput<ShareReport>> {
         self.outputs.pop_front()
     }
 
@@ -620,12 +620,6 @@ fn acknowledged_topics(
     topics
 }
 
-impl From<ShareReport> for HalfOutput {
-    fn from(report: ShareReport) -> Self {
-        Self::ToCluster(ToCluster::Share(report))
-    }
-}
-
 impl Drop for ShareFetcher {
     fn drop(&mut self) {
         self.close();
@@ -644,7 +638,7 @@ impl fmt::Debug for ShareFetcher {
 
 /// Returns requests of an API with everything set that a share consumer sets, and the oldest version that has it all.
 #[cfg(all(test, not(ottla_loom)))]
-pub(crate) fn samples(api: ApiKey, renews: bool) -> crate::cluster::route::EncodeBody {
+pub(crate) fn samples(api: ApiKey, renews: bool) -> crate::contract::route::EncodeBody {
     let id = (Uuid([1; 16]), 0);
     let kind = if renews { AcknowledgeType::Renew } else { AcknowledgeType::Accept };
     let range = AcknowledgedRange { first: 0, last: 9, verdict: Verdict::Of(kind) };

@@ -28,8 +28,8 @@ use ottla_sorted::{SortedMap, SortedSet};
 use super::{fetcher::unsupported, settings::ShareSettings};
 use crate::{
     backoff::Backoff,
-    broker::connection::Response,
-    cluster::route::RoutedRequest,
+    connection::Response,
+    contract::route::RoutedRequest,
     error::{Error, ErrorKind},
     group::{has_moved, is_permanent, new_member_id},
     machine::Instant,

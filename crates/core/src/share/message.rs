@@ -7,7 +7,7 @@ use ottla_protocol::{
     vocabulary::{NodeId, TopicPartition},
 };
 
-use crate::fetch::partition::PartitionHandle;
+use crate::{contract::half::HalfOutput, fetch::partition::PartitionHandle};
 
 /// From the cluster actor to a broker actor.
 #[derive(Debug)]
@@ -38,4 +38,10 @@ pub enum ShareReport {
     Ended(NodeId),
     /// The broker actor has ended, or does so: it has none of the partitions any more.
     Gone(NodeId),
+}
+
+impl From<ShareReport> for HalfOutput<ShareReport> {
+    fn from(report: ShareReport) -> Self {
+        Self::Report(report)
+    }
 }

@@ -70,17 +70,16 @@ use self::{
     shared::ShareShared,
 };
 use crate::{
-    broker::connection::Response,
-    cluster::{
+    completion::Completion,
+    connection::Response,
+    contract::{
         metadata::Metadata,
-        part::{Interest, MetadataChanges, Need, Part, RequestOwner, SnapshotTime, Urgency},
+        part::{Interest, MetadataChanges, Need, Needs, Part, RequestOwner, SnapshotTime, ToNode, Urgency},
         route::{CoordinatorKey, Route},
     },
-    completion::Completion,
     error::{Error, ErrorKind},
     fetch::partition::PartitionHandle,
     machine::{Instant, earliest},
-    message::ToBroker,
     rng::Rng,
     stats::Statistics,
 };
@@ -110,7 +109,7 @@ pub struct ShareGroup {
     unnamed: SortedSet<Uuid>,
     /// The next check of the application's polls; `None` while the member is none.
     check_polls_at: Option<Instant>,
-    needs: VecDeque<Need>,
+    needs: VecDeque<Need<ToNode<ShareMessage>>>,
 }
 
 /// A partition at the broker actor of its leader.
@@ -349,8 +348,8 @@ impl ShareGroup {
     }
 }
 
-fn to_node(node: NodeId, message: ShareMessage) -> Need {
-    Need::Message { node, message: ToBroker::Share(message) }
+fn to_node(node: NodeId, message: ShareMessage) -> Need<ToNode<ShareMessage>> {
+    Need::Tell(ToNode { node, message })
 }
 
 impl Part for ShareGroup {
@@ -385,10 +384,6 @@ impl Part for ShareGroup {
         self.place(metadata);
     }
 
-    fn poll_need(&mut self) -> Option<Need> {
-        self.needs.pop_front()
-    }
-
     fn add_statistics(&mut self, at: SnapshotTime, statistics: &mut Statistics) {
         self.shared.add_statistics(at.now, at.purpose, statistics);
         self.member.member_id().as_ref().clone_into(&mut statistics.member_id);
@@ -404,5 +399,13 @@ impl Part for ShareGroup {
         if let Some(leaving) = self.leaving.take() {
             leaving.waiting.into_iter().for_each(|done| done.complete(()));
         }
+    }
+}
+
+impl Needs for ShareGroup {
+    type Message = ToNode<ShareMessage>;
+
+    fn poll_need(&mut self) -> Option<Need<ToNode<ShareMessage>>> {
+        self.needs.pop_front()
     }
 }

@@ -23,12 +23,11 @@ use super::{
     shared::{Reply, Submission, lock_lost},
 };
 use crate::{
-    broker::{connection::Response, half::HalfOutput},
-    cluster::metadata::LeaderHint,
+    connection::Response,
+    contract::{broker::BrokerNews, half::HalfOutput, metadata::LeaderHint},
     error::{Error, ErrorKind},
     fetch::{decode::DecodeOptions, deliver::FetchBuffer},
     machine::Instant,
-    message::BrokerNews,
 };
 
 /// The outcomes of acknowledgements by partition.

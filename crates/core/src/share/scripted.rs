@@ -45,15 +45,11 @@ use super::{
     shared::{AcknowledgeOutcome, Demand, FetchPermit, ShareEvent, ShareShared},
 };
 use crate::{
-    broker::{
-        buffer::BufferPool,
-        connection::{Connection, ConnectionSettings},
-        half::HalfOutput,
-    },
+    connection::{Connection, ConnectionSettings, buffer::BufferPool},
+    contract::{broker::BrokerNews, half::HalfOutput},
     error::{Error, ErrorKind},
     fetch::partition::PartitionHandle,
     machine::Instant,
-    message::{BrokerNews, ToCluster},
     rng::Rng,
     wake::{Wake, WakeHandle},
 };
@@ -286,7 +282,7 @@ impl Script {
     fn reports(&mut self) -> Vec<ShareReport> {
         let outputs = std::iter::from_fn(|| self.fetcher.poll_output());
         let reports = outputs.filter_map(|output| match output {
-            HalfOutput::ToCluster(ToCluster::Share(report)) => Some(report),
+            HalfOutput::Report(report) => Some(report),
             _ => None,
         });
         reports.collect()

@@ -22,6 +22,7 @@ pub mod metrics;
 mod prometheus;
 mod purpose;
 pub(crate) mod requests;
+mod send_reason;
 pub mod snapshot;
 pub mod table;
 pub mod window;
@@ -29,6 +30,7 @@ pub mod window;
 pub use gather::{BrokerEntryKind, Gather, StatisticsSink};
 pub use markdown::markdown;
 pub use purpose::Purpose;
+pub use send_reason::SendReason;
 pub use snapshot::{
     BrokerStatistics, CollectorStatistics, ConsumerStatistics, EosStatistics, GroupStatistics,
     PartitionStatistics, Statistics, TopicStatistics,

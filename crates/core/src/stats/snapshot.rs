@@ -8,8 +8,8 @@ use std::{
 
 use ottla_protocol::vocabulary::{NodeId, TopicPartition};
 
+use super::send_reason::SendReason;
 use super::{purpose::Purpose, requests, window::Window};
-use crate::produce::collector::SendReason;
 
 /// The statistics of a client at one point in time.
 #[derive(Clone, Debug, Default, PartialEq)]

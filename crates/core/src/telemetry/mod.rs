@@ -37,6 +37,7 @@ mod subscription;
 mod scripted;
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 
 use ottla_protocol::{
     api::ApiKey,
@@ -58,13 +59,13 @@ use self::{
     subscription::Subscription,
 };
 use crate::{
-    broker::connection::Response,
-    cluster::{
+    completion::Completion,
+    connection::Response,
+    contract::{
         metadata::Metadata,
-        part::{Interest, MetadataChanges, Need, Part, RequestOwner, SnapshotTime, TelemetryRequest},
+        part::{Interest, MetadataChanges, Need, Needs, Part, RequestOwner, SnapshotTime, TelemetryRequest},
         route::{Route, RoutedRequest},
     },
-    completion::Completion,
     error::{Error, ErrorKind},
     event::{Event, TelemetryEvent},
     machine::Instant,
@@ -336,7 +337,7 @@ impl Telemetry {
         self.send(owner, ApiKey::PushTelemetry, Box::new(move |version, out| request.encode(version, out)));
     }
 
-    fn send(&mut self, owner: TelemetryRequest, api: ApiKey, encode: crate::cluster::route::EncodeBody) {
+    fn send(&mut self, owner: TelemetryRequest, api: ApiKey, encode: crate::contract::route::EncodeBody) {
         let request =
             RoutedRequest { api, versions: api.versions(), timeout: self.settings.request_timeout, encode };
         let owner = RequestOwner::Telemetry(owner);
@@ -362,10 +363,6 @@ impl Part for Telemetry {
         self.carry_out_steps();
     }
 
-    fn poll_need(&mut self) -> Option<Need> {
-        self.needs.pop_front()
-    }
-
     fn add_topics(&self, _topics: &mut Interest) {}
 
     fn add_statistics(&mut self, _at: SnapshotTime, statistics: &mut Statistics) {
@@ -377,6 +374,14 @@ impl Part for Telemetry {
         self.waiting.clear();
         self.needs.clear();
         self.push = None;
+    }
+}
+
+impl Needs for Telemetry {
+    type Message = Infallible;
+
+    fn poll_need(&mut self) -> Option<Need> {
+        self.needs.pop_front()
     }
 }
 

@@ -15,18 +15,19 @@ use ottla_sorted::SortedMap;
 
 use super::*;
 use crate::{
-    broker::{
-        frame::Frame,
-        inflight::{InFlight, Payload, RequestTag},
-    },
     cluster::{
         ClusterCore, ClusterOutput, ClusterSettings,
         command::{Command, CommandQueue},
     },
     completion::completion,
+    connection::{
+        frame::Frame,
+        inflight::{InFlight, Payload, RequestTag},
+    },
+    contract::broker::BrokerKey,
     event::EventQueue,
     fetch::{settings::ConsumerSettings, shared::ConsumerShared},
-    message::{BrokerKey, ClusterRequest, ConnectionReport, ToBroker, ToCluster},
+    message::{ClusterRequest, ConnectionReport, ToBroker, ToCluster},
     stats::BrokerStatistics,
     telemetry::settings::WallClock,
     turns::Turns,

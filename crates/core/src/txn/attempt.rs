@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::error::Reaction;
 use crate::{
     backoff::Backoff,
     error::{Error, ErrorKind},
     machine::Instant,
+    produce::transaction::error::Reaction,
     rng::Rng,
 };
 

@@ -13,38 +13,60 @@ use std::{fmt, future::Future, pin::pin, sync::Arc, time::Duration};
 
 use ottla_protocol::error_code::ErrorCode;
 
-use super::{
-    command::{TransactionApi, TransactionCommand, TransactionOffsets},
-    error::{TransactionError, TransactionResult},
-    shared::TransactionShared,
-    state::TransactionState,
-};
+use super::command::{TransactionCommand, TransactionOffsets};
 use crate::{
-    cluster::command::{Command, CommandQueue},
     completion::{Completion, completion},
     error::{Error, ErrorKind},
-    produce::{record::SendError, shared::ProducerShared},
+    produce::{
+        record::SendError,
+        shared::ProducerShared,
+        transaction::{
+            api::TransactionApi,
+            error::{TransactionError, TransactionResult},
+            shared::TransactionShared,
+            state::TransactionState,
+        },
+    },
     waiters::Waiter,
+    wake::WakeHandle,
 };
+
+/// The way of transactional commands to the cluster actor.
+pub trait TransactionCommands: fmt::Debug + Send + Sync {
+    /// Appends a command, and wakes the actor.
+    fn push(&self, command: TransactionCommand);
+
+    /// Appends a command that the actor needs to see only before the next one.
+    fn push_quietly(&self, command: TransactionCommand);
+
+    /// Lets the actor look for a failure that was noted.
+    fn announce_failure(&self);
+
+    /// Returns the handle that wakes the actor.
+    fn wake_handle(&self) -> &WakeHandle;
+}
 
 /// The transactional functions of a producer.
 #[derive(Clone, Debug)]
 pub struct TransactionCalls {
     producer: Arc<ProducerShared>,
     shared: Arc<TransactionShared>,
-    commands: Arc<CommandQueue>,
+    commands: Arc<dyn TransactionCommands>,
 }
 
 impl TransactionCalls {
     /// Returns the functions of a producer. Error: it has no `transactional.id`.
     ///
     /// The texts of errors have librdkafka's names, unless [`TransactionShared::set_names`] chose others.
-    pub fn new(producer: &Arc<ProducerShared>, commands: &Arc<CommandQueue>) -> TransactionResult<Self> {
+    pub fn new(
+        producer: &Arc<ProducerShared>,
+        commands: Arc<dyn TransactionCommands>,
+    ) -> TransactionResult<Self> {
         let Some(shared) = producer.transactions.clone() else {
             let detail = "set transactional.id to use transactions";
             return Err(TransactionError::Refused(Error::new(ErrorKind::NotConfigured, detail)));
         };
-        Ok(Self { producer: Arc::clone(producer), shared, commands: Arc::clone(commands) })
+        Ok(Self { producer: Arc::clone(producer), shared, commands })
     }
 
     /// Returns the state.
@@ -66,7 +88,7 @@ impl TransactionCalls {
     pub fn fail(&self, error: Error) {
         self.shared.note_failure(TransactionError::Abort(error));
         // The cluster actor reads the failure when it runs.
-        self.commands.push(Command::Flush);
+        self.commands.announce_failure();
     }
 
     /// Starts a call. Error: another one runs, or must be continued first.
@@ -256,7 +278,7 @@ impl Call<'_> {
         self.is_over = true;
         if result.is_ok() {
             // The next call needs that, or the next statistics. It may start as soon as this one has ended.
-            self.calls.commands.push_quietly(Command::Transaction(TransactionCommand::Acknowledge));
+            self.calls.commands.push_quietly(TransactionCommand::Acknowledge);
         }
         self.calls.shared.call.lock().end(result, self.is_resumed)
     }
@@ -266,7 +288,7 @@ impl Call<'_> {
         C: FnOnce(Completion<TransactionResult>) -> TransactionCommand,
     {
         let (done, waiting) = completion();
-        self.calls.commands.push(Command::Transaction(command(done)));
+        self.calls.commands.push(command(done));
         async move { waiting.await.unwrap_or_else(|| Err(TransactionError::closed())) }
     }
 }
@@ -309,7 +331,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        cluster::command::CommandReader,
+        cluster::command::{Command, CommandQueue, CommandReader},
         error::NextCall,
         produce::{report::NoReports, settings::ProducerSettings},
         rng::Rng,
@@ -334,7 +356,7 @@ mod tests {
         let settings = ProducerSettings { transactional_id: Some("x".into()), ..ProducerSettings::default() };
         let producer = Arc::new(ProducerShared::new(settings, Arc::new(NoReports), Rng::from_seed(1)));
         let (commands, reader) = CommandQueue::new(WakeHandle::noop());
-        Calls { calls: TransactionCalls::new(&producer, &commands).expect("it is transactional"), reader }
+        Calls { calls: TransactionCalls::new(&producer, commands).expect("it is transactional"), reader }
     }
 
     /// Takes the next command, which must be one of a transaction.

@@ -5,10 +5,11 @@
 
 use std::time::Duration;
 
-use super::{Registered, Transactions, ending::JobKind, overdue, state::TransactionState};
+use super::{Registered, Transactions, ending::JobKind, overdue};
 use crate::{
     error::{Error, ErrorKind},
     machine::Instant,
+    produce::transaction::state::TransactionState,
 };
 
 /// The countdown of an open transaction.

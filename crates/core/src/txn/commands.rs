@@ -1,19 +1,16 @@
 //! The effect of each call of the application in each state.
 
-use super::{
-    EpochUse, Registered, Transactions,
-    command::{FunctionNames, TransactionApi, TransactionCommand},
-    ending::JobKind,
-    error::{TransactionError, TransactionResult},
-    state::TransactionState,
-};
+use super::{EpochUse, Registered, Transactions, command::TransactionCommand, ending::JobKind};
 use crate::{
-    cluster::part::Need,
     completion::Completion,
+    contract::{broker::Broadcast, part::Need, purge::Purge},
     error::{Error, ErrorKind},
     machine::Instant,
-    message::Broadcast,
-    produce::purge::Purge,
+    produce::transaction::{
+        api::{FunctionNames, TransactionApi},
+        error::{TransactionError, TransactionResult},
+        state::TransactionState,
+    },
 };
 
 use TransactionState::{

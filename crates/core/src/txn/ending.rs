@@ -9,15 +9,19 @@ use ottla_protocol::{
 use super::{
     EpochUse, Registered, Transactions,
     attempt::{Attempt, may_have_been_sent},
-    error::{Reaction, RequestKind, react},
-    state::TransactionState,
 };
 use crate::{
-    broker::connection::Response,
-    cluster::part::TransactionRequest,
+    connection::Response,
+    contract::part::TransactionRequest,
     error::{Error, ErrorKind},
     machine::Instant,
-    produce::producer_id::ProducerIdentity,
+    produce::{
+        producer_id::ProducerIdentity,
+        transaction::{
+            error::{Reaction, RequestKind, react},
+            state::TransactionState,
+        },
+    },
 };
 
 /// The number of responses in a row without support for InitProducerId after which the producer fails: one response with

@@ -16,9 +16,7 @@ use ottla_protocol::{
 };
 
 use super::Transactions;
-use crate::{
-    broker::connection::Response, cluster::part::TransactionRequest, error::Error, machine::Instant,
-};
+use crate::{connection::Response, contract::part::TransactionRequest, error::Error, machine::Instant};
 
 /// The wait before the first question, as long as nothing else is known.
 const FIRST_WAIT_MS: u64 = 1;

@@ -9,10 +9,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | [`call`] | the calls of the application, which may time out and continue: start here |
-//! | `current` | the call that runs, and the owner of the open transaction |
-//! | [`state`] | the states and their transitions |
-//! | [`shared`] | what application, senders and this part share |
-//! | [`error`] | the classes of errors; what each error code demands |
+//! | [`transaction`](crate::produce::transaction) | what application, senders and this part share: states, errors, the call that runs |
 //! | [`command`], `commands` | the commands of the calls; the effect of each in each state |
 //! | `ending` | the requests about the producer and the transaction: InitProducerId, EndTxn |
 //! | `partitions`, `offsets` | the registration of partitions; the offsets of a group |
@@ -71,19 +68,15 @@ pub mod call;
 mod clock;
 pub mod command;
 mod commands;
-mod current;
 mod ending;
-pub mod error;
 mod markers;
 mod offsets;
 mod partitions;
 pub(crate) mod requests;
 #[cfg(all(test, not(ottla_loom)))]
 mod scripted;
-pub mod shared;
-pub mod state;
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
 
 use ottla_protocol::error_code::ErrorCode;
 use ottla_sorted::SortedMap;
@@ -92,27 +85,34 @@ use self::{
     attempt::{Attempt, may_have_been_sent},
     clock::Clock,
     ending::CoordinatorJob,
-    error::{Reaction, RequestKind, TransactionError, TransactionResult, react},
     markers::MarkerCheck,
     offsets::OffsetsCall,
     partitions::Registering,
     requests::Terms,
-    shared::TransactionShared,
-    state::TransactionState,
 };
 use crate::{
-    broker::connection::Response,
-    cluster::{
+    completion::Completion,
+    connection::Response,
+    contract::{
+        broker::{Broadcast, BrokerKey, TransactionFeatures},
         metadata::Metadata,
-        part::{Interest, MetadataChanges, Need, Part, RequestOwner, SnapshotTime, TransactionRequest},
+        part::{
+            Interest, MetadataChanges, Need, Needs, Part, RequestOwner, SnapshotTime, TransactionRequest,
+        },
         route::{CoordinatorKey, Route, RoutedRequest},
     },
-    completion::Completion,
     error::{Error, ErrorKind},
     event::{Event, TransactionOverdue},
     machine::{Instant, earliest},
-    message::{Broadcast, BrokerKey, TransactionFeatures},
-    produce::{producer_id::ProducerIdentity, shared::ProducerShared},
+    produce::{
+        producer_id::ProducerIdentity,
+        shared::ProducerShared,
+        transaction::{
+            error::{Reaction, RequestKind, TransactionError, TransactionResult, fenced, react},
+            shared::TransactionShared,
+            state::TransactionState,
+        },
+    },
     rng::Rng,
     stats::{EosStatistics, Statistics},
 };
@@ -449,10 +449,6 @@ impl Part for Transactions {
         self.send_marker_check(now);
     }
 
-    fn poll_need(&mut self) -> Option<Need> {
-        self.needs.pop_front()
-    }
-
     fn add_topics(&self, _topics: &mut Interest) {}
 
     fn add_statistics(&mut self, at: SnapshotTime, statistics: &mut Statistics) {
@@ -480,24 +476,12 @@ impl Part for Transactions {
     }
 }
 
-/// Returns whether a refusal of a batch means that another producer took over. The coordinator's timeout also raises the
-/// epoch, but then the code is INVALID_PRODUCER_EPOCH, and the producer can go on after an abort (KIP-588).
-pub(crate) fn is_fenced(code: ErrorCode) -> bool {
-    code == ErrorCode::PRODUCER_FENCED
-}
+impl Needs for Transactions {
+    type Message = Infallible;
 
-/// Returns the error of a producer that another one replaced.
-pub(crate) fn fenced(error: Error) -> Error {
-    let cause = error.to_string();
-    let detail = if error.kind() == ErrorKind::Broker(ErrorCode::INVALID_PRODUCER_EPOCH) {
-        format!(
-            "either another producer uses the same transactional.id, or the coordinator ended the transaction after \
-             transaction.timeout.ms; {cause}"
-        )
-    } else {
-        format!("another producer uses the same transactional.id; {cause}")
-    };
-    Error::new(ErrorKind::Fenced, detail)
+    fn poll_need(&mut self) -> Option<Need> {
+        self.needs.pop_front()
+    }
 }
 
 /// An event of a transaction that takes long.

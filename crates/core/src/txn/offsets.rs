@@ -13,21 +13,21 @@ use ottla_protocol::{
 };
 
 use super::{
-    Registered, Transactions,
-    attempt::Attempt,
-    command::{TransactionApi, TransactionOffsets},
-    error::{Reaction, RequestKind, TransactionError, TransactionResult, react},
-    requests::committed_offsets,
+    Registered, Transactions, attempt::Attempt, command::TransactionOffsets, requests::committed_offsets,
 };
 use crate::{
-    broker::connection::Response,
-    cluster::{
+    completion::Completion,
+    connection::Response,
+    contract::{
         part::TransactionRequest,
         route::{CoordinatorKey, Route},
     },
-    completion::Completion,
     error::{Error, ErrorKind},
     machine::{Instant, earliest},
+    produce::transaction::{
+        api::TransactionApi,
+        error::{Reaction, RequestKind, TransactionError, TransactionResult, react},
+    },
 };
 
 /// A call that adds offsets to the transaction.

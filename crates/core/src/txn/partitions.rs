@@ -8,17 +8,13 @@ use ottla_protocol::{
 };
 use ottla_sorted::SortedSet;
 
-use super::{
-    Registered, Transactions,
-    attempt::Attempt,
-    error::{Reaction, RequestKind, react},
-    requests::added_partitions,
-};
+use super::{Registered, Transactions, attempt::Attempt, requests::added_partitions};
 use crate::{
-    broker::connection::Response,
-    cluster::part::TransactionRequest,
+    connection::Response,
+    contract::part::TransactionRequest,
     error::{Error, ErrorKind},
     machine::Instant,
+    produce::transaction::error::{Reaction, RequestKind, react},
 };
 
 /// Partitions that are being registered. One request is in flight, with all partitions that waited.

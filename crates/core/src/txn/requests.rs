@@ -21,7 +21,7 @@ use ottla_protocol::{
 use ottla_sorted::SortedMap;
 
 use super::command::{ConsumerGroupMetadata, TransactionOffsets};
-use crate::{cluster::route::RoutedRequest, produce::producer_id::ProducerIdentity};
+use crate::{contract::route::RoutedRequest, produce::producer_id::ProducerIdentity};
 
 /// The versions of InitProducerId that carry the current identity (KIP-360).
 const INIT_WITH_IDENTITY: RangeInclusive<i16> = 3..=5;
@@ -247,7 +247,7 @@ pub(super) fn committed_offsets<'a>(
 pub(crate) fn sample_requests() -> Vec<RoutedRequest> {
     use ottla_protocol::vocabulary::Generation;
 
-    use crate::fetch::committed::GroupOffset;
+    use crate::offsets::committed::GroupOffset;
 
     let terms = Terms { id: "x".into(), timeout: Duration::from_secs(1) };
     let identity = ProducerIdentity { id: 7, epoch: 3 };
@@ -287,7 +287,7 @@ mod tests {
     use ottla_protocol::{generated::txn_offset_commit::response, primitive::Reader};
 
     use super::*;
-    use crate::fetch::committed::GroupOffset;
+    use crate::offsets::committed::GroupOffset;
 
     const ID: Uuid = Uuid([7; 16]);
 

@@ -25,28 +25,33 @@ use ottla_protocol::{
 use super::{
     Transactions,
     command::{ConsumerGroupMetadata, TransactionCommand, TransactionOffsets},
-    error::{TransactionError, TransactionResult},
-    state::TransactionState,
 };
 use crate::{
-    broker::{
-        connection::Response,
+    completion::{Completion, Waiting, completion},
+    connection::{
+        Response,
         frame::Frame,
         inflight::{InFlight, Payload, RequestTag},
     },
-    cluster::{
+    contract::{
+        broker::{BrokerKey, TransactionFeatures},
         metadata::Metadata,
-        part::{Need, Part, RequestOwner, TransactionRequest},
+        part::{Need, Needs, Part, RequestOwner, TransactionRequest},
         route::RoutedRequest,
     },
-    completion::{Completion, Waiting, completion},
     error::{Error, ErrorKind},
     event::Event,
-    fetch::committed::GroupOffset,
     machine::Instant,
-    message::{BrokerKey, TransactionFeatures},
+    offsets::committed::GroupOffset,
     produce::{
-        producer_id::ProducerIdentity, report::NoReports, settings::ProducerSettings, shared::ProducerShared,
+        producer_id::ProducerIdentity,
+        report::NoReports,
+        settings::ProducerSettings,
+        shared::ProducerShared,
+        transaction::{
+            error::{TransactionError, TransactionResult},
+            state::TransactionState,
+        },
     },
     rng::Rng,
 };

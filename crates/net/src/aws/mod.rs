@@ -17,13 +17,13 @@ mod tests;
 use std::{env, fmt, fs, time::Duration};
 
 use ottla_core::{
-    error::Error,
-    sasl::{
+    config::sasl::{
         aws::{AwsKeys, AwsSettings},
         oidc::Endpoint,
-        quoted,
     },
+    error::Error,
     secret::Secret,
+    shown::quoted,
 };
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use ottla_core::{sasl::aws::AwsKeys, secret::Secret};
+use ottla_core::{config::sasl::aws::AwsKeys, secret::Secret};
 
 use super::Environment;
 

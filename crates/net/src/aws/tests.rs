@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
-use ottla_core::sasl::aws::{AwsKeys, AwsSettings};
+use ottla_core::config::sasl::aws::{AwsKeys, AwsSettings};
 
 use super::{AwsClient, FoundKeys, expiration};
 use crate::oidc::{TokenFailure, tests::Idp};

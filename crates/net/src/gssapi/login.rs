@@ -6,9 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ottla_core::sasl::{
-    gssapi::{KerberosSettings, Login},
-    quoted,
+use ottla_core::{
+    config::sasl::kerberos::{KerberosSettings, Login},
+    shown::quoted,
 };
 
 /// The longest run of the command.

@@ -23,9 +23,10 @@ use std::{
 
 use library::{Context, Credential, Library};
 use ottla_core::{
+    config::sasl::kerberos::{KerberosSettings, Login},
     error::{Error, ErrorKind},
     lock::Mutex,
-    sasl::gssapi::{Kerberos, KerberosSettings, Login, Negotiation, Reply},
+    sasl::gssapi::{Kerberos, Negotiation, Reply},
     secret::Secret,
 };
 

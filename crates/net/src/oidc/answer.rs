@@ -1,12 +1,10 @@
 //! The response of a token endpoint.
 
 use ottla_core::{
-    sasl::{
-        base64::{self, Alphabet},
-        oidc::{Grant, OidcSettings},
-        quoted,
-    },
+    base64::{self, Alphabet},
+    config::sasl::oidc::{Grant, OidcSettings},
     secret::Secret,
+    shown::quoted,
 };
 use serde_json::Value;
 

@@ -1,10 +1,8 @@
 //! Assertions (RFC 7523): JSON Web Tokens that the client signs to get a token for them.
 
 use ottla_core::{
-    sasl::{
-        base64::{self, Alphabet},
-        oidc::{Algorithm, AssertionKey, AssertionSettings},
-    },
+    base64::{self, Alphabet},
+    config::sasl::oidc::{Algorithm, AssertionKey, AssertionSettings},
     secret::Secret,
 };
 use rustls::{SignatureScheme, pki_types::PrivateKeyDer};

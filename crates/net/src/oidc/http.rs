@@ -2,10 +2,7 @@
 
 use std::{io, sync::Arc, time::Duration};
 
-use ottla_core::{
-    sasl::{oidc::Endpoint, quoted},
-    secret::Secret,
-};
+use ottla_core::{config::sasl::oidc::Endpoint, secret::Secret, shown::quoted};
 use ureq::{
     Agent, Proxy,
     tls::{Certificate, RootCerts, TlsConfig},

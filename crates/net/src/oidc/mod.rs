@@ -36,12 +36,10 @@ use std::{
 pub(crate) use form::Form;
 use http::{Http, Method, Request};
 use ottla_core::{
+    base64::{self, Alphabet},
+    config::sasl::oidc::{Assertion, Grant, OidcSettings},
     error::Error,
     lock::Mutex,
-    sasl::{
-        base64::{self, Alphabet},
-        oidc::{Assertion, Grant, OidcSettings},
-    },
     secret::Secret,
 };
 

@@ -9,11 +9,11 @@ use std::{
 };
 
 use ottla_core::{
-    rng::Rng,
-    sasl::{
-        base64::{self, Alphabet},
-        oidc::{Algorithm, Assertion, AssertionKey, AssertionSettings, Endpoint, Grant, OidcSettings},
+    base64::{self, Alphabet},
+    config::sasl::oidc::{
+        Algorithm, Assertion, AssertionKey, AssertionSettings, Endpoint, Grant, OidcSettings,
     },
+    rng::Rng,
     secret::Secret,
 };
 use rcgen::{CertificateParams, KeyPair};

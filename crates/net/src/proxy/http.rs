@@ -1,8 +1,8 @@
 //! The method CONNECT of HTTP/1.1 (RFC 9110), with basic authentication (RFC 7617).
 
 use ottla_core::{
+    base64::{Alphabet, encode},
     error::Error,
-    sasl::base64::{Alphabet, encode},
     secret::Secret,
 };
 

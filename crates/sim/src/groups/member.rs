@@ -10,19 +10,14 @@ use ottla_core::{
     cluster::command::{Command, CommandQueue},
     completion::{Waiting, completion},
     error::Error,
-    fetch::{
-        FetchCommand,
-        committed::{CommitResult, GroupCall, GroupCallKind, GroupOffset},
-        partition::PartitionHandle,
-        position::Offset,
-        shared::ConsumerShared,
-    },
+    fetch::{FetchCommand, partition::PartitionHandle, position::Offset, shared::ConsumerShared},
     group::{
         GroupCommand,
         rebalance::RebalanceAnswer,
         shared::{Answers, GroupShared, GroupSink, RebalanceEvent, RebalanceKind},
     },
     machine::Instant,
+    offsets::committed::{CommitResult, GroupCall, GroupCallKind, GroupOffset},
     rng::Rng,
 };
 use ottla_protocol::vocabulary::TopicPartition;

@@ -40,18 +40,6 @@ pub mod steady;
 
 use std::{sync::Arc, time::Duration};
 
-use ottla_core::{
-    broker::{BrokerParts, buffer::BufferPool, connection::ConnectionSettings},
-    cluster::{ClusterSettings, command::Command},
-    completion::completion,
-    config::OffsetReset,
-    event::Event,
-    fetch::{deliver::Records, settings::ConsumerSettings, shared::ConsumerShared},
-    group::{GroupCommand, GroupProtocol, GroupSettings, assignor::Assignor},
-    machine::Instant,
-    produce::{record::Record, settings::ProducerSettings, shared::ProducerShared},
-    rng::Rng,
-};
 use ottla_embedded_broker::{ApiKey, BrokerId, Cluster, ClusterOptions};
 use ottla_protocol::vocabulary::TopicPartition;
 use ottla_sorted::{SortedMap, SortedSet};
@@ -64,7 +52,21 @@ use crate::{
     workload::Reports,
     world::{FIRST_PORT, World},
 };
-use ottla_core::group::departure::GroupMembershipOperation;
+use ottla_core::{
+    broker::BrokerParts,
+    cluster::{ClusterSettings, command::Command},
+    completion::completion,
+    config::OffsetReset,
+    connection::{ConnectionSettings, buffer::BufferPool},
+    event::Event,
+    fetch::{deliver::Records, settings::ConsumerSettings, shared::ConsumerShared},
+    group::{
+        GroupCommand, GroupProtocol, GroupSettings, assignor::Assignor, departure::GroupMembershipOperation,
+    },
+    machine::Instant,
+    produce::{record::Record, settings::ProducerSettings, shared::ProducerShared},
+    rng::Rng,
+};
 
 const GROUP: &str = "g";
 const SESSION: Duration = Duration::from_secs(6);

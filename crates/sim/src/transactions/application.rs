@@ -13,13 +13,15 @@ use std::{
 
 use ottla_core::{
     machine::Instant,
-    produce::shared::ProducerShared,
-    rng::Rng,
-    txn::{
-        call::TransactionCalls,
-        command::{TransactionApi, TransactionOffsets},
-        error::{TransactionError, TransactionResult},
+    produce::{
+        shared::ProducerShared,
+        transaction::{
+            api::TransactionApi,
+            error::{TransactionError, TransactionResult},
+        },
     },
+    rng::Rng,
+    txn::{call::TransactionCalls, command::TransactionOffsets},
 };
 
 use super::copier::Copier;

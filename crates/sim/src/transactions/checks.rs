@@ -2,8 +2,7 @@
 
 use ottla_core::{
     error::{Error, ErrorKind},
-    produce::report::PersistenceStatus,
-    txn::command::TransactionApi,
+    produce::{report::PersistenceStatus, transaction::api::TransactionApi},
 };
 use ottla_protocol::{api::ApiKey, error_code::ErrorCode};
 use ottla_sorted::{SortedMap, SortedSet};

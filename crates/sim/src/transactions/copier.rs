@@ -9,19 +9,14 @@ use std::{
 use ottla_core::{
     cluster::command::{Command, CommandQueue},
     error::Error,
-    fetch::{
-        committed::{CommitResult, GroupOffset},
-        deliver::Records,
-        partition::PartitionHandle,
-        position::Offset,
-        shared::ConsumerShared,
-    },
+    fetch::{deliver::Records, partition::PartitionHandle, position::Offset, shared::ConsumerShared},
     group::{
         GroupCommand,
         rebalance::RebalanceAnswer,
         shared::{Answers, GroupShared, GroupSink, RebalanceEvent, RebalanceKind},
     },
     machine::Instant,
+    offsets::committed::{CommitResult, GroupOffset},
     txn::command::{ConsumerGroupMetadata, TransactionOffsets},
 };
 use ottla_sorted::SortedMap;

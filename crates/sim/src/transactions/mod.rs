@@ -45,9 +45,10 @@ mod steps;
 use std::{sync::Arc, time::Duration};
 
 use ottla_core::{
-    broker::{BrokerParts, buffer::BufferPool, connection::ConnectionSettings},
+    broker::BrokerParts,
     cluster::{ClusterSettings, command::Command},
     config::OffsetReset,
+    connection::{ConnectionSettings, buffer::BufferPool},
     fetch::{settings::ConsumerSettings, shared::ConsumerShared},
     group::{GroupCommand, GroupProtocol, GroupSettings, assignor::Assignor},
     machine::Instant,
@@ -440,7 +441,7 @@ impl Run {
         let client = self.add_client(group, Some(Arc::clone(&producer)), consumer);
         self.world.wire.transactions.expect(client);
         let commands = &self.world.clients[client].commands;
-        let Ok(calls) = TransactionCalls::new(&producer, commands) else { return };
+        let Ok(calls) = TransactionCalls::new(&producer, Arc::clone(commands) as _) else { return };
         if copier.is_some() {
             let topics = std::iter::once(Arc::from(&*self.setup.topics[0].0)).collect();
             commands.push(Command::Group(GroupCommand::Subscribe(topics)));

@@ -6,10 +6,12 @@ use ottla_core::{
     cluster::command::Command,
     event::Event,
     group::shared::RebalanceKind,
-    produce::record::Record,
-    txn::{
-        command::TransactionApi,
-        error::{TransactionError, TransactionResult},
+    produce::{
+        record::Record,
+        transaction::{
+            api::TransactionApi,
+            error::{TransactionError, TransactionResult},
+        },
     },
 };
 

@@ -5,9 +5,10 @@ use std::time::Duration;
 use ottla_core::{
     broker::BrokerOutput,
     cluster::{ClusterOutput, command::Command},
+    contract::{broker::BrokerKey, purge::Purge},
     machine::Instant,
-    message::{BrokerKey, ToBroker},
-    produce::{compression::CompressionJob, message::ProduceMessage, purge::Purge},
+    message::ToBroker,
+    produce::{compression::CompressionJob, message::ProduceMessage},
 };
 
 use super::{Actor, Event, World};

@@ -2,7 +2,7 @@
 
 use std::{collections::VecDeque, io::IoSlice, net::SocketAddr, time::Duration};
 
-use ottla_core::message::BrokerKey;
+use ottla_core::contract::broker::BrokerKey;
 use ottla_embedded_broker::{BrokerId, ConnectionId};
 
 use super::{Actor, Direction, Event, FIRST_PORT, Resolver, World};

@@ -26,8 +26,8 @@ use crate::{
         item_results::{ItemResults, results_in_order},
         undecodable,
     },
-    broker::connection::Response,
-    cluster::{
+    connection::Response,
+    contract::{
         part::{AdminRequest, Need, RequestOwner, Urgency},
         route::{EncodeBody, Route, RoutedRequest, request_timeout},
     },

@@ -15,8 +15,8 @@ use ottla_protocol::{
 use super::is_temporary;
 use crate::{
     admin::{AdminCall, Operation, Verdict, item_results::ItemResults, undecodable},
-    cluster::route::{CoordinatorKey, EncodeBody, Route},
     completion::Completion,
+    contract::route::{CoordinatorKey, EncodeBody, Route},
     error::{Error, ErrorKind},
 };
 

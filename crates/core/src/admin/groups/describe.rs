@@ -31,11 +31,8 @@ use crate::{
         describe::{AuthorizedOperations, BrokerDescription},
         undecodable,
     },
-    cluster::{
-        coordinators::Coordinator,
-        route::{CoordinatorKey, EncodeBody, Route},
-    },
     completion::Completion,
+    contract::route::{Coordinator, CoordinatorKey, EncodeBody, Route},
     error::{Error, ErrorKind},
 };
 

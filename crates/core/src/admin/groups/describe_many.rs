@@ -20,8 +20,8 @@ use super::{
 };
 use crate::{
     admin::{AdminCall, describe::BrokerDescription, item_results::ItemResults, undecodable},
-    cluster::route::EncodeBody,
     completion::Completion,
+    contract::route::EncodeBody,
     error::Error,
 };
 

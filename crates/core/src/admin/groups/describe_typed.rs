@@ -12,8 +12,8 @@ use ottla_sorted::SortedMap;
 use super::batches::{GroupsOperation, Step, in_order};
 use crate::{
     admin::{AdminCall, describe::BrokerDescription, item_results::ItemResults, undecodable},
-    cluster::route::EncodeBody,
     completion::Completion,
+    contract::route::EncodeBody,
     error::Error,
 };
 

@@ -14,8 +14,8 @@ use ottla_sorted::SortedMap;
 use super::{GroupState, GroupType};
 use crate::{
     admin::{AdminCall, every_broker::BrokerOperation, undecodable},
-    cluster::route::EncodeBody,
     completion::Completion,
+    contract::route::EncodeBody,
     error::Error,
 };
 

@@ -27,10 +27,10 @@ use ottla_sorted::SortedMap;
 use super::is_temporary;
 use crate::{
     admin::{AdminCall, Operation, Verdict, undecodable},
-    cluster::route::{CoordinatorKey, EncodeBody, Route},
     completion::Completion,
+    contract::route::{CoordinatorKey, EncodeBody, Route},
     error::{Error, ErrorKind},
-    fetch::committed::GroupOffset,
+    offsets::committed::GroupOffset,
 };
 
 /// The partitions of a call, each with its result.

@@ -10,8 +10,8 @@ use super::{
 };
 use crate::{
     admin::{AdminCall, Operation, Verdict, item_results::ItemResults},
-    cluster::route::{EncodeBody, Route},
     completion::{Completion, completion},
+    contract::route::{EncodeBody, Route},
     error::Error,
 };
 

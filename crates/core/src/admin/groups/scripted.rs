@@ -30,20 +30,20 @@ use super::{
 };
 use crate::{
     admin::{AdminCall, AdminCalls},
-    broker::{
-        connection::Response,
+    completion::{Waiting, completion},
+    connection::{
+        Response,
         frame::Frame,
         inflight::{InFlight, Payload, RequestTag},
     },
-    cluster::{
+    contract::{
         metadata::{Metadata, Node, PartitionMetadata, TopicMetadata},
-        part::{AdminRequest, MetadataChanges, Need, Part, RequestOwner},
+        part::{AdminRequest, MetadataChanges, Need, Needs, Part, RequestOwner},
         route::{CoordinatorKey, Route},
     },
-    completion::{Waiting, completion},
     error::{Error, ErrorKind},
-    fetch::committed::GroupOffset,
     machine::Instant,
+    offsets::committed::GroupOffset,
     rng::Rng,
 };
 

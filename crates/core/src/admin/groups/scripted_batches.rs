@@ -19,7 +19,7 @@ use super::{
     describe_many::describe_groups,
     scripted::{Script, Sent, TIMEOUT},
 };
-use crate::{cluster::route::Route, completion::Completion, error::ErrorKind};
+use crate::{completion::Completion, contract::route::Route, error::ErrorKind};
 
 pub(super) fn names(groups: &[&str]) -> Vec<Arc<str>> {
     groups.iter().map(|group| Arc::from(*group)).collect()

@@ -20,7 +20,7 @@ use super::{
     share_groups::describe_share_groups,
     streams_groups::{StreamsTask, describe_streams_groups},
 };
-use crate::{admin::How, cluster::route::Route, error::ErrorKind};
+use crate::{admin::How, contract::route::Route, error::ErrorKind};
 
 fn share_groups(of: &[(&str, ErrorCode)]) -> ShareGroupDescribeResponse {
     let group = |(group_id, error_code): &(&str, ErrorCode)| share_response::Group {

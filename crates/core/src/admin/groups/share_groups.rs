@@ -39,8 +39,8 @@ use crate::{
         topics::TopicResults,
         undecodable,
     },
-    cluster::route::{CoordinatorKey, EncodeBody, Route},
     completion::Completion,
+    contract::route::{CoordinatorKey, EncodeBody, Route},
     error::{Error, ErrorKind},
 };
 

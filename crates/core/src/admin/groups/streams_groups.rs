@@ -23,8 +23,8 @@ use crate::{
         describe::{AuthorizedOperations, BrokerDescription},
         item_results::ItemResults,
     },
-    cluster::route::EncodeBody,
     completion::Completion,
+    contract::route::EncodeBody,
 };
 
 /// The description of a streams group.

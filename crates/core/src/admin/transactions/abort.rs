@@ -11,8 +11,8 @@ use ottla_protocol::{
 
 use crate::{
     admin::{AdminCall, Operation, Verdict, undecodable},
-    cluster::route::{EncodeBody, Route},
     completion::Completion,
+    contract::route::{EncodeBody, Route},
     error::{Error, ErrorKind},
 };
 

@@ -13,11 +13,8 @@ use ottla_protocol::{
 use super::TransactionState;
 use crate::{
     admin::{AdminCall, Operation, Verdict, undecodable},
-    cluster::{
-        coordinators::Coordinator,
-        route::{CoordinatorKey, EncodeBody, Route},
-    },
     completion::Completion,
+    contract::route::{Coordinator, CoordinatorKey, EncodeBody, Route},
     error::{Error, ErrorKind},
 };
 

@@ -6,8 +6,8 @@ use ottla_protocol::generated::init_producer_id::InitProducerIdRequest;
 
 use crate::{
     admin::{AdminCall, check, millis, one_result::OneResult},
-    cluster::route::{CoordinatorKey, Route},
     completion::Completion,
+    contract::route::{CoordinatorKey, Route},
     error::Error,
 };
 

@@ -16,8 +16,8 @@ use crate::{
         leader_batches::{Collected, PartitionsOperation, Results},
         undecodable,
     },
-    cluster::route::EncodeBody,
     completion::Completion,
+    contract::route::EncodeBody,
     error::Error,
 };
 

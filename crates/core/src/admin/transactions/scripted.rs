@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     admin::groups::scripted::{Script, TIMEOUT},
-    cluster::route::{CoordinatorKey, Route},
+    contract::route::{CoordinatorKey, Route},
     error::ErrorKind,
 };
 

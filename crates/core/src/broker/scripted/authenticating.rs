@@ -16,17 +16,15 @@ use ottla_protocol::{
 
 use super::{at, millis};
 use crate::{
-    broker::{
-        buffer::BufferPool,
-        connection::{Connection, ConnectionOutput, ConnectionSettings},
-        inflight::RequestTag,
+    config::{KafkaVersion, sasl::Mechanism},
+    connection::{
+        Connection, ConnectionOutput, ConnectionSettings, buffer::BufferPool, inflight::RequestTag,
     },
-    config::KafkaVersion,
     error::{Error, ErrorKind},
     machine::Instant,
     rng::Rng,
     sasl::{
-        Mechanism, SaslSettings, SaslShared, Token,
+        SaslSettings, SaslShared, Token,
         gssapi::{Kerberos, Negotiation, Reply},
         shared::Credentials,
     },

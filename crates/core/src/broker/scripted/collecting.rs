@@ -24,10 +24,12 @@ use ottla_protocol::{api::ApiKey, error_code::ErrorCode};
 
 use super::{Request, Script, at, millis};
 use crate::{
+    contract::purge::Purge,
     error::ErrorKind,
     message::ToBroker,
-    produce::message::ProduceMessage,
-    produce::{collector::Linger, purge::Purge, report::PersistenceStatus, settings::ProducerSettings},
+    produce::{
+        collector::Linger, message::ProduceMessage, report::PersistenceStatus, settings::ProducerSettings,
+    },
 };
 
 fn settings(linger_ms: u64) -> ProducerSettings {

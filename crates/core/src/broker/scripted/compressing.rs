@@ -6,13 +6,13 @@ use ottla_protocol::{compress::Compression, error_code::ErrorCode};
 
 use super::{Script, TOPIC, at, millis};
 use crate::{
+    contract::purge::Purge,
     error::ErrorKind,
     message::ToBroker,
     produce::{
         collector::Linger,
         compression::{CompressionJob, Workers},
         message::ProduceMessage,
-        purge::Purge,
         record::Record,
         report::PersistenceStatus,
         settings::ProducerSettings,

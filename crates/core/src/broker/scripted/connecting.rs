@@ -10,11 +10,8 @@ use ottla_protocol::{
 
 use super::{Script, at, millis};
 use crate::{
-    broker::{
-        buffer::BufferPool,
-        connection::{Connection, ConnectionOutput, ConnectionSettings},
-    },
     config::{KafkaVersion, ProxyUrl},
+    connection::{Connection, ConnectionOutput, ConnectionSettings, buffer::BufferPool},
     error::{Error, ErrorKind},
     machine::Instant,
     message::{ConnectionMessage, ConnectionReport, ToBroker, ToCluster},

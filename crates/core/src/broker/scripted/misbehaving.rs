@@ -7,7 +7,7 @@
 //! | the same response twice | `duplicate_response_closes_the_connection_and_is_reported_once`, `duplicate_response_is_not_used_for_the_next_request` |
 //! | sequences that were never sent | `a_first_batch_that_is_called_a_duplicate_is_not_reported_as_written`, `a_batch_that_was_sent_before_may_be_a_duplicate`, `endless_sequence_errors_retry_no_faster_than_the_backoff` |
 //! | offsets that go backwards | [`offset_that_goes_backwards_warns_and_records_are_reported_once`](crate::produce) |
-//! | older epochs | [`an_older_leader_epoch_does_not_replace_a_newer_one`](crate::cluster::metadata) |
+//! | older epochs | [`an_older_leader_epoch_does_not_replace_a_newer_one`](crate::contract::metadata) |
 //! | a leader that does not exist, hosts that are empty, port 0 | those of the scripted cluster, in [`crate::cluster`] |
 //! | a new leader with a newer epoch, again and again | `batch_bouncing_between_leaders_is_sent_no_faster_than_the_backoff` |
 //! | garbage, again and again | `endless_garbage_is_retried_no_faster_than_the_backoff`, `unreadable_response_is_not_repeated_without_idempotence` |
@@ -17,8 +17,8 @@ use ottla_protocol::error_code::ErrorCode;
 
 use super::{Request, Script, at, millis};
 use crate::{
+    contract::broker::BrokerNews,
     error::ErrorKind,
-    message::BrokerNews,
     message::ToCluster,
     produce::{
         collector::Linger, report::PersistenceStatus, settings::ProducerSettings,

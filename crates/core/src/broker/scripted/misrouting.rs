@@ -13,11 +13,8 @@ use ottla_protocol::{
 
 use super::at;
 use crate::{
-    broker::{
-        buffer::BufferPool,
-        connection::{Connection, ConnectionOutput, ConnectionSettings},
-        of_requests,
-    },
+    broker::of_requests,
+    connection::{Connection, ConnectionOutput, ConnectionSettings, buffer::BufferPool},
     error::{Error, ErrorKind},
     rng::Rng,
 };

@@ -42,16 +42,14 @@ use ottla_protocol::{
 };
 use ottla_sorted::SortedMap;
 
-use super::{BrokerCore, BrokerOutput, BrokerParts, buffer::BufferPool, connection::ConnectionSettings};
+use super::{BrokerCore, BrokerOutput, BrokerParts};
 use crate::{
+    connection::{ConnectionSettings, buffer::BufferPool},
     error::Error,
     machine::Instant,
-    message::ConnectionMessage,
-    message::ConnectionReport,
-    message::{ToBroker, ToCluster},
-    produce::message::ProduceMessage,
-    produce::message::ProduceReport,
+    message::{ConnectionMessage, ConnectionReport, ToBroker, ToCluster},
     produce::{
+        message::{ProduceMessage, ProduceReport},
         partition::PartitionProducer,
         producer_id::ProducerIdentity,
         record::Record,

@@ -14,12 +14,10 @@ use super::{
     millis,
 };
 use crate::{
-    broker::{connection::ConnectionSettings, inflight::RequestTag},
+    base64::{self, Alphabet},
+    connection::{ConnectionSettings, inflight::RequestTag},
     error::ErrorKind,
-    sasl::{
-        base64::{self, Alphabet},
-        hash::{Derivation, Hash},
-    },
+    hash::{Derivation, Hash},
 };
 
 /// The salt and iterations of the broker.

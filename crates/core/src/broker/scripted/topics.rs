@@ -7,10 +7,10 @@ use ottla_protocol::{compress::Compression, error_code::ErrorCode};
 
 use super::{Request, Script, at, millis};
 use crate::{
+    contract::purge::Purge,
     error::ErrorKind,
-    produce::message::ProduceMessage,
     produce::{
-        acks::Acks, collector::Linger, order::QueueOrder, purge::Purge, report::PersistenceStatus,
+        acks::Acks, collector::Linger, message::ProduceMessage, order::QueueOrder, report::PersistenceStatus,
         settings::ProducerSettings, topic_settings::TopicSettings,
     },
 };

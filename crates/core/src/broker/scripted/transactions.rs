@@ -6,9 +6,13 @@ use ottla_protocol::{error_code::ErrorCode, vocabulary::TopicPartition};
 
 use super::*;
 use crate::{
+    contract::purge::Purge,
     error::ErrorKind,
-    produce::{collector::Linger, purge::Purge, record::SendError},
-    txn::{error::TransactionError, shared::TransactionShared, state::TransactionState},
+    produce::{
+        collector::Linger,
+        record::SendError,
+        transaction::{error::TransactionError, shared::TransactionShared, state::TransactionState},
+    },
 };
 
 fn settings(linger_ms: u64) -> ProducerSettings {

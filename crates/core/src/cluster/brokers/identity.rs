@@ -13,7 +13,10 @@
 use std::sync::Arc;
 
 use super::Brokers;
-use crate::message::{BrokerKey, ConnectionMessage, ToBroker};
+use crate::{
+    contract::broker::BrokerKey,
+    message::{ConnectionMessage, ToBroker},
+};
 
 /// The identity of the cluster, if it is checked.
 #[derive(Debug, Default)]

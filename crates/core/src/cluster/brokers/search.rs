@@ -21,8 +21,9 @@ use std::{collections::VecDeque, time::Duration};
 
 use super::{Brokers, Metadata};
 use crate::{
+    contract::broker::BrokerKey,
     machine::Instant,
-    message::{BrokerKey, ConnectionMessage, ToBroker},
+    message::{ConnectionMessage, ToBroker},
 };
 
 /// The wait for a candidate before the next one is tried beside it, in the first round.

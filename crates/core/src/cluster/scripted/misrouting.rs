@@ -3,7 +3,7 @@
 use ottla_protocol::vocabulary::NodeId;
 
 use super::*;
-use crate::cluster::{coordinators::Coordinator, route::Route};
+use crate::contract::route::{Coordinator, Route};
 
 const NODES: &[(i32, &str, i32)] = &[(1, "one", 9092), (2, "two", 9092)];
 

@@ -3,10 +3,6 @@
 use ottla_protocol::{api::ApiKey, vocabulary::NodeId};
 
 use super::*;
-use crate::cluster::{
-    coordinators::Coordinator,
-    route::{CoordinatorKey, Route},
-};
 use crate::{
     admin::{
         How,
@@ -18,10 +14,9 @@ use crate::{
         records::delete_records,
         topics::{NewPartitions, NewTopic, create_partitions, create_topics, delete_topics},
     },
-    fetch::{
-        FetchCommand,
-        committed::{GroupCall, GroupCallKind, GroupOffset},
-    },
+    contract::route::{Coordinator, CoordinatorKey, Route},
+    fetch::FetchCommand,
+    offsets::committed::{GroupCall, GroupCallKind, GroupOffset},
 };
 
 const TIMEOUT: Duration = Duration::from_secs(30);

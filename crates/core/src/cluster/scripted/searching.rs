@@ -5,9 +5,10 @@ use std::time::Duration;
 use super::{Script, metadata, starting::started};
 use crate::{
     cluster::ClusterSettings,
+    contract::broker::BrokerKey,
     error::{Error, ErrorKind},
     event::Event,
-    message::{BrokerKey, ConnectionReport, ToCluster},
+    message::{ConnectionReport, ToCluster},
 };
 
 const MOMENT: Duration = Duration::from_millis(250);

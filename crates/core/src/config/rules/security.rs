@@ -1,20 +1,18 @@
 //! The rules of TLS and SASL.
 
 use super::Outcome;
-use crate::{
-    config::{
-        effective::EffectiveConfig,
-        error::{ConfigError, ConfigErrorKind},
-        table::{Kind, Property, Status},
-    },
+use crate::config::{
+    effective::EffectiveConfig,
+    error::{ConfigError, ConfigErrorKind},
     sasl::{
         Mechanism,
         aws::AwsSettings,
-        gssapi::KerberosSettings,
         jaas::JaasConfig,
+        kerberos::KerberosSettings,
         oidc::{Grant, OidcSettings},
         unsecured::UnsecuredToken,
     },
+    table::{Kind, Property, Status},
 };
 
 /// Refuses what this library can't do, and warns about properties that have no effect with the protocol.

@@ -4,7 +4,7 @@ use std::{fmt, ops::Range, sync::Arc};
 
 use ottla_protocol::batch::{BatchHeader, Records as RecordWalk};
 
-use crate::broker::buffer::BufferPool;
+use crate::connection::buffer::BufferPool;
 
 /// Bytes from the socket or from a codec. They return to the pool when the last reference is dropped.
 pub struct FetchBuffer {

@@ -4,10 +4,9 @@ use std::{fmt, sync::Arc};
 
 use super::super::{assignment::AssignmentVersion, partition::PartitionHandle};
 use crate::{
-    cluster::metadata::RecreatedTopic,
     config::OffsetReset,
     error::Error,
-    event::{ClusterChange, CredentialsEvent, PollOverdue},
+    event::{ClusterChange, CredentialsEvent, PollOverdue, RecreatedTopic},
 };
 
 /// An event about a partition or about the client.

@@ -40,8 +40,8 @@ use super::{
     shared::ConsumerShared,
 };
 use crate::{
-    broker::half::HalfOutput,
-    broker::{buffer::BufferPool, connection::Connection, inflight::RequestTag},
+    connection::{Connection, buffer::BufferPool, inflight::RequestTag},
+    contract::half::HalfOutput,
     error::{Error, ErrorKind},
     machine::{Instant, earliest},
     repeats::Repeats,
@@ -83,7 +83,7 @@ pub struct Fetcher {
     unsupported_reported: bool,
     /// Refused requests.
     refusals: Repeats,
-    outputs: VecDeque<HalfOutput>,
+    outputs: VecDeque<HalfOutput<FetchReport>>,
     rng: Rng,
 }
 
@@ -285,7 +285,7 @@ impl Fetcher {
     }
 
     /// Returns the next output for the broker actor.
-    pub fn poll_output(&mut self) -> Option<HalfOutput> {
+    pub fn poll_output(&mut self) -> Option<HalfOutput<FetchReport>> {
         self.outputs.pop_front()
     }
 

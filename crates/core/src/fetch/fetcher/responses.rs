@@ -24,12 +24,11 @@ use super::{
     slots::Slot,
 };
 use crate::{
-    broker::{connection::Response, half::HalfOutput},
-    cluster::metadata::LeaderHint,
     config::IsolationLevel,
+    connection::Response,
+    contract::{broker::BrokerNews, half::HalfOutput, metadata::LeaderHint},
     error::{Error, ErrorKind},
     machine::Instant,
-    message::BrokerNews,
 };
 
 /// The first version in which the client waits for the end of a throttle; before, the broker delays its response

@@ -16,8 +16,8 @@ use super::{
     entry::WaitFor,
 };
 use crate::{
-    cluster::part::Urgency,
     config::OffsetReset,
+    contract::part::Urgency,
     error::{Error, ErrorKind},
     machine::Instant,
 };

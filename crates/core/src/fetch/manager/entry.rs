@@ -23,17 +23,19 @@ use ottla_protocol::{
 
 use super::super::{
     assignment::AssignmentVersion,
-    committed::QuestionId,
     epochs::CheckId,
-    offsets::{LookupId, topic_error, unknown_partition},
     partition::{PartitionConsumer, PartitionHandle},
     position::Resolution,
 };
 use crate::{
-    cluster::metadata::{Metadata, TopicError},
     completion::Completion,
+    contract::metadata::{Metadata, TopicError},
     error::{Error, ErrorKind},
     machine::Instant,
+    offsets::{
+        committed::QuestionId,
+        list_offsets::{LookupId, topic_error, unknown_partition},
+    },
 };
 
 /// The duration for which a topic may be unknown before the application gets an error: it may have been created just now.

@@ -37,22 +37,26 @@ use ottla_sorted::{SortedMap, SortedSet};
 use self::entry::Entry;
 use super::{
     FetchCommand,
-    committed::{CommittedOffsets, QuestionId},
     epochs::{CheckId, EpochChecks},
     message::FetchMessage,
-    offsets::{LookupId, OffsetLookups},
     shared::ConsumerShared,
 };
 use crate::{
-    cluster::{
+    config::IsolationLevel,
+    contract::{
         metadata::Metadata,
-        part::{FetchRequest, Interest, MetadataChanges, Need, Part, RequestOwner, SnapshotTime, Urgency},
+        part::{
+            FetchRequest, Interest, MetadataChanges, Need, Needs, Part, RequestOwner, SnapshotTime, ToNode,
+            Urgency,
+        },
         route::{Route, RoutedRequest},
     },
-    config::IsolationLevel,
     error::{Error, ErrorKind},
     machine::{Instant, earliest},
-    message::ToBroker,
+    offsets::{
+        committed::{CommittedOffsets, QuestionId},
+        list_offsets::{LookupId, OffsetLookups},
+    },
     stats::Statistics,
 };
 
@@ -83,7 +87,7 @@ pub struct FetchManager {
     metadata_need: Option<Urgency>,
     /// The nodes that partitions were given to.
     fetched_from: SortedSet<NodeId>,
-    needs: VecDeque<Need>,
+    needs: VecDeque<Need<ToNode<FetchMessage>>>,
 }
 
 impl FetchManager {
@@ -156,7 +160,7 @@ impl FetchManager {
 
     /// Sends a message to the broker actor of a node.
     fn send(&mut self, node: NodeId, message: FetchMessage) {
-        self.needs.push_back(Need::Message { node, message: ToBroker::Fetch(message) });
+        self.needs.push_back(Need::Tell(ToNode { node, message }));
     }
 
     /// The route to a node that does not wait behind a Fetch.
@@ -243,10 +247,6 @@ impl Part for FetchManager {
         self.needs.extend(urgency.map(Need::Metadata));
     }
 
-    fn poll_need(&mut self) -> Option<Need> {
-        self.needs.pop_front()
-    }
-
     fn add_topics(&self, topics: &mut Interest) {
         topics.used.extend(self.entries.keys().map(|key| Arc::clone(&key.topic)));
         topics.used.extend(self.named_topics.iter().cloned());
@@ -276,5 +276,13 @@ impl Part for FetchManager {
         self.delayed.clear();
         self.refused.clear();
         self.lookups.close();
+    }
+}
+
+impl Needs for FetchManager {
+    type Message = ToNode<FetchMessage>;
+
+    fn poll_need(&mut self) -> Option<Need<ToNode<FetchMessage>>> {
+        self.needs.pop_front()
     }
 }

@@ -14,7 +14,7 @@ use super::{
     entry::{Entry, Replica, Return, WaitFor, leader},
 };
 use crate::{
-    cluster::{
+    contract::{
         metadata::{Metadata, TopicError},
         part::Urgency,
     },
@@ -261,14 +261,13 @@ mod tests {
         *,
     };
     use crate::{
-        cluster::{
-            metadata::TopicError,
-            part::{Interest, MetadataChanges, Need, Part},
-        },
         config::OffsetReset,
+        contract::{
+            metadata::TopicError,
+            part::{Interest, MetadataChanges, Need, Needs, Part, ToNode},
+        },
         error::ErrorKind,
         fetch::{FetchCommand, message::FetchReport, position::Offset},
-        message::ToBroker,
     };
 
     fn node(id: i32) -> NodeId {
@@ -331,7 +330,7 @@ mod tests {
         script.manager.handle_timeout(later, None);
         script.manager.advance(later, &script.metadata);
         match script.manager.poll_need() {
-            Some(Need::Message { node: to, message: ToBroker::Fetch(FetchMessage::Adopt(partition)) })
+            Some(Need::Tell(ToNode { node: to, message: FetchMessage::Adopt(partition) }))
                 if to == node(1) =>
             {
                 assert_eq!((partition.offset, partition.leader_epoch), (6, None), "the same leader");

@@ -10,9 +10,10 @@ use super::{
     entry::{Return, WaitFor},
 };
 use crate::{
-    cluster::{metadata::RecreatedTopic, part::Urgency},
     config::{OffsetReset, TopicRecreatePolicy},
+    contract::part::Urgency,
     error::{Error, ErrorKind},
+    event::RecreatedTopic,
     machine::Instant,
 };
 
@@ -116,14 +117,14 @@ mod tests {
     use super::{
         super::{
             super::{
-                committed::GroupOffset, message::FetchReport, partition::StoredOffset, position::Offset,
-                settings::ConsumerSettings, shared::ConsumerShared,
+                message::FetchReport, partition::StoredOffset, position::Offset, settings::ConsumerSettings,
+                shared::ConsumerShared,
             },
             scripted::{NOW, Script},
         },
         *,
     };
-    use crate::{cluster::part::Part, wall_clock::WallClock};
+    use crate::{contract::part::Part, offsets::committed::GroupOffset, wall_clock::WallClock};
 
     #[test]
     fn a_broker_that_contradicts_itself_about_offsets_is_not_asked_in_a_loop() {

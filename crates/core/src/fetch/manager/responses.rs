@@ -1,15 +1,20 @@
 //! The responses to requests for offsets and epochs.
 
 use super::{
-    super::{
-        committed::{CommittedOffset, CommittedOffsets, QuestionId},
-        offsets::{ListedOffset, LookupId},
-        position::{Offset, Resolution, Step},
-    },
+    super::position::{Offset, Resolution, Step},
     FetchManager,
     entry::{Entry, Search},
 };
-use crate::{broker::connection::Response, cluster::part::FetchRequest, error::Error, machine::Instant};
+use crate::{
+    connection::Response,
+    contract::part::FetchRequest,
+    error::Error,
+    machine::Instant,
+    offsets::{
+        committed::{CommittedOffset, CommittedOffsets, QuestionId},
+        list_offsets::{ListedOffset, LookupId},
+    },
+};
 
 impl FetchManager {
     /// Handles the response to a request, or the error instead of one. Returns true if the group's coordinator moved.

@@ -9,13 +9,12 @@ use super::{
     FetchManager,
 };
 use crate::{
-    cluster::metadata::{Node, PartitionMetadata, TopicMetadata},
-    cluster::{
-        metadata::Metadata,
-        part::{MetadataChanges, Need, Part, Urgency},
+    config::OffsetReset,
+    contract::{
+        metadata::{Metadata, Node, PartitionMetadata, TopicMetadata},
+        part::{MetadataChanges, Need, Needs, Part, ToNode, Urgency},
         route::Route,
     },
-    config::OffsetReset,
     error::ErrorKind,
     fetch::{
         deliver::{ConsumerEvent, Records},
@@ -23,7 +22,6 @@ use crate::{
         shared::ConsumerShared,
     },
     machine::Instant,
-    message::ToBroker,
 };
 
 pub(super) const NOW: Instant = Instant::from_nanos(1_000_000_000);
@@ -94,10 +92,10 @@ impl Script {
                     format!("{} Node({node})", request.api.name())
                 }
                 Need::Request { route, request, .. } => format!("{} {route:?}", request.api.name()),
-                Need::Message { node, message: ToBroker::Fetch(FetchMessage::Release(_)) } => {
+                Need::Tell(ToNode { node, message: FetchMessage::Release(_) }) => {
                     format!("release {node}")
                 }
-                Need::Message { node, message: ToBroker::Fetch(FetchMessage::Adopt(partition)) } => {
+                Need::Tell(ToNode { node, message: FetchMessage::Adopt(partition) }) => {
                     format!("adopt {node} from {} version {}", partition.offset, partition.version)
                 }
                 other => panic!("{other:?}"),

@@ -14,8 +14,8 @@ use super::{
     entry::{Detached, Entry, Search},
 };
 use crate::{
-    cluster::part::Urgency,
     config::OffsetReset,
+    contract::part::Urgency,
     error::{Error, ErrorKind},
     machine::Instant,
 };
@@ -183,9 +183,9 @@ mod tests {
         *,
     };
     use crate::{
-        cluster::part::{Interest, Need, Part},
         completion::completion,
         config::IsolationLevel,
+        contract::part::{Interest, Need, Needs, Part},
         fetch::message::FetchReport,
     };
 

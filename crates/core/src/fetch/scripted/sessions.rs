@@ -307,14 +307,11 @@ fn topic_added_during_a_fetch_keeps_its_response() {
         );
         script.respond(&response);
         assert_eq!(script.offsets(), [0, 1, 2], "version {version}: read once");
-        assert!(matches!(
-            script.fetcher.poll_output(),
-            Some(HalfOutput::ToCluster(ToCluster::News(BrokerNews::StaleMetadata(_))))
-        ));
+        assert!(matches!(script.fetcher.poll_output(), Some(HalfOutput::News(BrokerNews::StaleMetadata(_)))));
         assert!(
             matches!(
                 script.fetcher.poll_output(),
-                Some(HalfOutput::ToCluster(ToCluster::Fetch(FetchReport::NotLeader(partition)))) if partition.handle.partition() == 1
+                Some(HalfOutput::Report(FetchReport::NotLeader(partition))) if partition.handle.partition() == 1
             ),
             "version {version}: not asked for again at once"
         );

@@ -62,12 +62,11 @@ use super::{
     requests::MemberRequest,
     target::Target,
 };
-use crate::group::departure::GroupMembershipOperation;
 use crate::{
     backoff::Backoff,
-    cluster::metadata::Metadata,
+    contract::metadata::Metadata,
     error::{Error, ErrorKind},
-    group::settings::GroupSettings,
+    group::{departure::GroupMembershipOperation, settings::GroupSettings},
     machine::{Instant, earliest},
     rng::Rng,
 };

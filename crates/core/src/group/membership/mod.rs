@@ -35,11 +35,11 @@ use super::{
     assignor::TopicTable,
     settings::{GroupProtocol, GroupSettings},
 };
-use crate::group::departure::GroupMembershipOperation;
 use crate::{
-    broker::connection::Response,
-    cluster::{metadata::Metadata, part::GroupRequest},
+    connection::Response,
+    contract::{metadata::Metadata, part::GroupRequest},
     error::{Error, ErrorKind},
+    group::departure::GroupMembershipOperation,
     machine::Instant,
     rng::Rng,
 };

@@ -17,7 +17,7 @@ use ottla_protocol::{
     uuid::Uuid,
 };
 
-use crate::cluster::route::{EncodeBody, RoutedRequest};
+use crate::contract::route::{EncodeBody, RoutedRequest};
 
 /// A request of a member.
 #[derive(Clone, Debug, PartialEq)]

@@ -19,10 +19,10 @@ use super::{
     consumer_protocol::ConsumerMember,
     requests::MemberRequest,
 };
-use crate::group::departure::GroupMembershipOperation;
 use crate::{
-    cluster::metadata::{Metadata, TopicMetadata},
+    contract::metadata::{Metadata, TopicMetadata},
     error::{Error, ErrorKind},
+    group::departure::GroupMembershipOperation,
     machine::Instant,
     rng::Rng,
 };

@@ -17,7 +17,7 @@ use ottla_protocol::{
 };
 use ottla_sorted::{SortedMap, SortedSet};
 
-use crate::cluster::metadata::Metadata;
+use crate::contract::metadata::Metadata;
 
 /// Partitions by topic ID.
 pub(super) type PartitionsById = SortedMap<Uuid, SortedSet<i32>>;

@@ -1,12 +1,12 @@
 //! The rebalance contract: the application is asked, and answers.
 
 use super::*;
-use crate::group::departure::GroupMembershipOperation;
 use crate::{
-    cluster::part::SnapshotTime,
+    contract::part::SnapshotTime,
     fetch::{partition::StoredOffset, position::Offset},
     group::{
         GroupProtocol,
+        departure::GroupMembershipOperation,
         rebalance::RebalanceAnswer,
         shared::{
             Answers, GroupShared, GroupSink, GroupView, RebalanceEvent, RebalanceKind, RebalanceProtocol,

@@ -13,21 +13,15 @@ use ottla_protocol::{
 
 use super::Sender;
 use crate::{
-    broker::half::HalfOutput,
-    broker::{
-        connection::Response,
-        inflight::{InFlight, Payload},
-        throttle::FIRST_PRODUCE,
-    },
-    cluster::metadata::LeaderHint,
+    connection::{Response, inflight::InFlight, throttle::FIRST_PRODUCE},
+    contract::{broker::BrokerNews, half::HalfOutput, metadata::LeaderHint},
     error::{Error, ErrorKind},
     machine::Instant,
-    message::BrokerNews,
     produce::{
         ack::{Verdict, Written, is_congested, judge, written_after},
         adaptive::Outcome,
         report::{Delivered, PersistenceStatus},
-        request::{ProduceBatch, decode_response},
+        request::{ProduceBatch, ProduceFrame, decode_response},
     },
 };
 
@@ -39,7 +33,7 @@ impl Sender {
         let (version, queued_at) = (response.request.version, response.request.queued_at);
         let bytes = response.request.payload.len();
         let mut response = response;
-        let Payload::Produce(frame) = &mut response.request.payload else { return };
+        let Some(frame) = response.request.payload.frame_mut::<ProduceFrame>() else { return };
         let batches = std::mem::take(&mut frame.batches);
         let asked = frame.partitions;
         let response = decode_response(response.body(), version);
@@ -60,9 +54,9 @@ impl Sender {
     }
 
     /// Handles a written request that expects no response.
-    pub fn handle_written(&mut self, request: InFlight) {
+    pub fn handle_written(&mut self, mut request: InFlight) {
         self.requests_in_flight -= 1;
-        let Payload::Produce(mut frame) = request.payload else { return };
+        let Some(frame) = request.payload.frame_mut::<ProduceFrame>() else { return };
         let delivered = Delivered { base_offset: None, log_append_time: None };
         for batch in std::mem::take(&mut frame.batches) {
             self.finish(batch, Ok(delivered), PersistenceStatus::PossiblyPersisted);

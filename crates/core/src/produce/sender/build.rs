@@ -4,20 +4,20 @@ use ottla_protocol::{api::ApiKey, compress::Compression, vocabulary::TopicPartit
 
 use super::{Sender, Slot};
 use crate::{
-    broker::connection::Connection,
-    broker::half::HalfOutput,
+    connection::{Connection, inflight::SegmentedFrame},
+    contract::half::HalfOutput,
     error::{Error, ErrorKind},
     machine::Instant,
-    produce::message::ProduceReport,
     produce::{
         acks::Acks,
-        collector::SendReason,
+        message::ProduceReport,
         partition::{Compress, Next, Waiting},
         pending_reports::PendingReports,
         producer_id::ProducerIdentity,
         request::{BatchTarget, ProduceBatch, ProduceFrame, RequestHead},
         topic_settings::RequestTerms,
     },
+    stats::SendReason,
 };
 
 /// The largest number of batches for which room is reserved.
@@ -234,6 +234,7 @@ impl Sender {
         let built =
             connection.send_produce(now, version, expects_response, settings.response_timeout, |scratch| {
                 ProduceFrame::build(scratch, head, &targets, batches)
+                    .map(|frame| frame as Box<dyn SegmentedFrame>)
             });
         match built {
             Ok(()) => {

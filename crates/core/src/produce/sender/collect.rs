@@ -1,7 +1,7 @@
 //! Collecting: determines the partitions that have something to send, and the time of their next request.
 
 use super::Sender;
-use crate::{broker::connection::Connection, machine::Instant, produce::message::ProduceReport};
+use crate::{connection::Connection, machine::Instant, produce::message::ProduceReport};
 
 /// A connection with more unsent bytes than this gets no further ProduceRequest; the waiting records form larger
 /// batches meanwhile.

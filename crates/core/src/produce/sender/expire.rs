@@ -2,7 +2,7 @@
 
 use super::Sender;
 use crate::{
-    broker::connection::Connection,
+    connection::Connection,
     error::{Error, ErrorKind},
     machine::Instant,
     produce::{

@@ -49,12 +49,13 @@ use self::{
 };
 use crate::{
     backoff::Backoff,
-    broker::connection::Connection,
-    broker::half::HalfOutput,
+    connection::Connection,
+    contract::half::HalfOutput,
     error::Error,
     machine::{Instant, earliest},
     produce::{
         collector::Collector,
+        message::ProduceReport,
         partition::PartitionProducer,
         producer_id::ProducerIdentity,
         ready::{Ready, ReadyList},
@@ -96,7 +97,7 @@ pub struct Sender {
     /// True if the last response throttled the client.
     was_throttled: bool,
     counters: Box<SenderCounters>,
-    outputs: VecDeque<HalfOutput>,
+    outputs: VecDeque<HalfOutput<ProduceReport>>,
     rng: Rng,
 }
 
@@ -261,7 +262,7 @@ impl Sender {
     }
 
     /// Returns the next output for the broker actor.
-    pub fn poll_output(&mut self) -> Option<HalfOutput> {
+    pub fn poll_output(&mut self) -> Option<HalfOutput<ProduceReport>> {
         self.outputs.pop_front()
     }
 

@@ -2,13 +2,13 @@
 
 use super::Sender;
 use crate::{
-    broker::{
-        connection::Connection,
-        inflight::{Payload, RequestTag},
-    },
+    connection::{Connection, inflight::RequestTag},
+    contract::purge::Purge,
     error::{Error, ErrorKind},
-    produce::purge::Purge,
-    produce::{batch::ReadyBatch, partition::Waiting, report::PersistenceStatus, topic::ProducerTopic},
+    produce::{
+        batch::ReadyBatch, partition::Waiting, report::PersistenceStatus, request::ProduceFrame,
+        topic::ProducerTopic,
+    },
 };
 
 impl Sender {
@@ -59,7 +59,7 @@ impl Sender {
             if request.tag != RequestTag::Produce {
                 continue;
             }
-            let Payload::Produce(frame) = &mut request.payload else { continue };
+            let Some(frame) = request.payload.frame_mut::<ProduceFrame>() else { continue };
             for batch in &mut frame.batches {
                 let Some(entry) = self.slots.get_mut(batch.slot) else { continue };
                 if batch.reported || !which(&entry.topic, &batch.batch) {

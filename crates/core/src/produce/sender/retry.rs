@@ -6,17 +6,14 @@ use ottla_protocol::error_code::ErrorCode;
 
 use super::Sender;
 use crate::{
-    broker::{
-        connection::Connection,
-        inflight::{InFlight, Payload},
-    },
+    connection::{Connection, inflight::InFlight},
     error::{Error, ErrorKind},
     machine::Instant,
     produce::{
         ack::{Written, counts_as_retry},
         batch::ReadyBatch,
         message::ProduceReport,
-        request::ProduceBatch,
+        request::{ProduceBatch, ProduceFrame},
     },
 };
 
@@ -39,7 +36,7 @@ impl Sender {
         }
         let max_retries = self.shared.settings.max_retries;
         for request in connection.in_flight_mut().written_mut() {
-            let Payload::Produce(frame) = &mut request.payload else { continue };
+            let Some(frame) = request.payload.frame_mut::<ProduceFrame>() else { continue };
             let is_ours = |batch: &ProduceBatch| {
                 batch.slot == slot && !batch.reported && batch.batch.retries < max_retries
             };
@@ -56,10 +53,10 @@ impl Sender {
     }
 
     /// Handles a request that was lost with its connection; `sent` if any of its bytes may have been sent.
-    pub fn handle_lost(&mut self, now: Instant, request: InFlight, sent: bool, error: &Error) {
+    pub fn handle_lost(&mut self, now: Instant, mut request: InFlight, sent: bool, error: &Error) {
         self.requests_in_flight -= 1;
         self.collector.pace().disconnected();
-        let Payload::Produce(mut frame) = request.payload else { return };
+        let Some(frame) = request.payload.frame_mut::<ProduceFrame>() else { return };
         for batch in std::mem::take(&mut frame.batches) {
             self.handle_lost_batch(now, batch, sent, error);
         }

@@ -7,11 +7,8 @@ use ottla_sorted::SortedMap;
 
 use super::Sender;
 use crate::{
-    produce::{
-        collector::{Linger, SendReason},
-        request::ProduceBatch,
-    },
-    stats::{BrokerStatistics, CollectorStatistics, Purpose, Statistics, Window},
+    produce::{collector::Linger, request::ProduceBatch},
+    stats::{BrokerStatistics, CollectorStatistics, Purpose, SendReason, Statistics, Window},
 };
 
 /// Counters of a sender, per request and per batch.

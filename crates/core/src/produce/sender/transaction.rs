@@ -6,9 +6,12 @@ use super::Sender;
 use crate::{
     error::{Error, ErrorKind},
     produce::{
-        message::ProduceReport, partition::Waiting, producer_id::ProducerIdentity, request::ProduceBatch,
+        message::ProduceReport,
+        partition::Waiting,
+        producer_id::ProducerIdentity,
+        request::ProduceBatch,
+        transaction::error::{TransactionError, fenced, is_fenced},
     },
-    txn::{self, error::TransactionError},
 };
 
 /// The error of a batch that is purged by an abort.
@@ -105,9 +108,7 @@ impl Sender {
         let Some(transactions) = &self.shared.transactions else { return };
         transactions.note_doubt();
         transactions.note_failure(match error.kind() {
-            ErrorKind::Broker(code) if txn::is_fenced(code) => {
-                TransactionError::Fatal(txn::fenced(error.clone()))
-            }
+            ErrorKind::Broker(code) if is_fenced(code) => TransactionError::Fatal(fenced(error.clone())),
             _ => TransactionError::Abort(error.clone()),
         });
     }

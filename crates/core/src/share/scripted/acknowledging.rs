@@ -208,7 +208,8 @@ fn refused_partition_is_forgotten_and_fetched_later() {
         ..Partition::default()
     };
     script.respond_with(vec![refused, acquired(1, batch(0, 1), &[(0, 0, 1)])]);
-    let is_stale = |output| matches!(output, HalfOutput::ToCluster(ToCluster::News(BrokerNews::StaleMetadata(topic))) if &*topic == "t");
+    let is_stale =
+        |output| matches!(output, HalfOutput::News(BrokerNews::StaleMetadata(topic)) if &*topic == "t");
     assert!(std::iter::from_fn(|| script.fetcher.poll_output()).any(is_stale));
     script.poll();
     script.take();

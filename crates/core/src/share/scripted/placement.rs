@@ -16,12 +16,9 @@ use super::{
     super::{ShareCommand, ShareGroup},
     *,
 };
-use crate::{
-    cluster::{
-        metadata::Metadata,
-        part::{Need, Part, RequestOwner, Urgency},
-    },
-    message::ToBroker,
+use crate::contract::{
+    metadata::Metadata,
+    part::{Need, Needs, Part, RequestOwner, Urgency},
 };
 
 /// Metadata of the topic `t` with this ID.
@@ -52,7 +49,7 @@ impl Member {
             match need {
                 Need::Metadata(urgency) => asks = urgency == Urgency::Now,
                 Need::Request { owner: RequestOwner::Share(term), .. } => heartbeats.push(term),
-                Need::Message { message: ToBroker::Share(_), .. } => messages += 1,
+                Need::Tell(_) => messages += 1,
                 other => panic!("{other:?}"),
             }
         }
