@@ -120,26 +120,19 @@ pub fn status_page() -> String {
     let count = |status| original.iter().filter(|function| function.status == status).count();
     let mut page = format!(
         "# What is there of librdkafka's interface\n\n\
-         Generated from [functions.txt](abi/functions.txt); a test compares it with the library's symbols.\n\n\
          All {} symbols are exported: {} complete, {} partial. `rdkafka_ottla.h` adds {} functions, whose names begin with\n\
-         `rd_kafka_ottla_`.\n\
-         What all of them do with mistakes and with panics is in [misuse.md](../../docs/misuse.md).\n\n\
-         | function | status | missing |\n|---|---|---|\n",
+         `rd_kafka_ottla_`. The headers describe each function. What all of them do with mistakes and with panics is in\n\
+         [misuse.md](../../docs/misuse.md), and how they differ from the original in\n\
+         [differences.md](../../docs/differences.md).\n\n\
+         Generated from [functions.txt](abi/functions.txt); a test compares it with the library's symbols.\n",
         original.len(),
         count(Status::Complete),
         count(Status::Partial),
         functions.len() - original.len(),
     );
-    for function in &functions {
-        let status = match function.status {
-            Status::Complete => "complete",
-            Status::Partial => "partial",
-        };
-        page.push_str(&format!(
-            "| `{}` | {status} | {} |\n",
-            function.name(),
-            function.missing.as_deref().unwrap_or("")
-        ));
+    for function in functions.iter().filter(|function| function.status == Status::Partial) {
+        let missing = function.missing.as_deref().unwrap_or_default();
+        page.push_str(&format!("\n- `{}` is partial: {missing}", function.name()));
     }
     page
 }
