@@ -1,5 +1,10 @@
 //! Base64, with padding for SCRAM and in the form for URLs, without padding, for tokens.
 
+use base64::{
+    Engine as _,
+    engine::general_purpose::{GeneralPurpose, STANDARD, URL_SAFE_NO_PAD},
+};
+
 /// The letters of the alphabet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Alphabet {
@@ -10,58 +15,22 @@ pub enum Alphabet {
 }
 
 impl Alphabet {
-    const fn letters(self) -> &'static [u8; 64] {
+    const fn engine(self) -> &'static GeneralPurpose {
         match self {
-            Self::Standard => b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/",
-            Self::Url => b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_",
+            Self::Standard => &STANDARD,
+            Self::Url => &URL_SAFE_NO_PAD,
         }
     }
 }
 
 /// Encodes bytes.
 pub fn encode(alphabet: Alphabet, bytes: &[u8]) -> String {
-    let letters = alphabet.letters();
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let byte = |index: usize| u32::from(chunk.get(index).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for index in 0..4 {
-            if index <= chunk.len() {
-                text.push(letters[(bits >> (18 - 6 * index) & 63) as usize] as char);
-            } else if alphabet == Alphabet::Standard {
-                text.push('=');
-            }
-        }
-    }
-    text
+    alphabet.engine().encode(bytes)
 }
 
 /// Decodes text; `None` if a letter, the length or the padding is wrong.
 pub fn decode(alphabet: Alphabet, text: &str) -> Option<Vec<u8>> {
-    let padded = text.len().is_multiple_of(4);
-    let digits = match alphabet {
-        Alphabet::Standard if !padded => return None,
-        Alphabet::Standard => text.strip_suffix("==").or_else(|| text.strip_suffix('=')).unwrap_or(text),
-        Alphabet::Url => text,
-    };
-    if digits.len() % 4 == 1 {
-        return None;
-    }
-    let mut bytes = Vec::with_capacity(digits.len() / 4 * 3 + 2);
-    for chunk in digits.as_bytes().chunks(4) {
-        let mut bits = 0;
-        for (index, letter) in chunk.iter().enumerate() {
-            let value = alphabet.letters().iter().position(|known| known == letter)?;
-            bits |= (value as u32) << (18 - 6 * index);
-        }
-        let count = chunk.len() - 1;
-        // The bits behind the last byte must be zero, so that each value has one spelling.
-        if bits.to_be_bytes()[1 + count..].iter().any(|byte| *byte != 0) {
-            return None;
-        }
-        bytes.extend_from_slice(&bits.to_be_bytes()[1..=count]);
-    }
-    Some(bytes)
+    alphabet.engine().decode(text).ok()
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub fn closest<'a>(written: &str, names: impl Iterator<Item = &'a str> + Clone) 
                 let letters = letters(name);
                 let most = (letters.len().min(plain.len()) / 4).clamp(1, 4);
                 let is_near = letters.len().abs_diff(plain.len()) <= most;
-                let distance = is_near.then(|| distance(&plain, &letters))?;
+                let distance = is_near.then(|| strsim::osa_distance(&plain, &letters))?;
                 (distance <= most).then_some((distance, name))
             })
             .min_by_key(|(distance, _)| *distance)
@@ -38,25 +38,6 @@ pub fn closest<'a>(written: &str, names: impl Iterator<Item = &'a str> + Clone) 
 
 fn letters(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).map(|letter| letter.to_ascii_lowercase()).collect()
-}
-
-/// Returns the number of letters to change, add, remove or swap with their neighbour.
-fn distance(left: &str, right: &str) -> usize {
-    let (left, right) = (left.as_bytes(), right.as_bytes());
-    let mut before_last: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=right.len()).collect();
-    for i in 1..=left.len() {
-        let mut row = vec![i; right.len() + 1];
-        for j in 1..=right.len() {
-            let changed = usize::from(left[i - 1] != right[j - 1]);
-            row[j] = (last[j] + 1).min(row[j - 1] + 1).min(last[j - 1] + changed);
-            if i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1] {
-                row[j] = row[j].min(before_last[j - 2] + 1);
-            }
-        }
-        before_last = std::mem::replace(&mut last, row);
-    }
-    last[right.len()]
 }
 
 #[cfg(test)]
