@@ -12,6 +12,10 @@ fn link() {
         println!("cargo:rustc-cdylib-link-arg=-Wl,-install_name,@rpath/librdkafka.1.dylib");
         return;
     }
+    // The library's name and the list of its functions are rustc's.
+    if env::var("CARGO_CFG_WINDOWS").is_ok() {
+        return;
+    }
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,librdkafka.so.1");
     // Debug information is found by it. Not every linker writes one by itself.
     println!("cargo:rustc-cdylib-link-arg=-Wl,--build-id=sha1");

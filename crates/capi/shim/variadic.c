@@ -8,7 +8,12 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+/* A library for Windows exports only the names of a list. */
+#ifdef _WIN32
+#define HIDDEN
+#else
 #define HIDDEN __attribute__((visibility("hidden")))
+#endif
 
 rd_kafka_error_t *ottla_error_new(rd_kafka_resp_err_t code, const char *text);
 rd_kafka_resp_err_t ottla_producev(rd_kafka_t *rk, const rd_kafka_vu_t *vus, size_t cnt);

@@ -38,10 +38,15 @@ jump! {
 // A `no_mangle` function of Rust would be exported from the library; these hidden symbols are not.
 macro_rules! hidden {
     ($($name:literal => $target:path),* $(,)?) => {$(
-        #[cfg(all(target_arch = "x86_64", not(target_vendor = "apple")))]
+        #[cfg(all(target_arch = "x86_64", not(any(windows, target_vendor = "apple"))))]
         global_asm!(concat!(".text\n.globl ", $name, "\n.hidden ", $name, "\n", $name, ":\njmp {}"), sym $target);
-        #[cfg(all(target_arch = "aarch64", not(target_vendor = "apple")))]
+        #[cfg(all(target_arch = "aarch64", not(any(windows, target_vendor = "apple"))))]
         global_asm!(concat!(".text\n.globl ", $name, "\n.hidden ", $name, "\n", $name, ":\nb {}"), sym $target);
+        // There, only the names of a list are exported.
+        #[cfg(all(target_arch = "x86_64", windows))]
+        global_asm!(concat!(".text\n.globl ", $name, "\n", $name, ":\njmp {}"), sym $target);
+        #[cfg(all(target_arch = "aarch64", windows))]
+        global_asm!(concat!(".text\n.globl ", $name, "\n", $name, ":\nb {}"), sym $target);
         // There, names in C begin with an underscore.
         #[cfg(all(target_arch = "x86_64", target_vendor = "apple"))]
         global_asm!(concat!(".text\n.globl _", $name, "\n.private_extern _", $name, "\n_", $name, ":\njmp {}"), sym $target);

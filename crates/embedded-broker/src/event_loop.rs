@@ -17,7 +17,7 @@ use crate::{
     listeners::ListenerId,
     options::BrokerId,
     server::Shared,
-    socket::Socket,
+    socket::{EDGES_FOLLOW, Socket},
 };
 
 /// One listener of one broker.
@@ -294,7 +294,7 @@ impl EventLoop {
                     cluster.handle_read(now, id, n);
                     // The end of the stream may follow, which was reported together with these bytes and will not be
                     // reported again.
-                    if n < room && !socket.ended && !is_encrypted {
+                    if n < room && !socket.ended && !is_encrypted && EDGES_FOLLOW {
                         socket.readable = false;
                         return false;
                     }

@@ -39,6 +39,10 @@ pub(crate) const SEND_FLAGS: i32 = libc::MSG_NOSIGNAL;
 #[cfg(not(all(unix, not(target_vendor = "apple"))))]
 pub(crate) const SEND_FLAGS: i32 = 0;
 
+/// Whether the kernel reports the next byte after a read of less than was asked for. On Windows it does so only after an attempt that
+/// found nothing.
+pub(crate) const EDGES_FOLLOW: bool = cfg!(not(windows));
+
 impl Socket {
     pub fn new(now: Instant, stream: TcpStream, tls: Option<Box<Session>>) -> Self {
         Self {

@@ -70,6 +70,10 @@ const SEND_FLAGS: i32 = libc::MSG_NOSIGNAL;
 #[cfg(not(all(unix, not(target_vendor = "apple"))))]
 const SEND_FLAGS: i32 = 0;
 
+/// Whether the kernel reports the next byte, or the next room, after a read or write of less than was asked for. On Windows it does so
+/// only after an attempt that found nothing.
+const EDGES_FOLLOW: bool = cfg!(not(windows));
+
 impl Socket {
     /// Starts to connect.
     pub fn connect(
@@ -164,7 +168,7 @@ impl Socket {
                 Ok(n) => {
                     total += n;
                     // A short read means that the kernel's buffer was empty; the next byte triggers a new edge.
-                    self.readable = n == requested || self.ending;
+                    self.readable = n == requested || self.ending || !EDGES_FOLLOW;
                     core.handle_read(now, n);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.readable = false,
@@ -188,7 +192,7 @@ impl Socket {
             let slices = &slices[..filled];
             match stream.try_io(|| SockRef::from(&*stream).send_vectored_with_flags(slices, SEND_FLAGS)) {
                 Ok(n) => {
-                    self.writable = n == requested;
+                    self.writable = n == requested || !EDGES_FOLLOW;
                     core.handle_written(now, n);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.writable = false,
@@ -206,7 +210,7 @@ impl Socket {
             match stream.read(space) {
                 Ok(0) => return Received::Closed("closed by the peer".to_owned()),
                 Ok(n) => {
-                    self.readable = n == space.len() || self.ending;
+                    self.readable = n == space.len() || self.ending || !EDGES_FOLLOW;
                     return Received::Bytes(n);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.readable = false,
@@ -223,7 +227,7 @@ impl Socket {
         while self.connected && self.writable {
             match stream.try_io(|| SockRef::from(&*stream).send_with_flags(bytes, SEND_FLAGS)) {
                 Ok(n) => {
-                    self.writable = n == bytes.len();
+                    self.writable = n == bytes.len() || !EDGES_FOLLOW;
                     return Ok(n);
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.writable = false,

@@ -9,6 +9,7 @@ use crate::{
         list::List,
         types::{rd_kafka_message_t, rd_kafka_t, rd_kafka_topic_t},
     },
+    platform::{mode_t, net},
 };
 
 pub(crate) type DrCb =
@@ -29,10 +30,9 @@ pub(crate) type MsgOrderCmp =
 pub(crate) type NotifyCb = unsafe extern "C" fn(*const rd_kafka_t, *mut c_void);
 pub(crate) type SocketCb = unsafe extern "C-unwind" fn(c_int, c_int, c_int, *mut c_void) -> c_int;
 pub(crate) type ConnectCb =
-    unsafe extern "C-unwind" fn(c_int, *const libc::sockaddr, c_int, *const c_char, *mut c_void) -> c_int;
+    unsafe extern "C-unwind" fn(c_int, *const net::sockaddr, c_int, *const c_char, *mut c_void) -> c_int;
 pub(crate) type CloseSocketCb = unsafe extern "C-unwind" fn(c_int, *mut c_void) -> c_int;
-pub(crate) type OpenCb =
-    unsafe extern "C-unwind" fn(*const c_char, c_int, libc::mode_t, *mut c_void) -> c_int;
+pub(crate) type OpenCb = unsafe extern "C-unwind" fn(*const c_char, c_int, mode_t, *mut c_void) -> c_int;
 pub(crate) type CertificateCb = unsafe extern "C-unwind" fn(
     *const rd_kafka_t,
     *const c_char,
@@ -48,8 +48,8 @@ pub(crate) type CertificateCb = unsafe extern "C-unwind" fn(
 pub(crate) type ResolveCb = unsafe extern "C-unwind" fn(
     *const c_char,
     *const c_char,
-    *const libc::addrinfo,
-    *mut *mut libc::addrinfo,
+    *const net::addrinfo,
+    *mut *mut net::addrinfo,
     *mut c_void,
 ) -> c_int;
 

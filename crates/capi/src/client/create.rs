@@ -44,6 +44,7 @@ use crate::{
     },
     group::state::Membership,
     mock::cluster::MockCluster,
+    platform,
 };
 
 static NUMBER: AtomicUsize = AtomicUsize::new(1);
@@ -143,6 +144,7 @@ impl Client {
 
     /// Creates a client, which the application has to destroy. Properties that are not set get these values.
     pub(crate) fn create(kind: ClientKind, conf: &Conf, defaults: Defaults) -> Result<Arc<Self>, String> {
+        platform::stay_loaded();
         watch_forks();
         let client = Self::start(kind, conf, defaults)?;
         LIVE.get().fetch_add(1, Ordering::SeqCst);

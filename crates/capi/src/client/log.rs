@@ -18,10 +18,8 @@ use ottla_core::config::RawConfig;
 
 use crate::{
     client::{callbacks::LogTo, contexts::Contexts, op::Op, queue::Queue},
-    ffi::{
-        boundary::c_text, gate::Gate, lock::Mutex, object::WeakObject, pipe, time::coarse_wall_ms,
-        types::rd_kafka_t,
-    },
+    ffi::{boundary::c_text, gate::Gate, lock::Mutex, object::WeakObject, types::rd_kafka_t},
+    platform,
 };
 
 /// A client's log: its destination, and the lines that are enabled.
@@ -185,7 +183,7 @@ pub(crate) fn is_own_thread() -> bool {
 
 /// Prints a log line in the usual form.
 pub(crate) fn print(name: &str, level: c_int, facility: &CStr, line: &CStr) {
-    let now = coarse_wall_ms();
+    let now = platform::coarse_wall_ms();
     let line = format!(
         "%{level}|{}.{:03}|{}|{name}| {}\n",
         now / 1000,
@@ -195,5 +193,5 @@ pub(crate) fn print(name: &str, level: c_int, facility: &CStr, line: &CStr) {
     );
     // Avoids the standard library's lock: another thread may have held it when this process was forked. A closed
     // standard error can't be reported anywhere.
-    pipe::write_once(libc::STDERR_FILENO, line.as_bytes());
+    platform::write_error(line.as_bytes());
 }

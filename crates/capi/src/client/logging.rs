@@ -17,6 +17,7 @@ use crate::{
         error::code_of,
         export,
     },
+    platform,
 };
 
 impl Client {
@@ -117,8 +118,8 @@ export!(
     fn rd_kafka_log_syslog(_rk: Ref<Client>, level: c_int, fac: *const c_char, buf: *const c_char) {
         let _uncancelled = Uncancelled::begin();
         if !fac.is_null() && !buf.is_null() {
-            // SAFETY: the format takes two texts.
-            unsafe { libc::syslog(level.clamp(0, 7), c"%s: %s".as_ptr(), fac, buf) };
+            // SAFETY: the header demands texts.
+            unsafe { platform::syslog(level, fac, buf) };
         }
     }
 );

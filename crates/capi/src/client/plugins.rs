@@ -18,6 +18,7 @@ use crate::{
         export,
         types::rd_kafka_t,
     },
+    platform,
 };
 
 type ConfSet =
@@ -90,22 +91,16 @@ pub(crate) fn load_plugins(conf: *mut Conf, paths: &str) -> Result<(), String> {
             continue;
         }
         loaded.push(path);
-        let with_suffix = format!("{path}.so");
+        let with_suffix = format!("{path}{}", platform::LIBRARY_SUFFIX);
         let mut candidates = [path, &with_suffix].into_iter().filter_map(|path| CString::new(path).ok());
         // The library is never unloaded: its functions are called until the process ends.
-        let library = candidates.find_map(|path| {
-            // SAFETY: the application asked for this library's code to run.
-            let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-            (!library.is_null()).then_some(library)
-        });
+        let library = candidates.find_map(|path| platform::load(&path));
         let Some(library) = library else {
-            return Err(format!("can't load plug-in `{path}`: {}", dl_error()));
+            return Err(format!("can't load plug-in `{path}`: {}", platform::load_error()));
         };
-        // SAFETY: the library was just loaded, and the name is a text.
-        let init = unsafe { libc::dlsym(library, c"conf_init".as_ptr()) };
-        if init.is_null() {
+        let Some(init) = platform::symbol(library, c"conf_init") else {
             return Err(format!("plug-in `{path}` has no function conf_init"));
-        }
+        };
         let mut errstr: [c_char; 512] = [0; 512];
         let mut opaque = ptr::null_mut();
         // SAFETY: the header documents the function's type; the buffer's last byte is set to zero afterwards.
@@ -121,15 +116,6 @@ pub(crate) fn load_plugins(conf: *mut Conf, paths: &str) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// Returns the last error of the loader.
-fn dl_error() -> String {
-    // SAFETY: the result is NULL or a text that lives until this thread's next call of the loader.
-    unsafe {
-        let error = libc::dlerror();
-        if error.is_null() { String::new() } else { CStr::from_ptr(error).to_string_lossy().into_owned() }
-    }
 }
 
 macro_rules! of_conf {

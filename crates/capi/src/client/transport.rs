@@ -5,14 +5,10 @@
 //! memory behind the opaque pointer is the application's.
 
 use std::{
-    ffi::{CStr, CString, c_int, c_void},
+    ffi::{CString, c_int, c_void},
     fs::File,
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, TcpStream},
-    os::{
-        fd::{AsRawFd, FromRawFd, IntoRawFd, RawFd},
-        unix::ffi::OsStrExt,
-    },
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
     ptr,
@@ -32,6 +28,7 @@ use crate::{
         gate::{Gate, Pass},
         lock::{Mutex, assert_none_held},
     },
+    platform::{self, net},
 };
 
 /// The socket functions of a client's application.
@@ -46,7 +43,7 @@ pub(crate) struct AppTransport {
     family: c_int,
     gate: Gate,
     /// Descriptors from `socket_cb` that are not closed yet.
-    open: Mutex<SortedSet<RawFd>>,
+    open: Mutex<SortedSet<c_int>>,
 }
 
 /// The maximum number of entries that are read from a list, which could be circular.
@@ -65,9 +62,9 @@ impl AppTransport {
             resolve,
             opaque: conf.opaque,
             family: match family {
-                Some("v4") => libc::AF_INET,
-                Some("v6") => libc::AF_INET6,
-                _ => libc::AF_UNSPEC,
+                Some("v4") => net::AF_INET,
+                Some("v6") => net::AF_INET6,
+                _ => net::AF_UNSPEC,
             },
             gate: Gate::default(),
             open: Mutex::default(),
@@ -105,12 +102,12 @@ impl AppTransport {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the host's name has a zero byte"));
         };
         // SAFETY: all zeroes is a valid `addrinfo`.
-        let mut hints: libc::addrinfo = unsafe { std::mem::zeroed() };
-        hints.ai_flags = libc::AI_ADDRCONFIG;
+        let mut hints: net::addrinfo = unsafe { std::mem::zeroed() };
+        hints.ai_flags = net::AI_ADDRCONFIG;
         hints.ai_family = self.family;
-        hints.ai_socktype = libc::SOCK_STREAM;
-        hints.ai_protocol = libc::IPPROTO_TCP;
-        let mut list: *mut libc::addrinfo = ptr::null_mut();
+        hints.ai_socktype = net::SOCK_STREAM;
+        hints.ai_protocol = net::IPPROTO_TCP;
+        let mut list: *mut net::addrinfo = ptr::null_mut();
         // The function that returned a list also frees it, even while the client is being destroyed.
         let _pass = self.enter("resolve_cb")?;
         // SAFETY: the application's function gets texts, hints and an address for the list that live until it returns.
@@ -121,7 +118,7 @@ impl AppTransport {
             return Err(failed("resolve_cb", "returned after its client was destroyed"));
         }
         if result != 0 {
-            let why = if result == libc::EAI_SYSTEM { errno.to_string() } else { gai_text(result) };
+            let why = platform::resolver_text(result, &errno);
             return Err(failed("resolve_cb", &format!("returned {result}: {why}")));
         }
         // SAFETY: the function returned a list of `addrinfo`: each pointer to the next entry is NULL or readable.
@@ -145,15 +142,15 @@ impl AppTransport {
 impl Transport for AppTransport {
     fn open(&self, address: SocketAddr) -> io::Result<TcpStream> {
         let Some(callback) = self.socket else { return SystemTransport.open(address) };
-        let domain = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+        let domain = if address.is_ipv4() { net::AF_INET } else { net::AF_INET6 };
         // SAFETY: the application's function.
         let (fd, errno) = self.call("socket_cb", |opaque| unsafe {
-            callback(domain, libc::SOCK_STREAM, libc::IPPROTO_TCP, opaque)
+            callback(domain, net::SOCK_STREAM, net::IPPROTO_TCP, opaque)
         })?;
         if fd < 0 {
             return Err(failed("socket_cb", &format!("returned {fd}: {errno}")));
         }
-        if !is_stream_socket(fd) {
+        if !platform::is_stream_socket(fd) {
             return Err(failed("socket_cb", &format!("returned {fd}, which is no open stream socket")));
         }
         if !self.open.lock().insert(fd) {
@@ -161,7 +158,7 @@ impl Transport for AppTransport {
         }
         // SAFETY: the descriptor is open, the application passes its ownership, and no other connection of the client
         // has it.
-        Ok(unsafe { TcpStream::from_raw_fd(fd) })
+        Ok(unsafe { platform::stream_of(fd) })
     }
 
     fn connect(&self, socket: &TcpStream, address: SocketAddr, broker: &str) -> io::Result<()> {
@@ -170,15 +167,19 @@ impl Transport for AppTransport {
         };
         // The application gets host and port, without the node ID that names in logs have.
         let address_of_broker = broker.split('/').next().unwrap_or_default();
-        let (fd, name) = (socket.as_raw_fd(), CString::new(address_of_broker).unwrap_or_default());
+        let (fd, name) = (platform::descriptor(socket), CString::new(address_of_broker).unwrap_or_default());
         let (storage, length) = raw_address(address);
         // SAFETY: the application's function gets an address and a text that live until it returns.
         let (result, _) = self.call("connect_cb", |opaque| unsafe {
             callback(fd, (&raw const storage).cast(), length, name.as_ptr(), opaque)
         })?;
         match result {
-            0 | libc::EINPROGRESS if is_stream_socket(fd) => Ok(()),
-            0 | libc::EINPROGRESS => Err(failed("connect_cb", "closed the socket and returned success")),
+            errno if errno == 0 || platform::is_in_progress(errno) => {
+                let is_open = platform::is_stream_socket(fd);
+                is_open
+                    .then_some(())
+                    .ok_or_else(|| failed("connect_cb", "closed the socket and returned success"))
+            }
             errno if errno > 0 => {
                 let error = io::Error::from_raw_os_error(errno);
                 Err(failed("connect_cb", &format!("returned {errno}: {error}")))
@@ -189,7 +190,7 @@ impl Transport for AppTransport {
 
     fn close(&self, socket: TcpStream) {
         // The descriptor may be closed already, by the application's connect or close function.
-        let fd = socket.into_raw_fd();
+        let fd = platform::into_descriptor(socket);
         self.open.lock().remove(&fd);
         if let Some(callback) = self.close {
             // SAFETY: the application's function.
@@ -197,8 +198,7 @@ impl Transport for AppTransport {
                 return;
             }
         }
-        // SAFETY: the descriptor was this socket's, and is not closed yet.
-        unsafe { libc::close(fd) };
+        platform::close_socket(fd);
     }
 
     fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
@@ -230,22 +230,21 @@ impl Opener {
     pub(crate) fn read(self, path: &Path) -> io::Result<File> {
         match self.open {
             None => File::open(path),
-            Some(callback) => self.call(callback, path, libc::O_RDONLY | libc::O_CLOEXEC),
+            Some(callback) => self.call(callback, path, platform::READ),
         }
     }
 
     /// Opens a file for writing, creates it if necessary, and empties it.
     pub(crate) fn create(self, path: &Path) -> io::Result<File> {
-        let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_CLOEXEC;
         match self.open {
             None => File::create(path),
-            Some(callback) => self.call(callback, path, flags),
+            Some(callback) => self.call(callback, path, platform::CREATE),
         }
     }
 
     fn call(self, callback: OpenCb, path: &Path, flags: c_int) -> io::Result<File> {
         assert_none_held("open_cb");
-        let name = CString::new(path.as_os_str().as_bytes())?;
+        let name = platform::path_text(path)?;
         let opaque = self.opaque;
         let called = catch_unwind(AssertUnwindSafe(|| {
             // SAFETY: the application's function gets a text that lives until it returns.
@@ -257,19 +256,11 @@ impl Opener {
             let text = failed("open_cb", &format!("returned {fd}: {errno}"));
             return Err(io::Error::new(errno.kind(), text));
         }
-        if !is_regular_file(fd) {
+        if !platform::is_regular_file(fd) {
             return Err(failed("open_cb", &format!("returned {fd}, which is no open regular file")));
         }
         // SAFETY: the descriptor is open, and the application passes its ownership.
-        Ok(unsafe { File::from_raw_fd(fd) })
-    }
-}
-
-fn is_regular_file(fd: RawFd) -> bool {
-    // SAFETY: all zeroes is a valid `stat`; the kernel checks the descriptor.
-    unsafe {
-        let mut status: libc::stat = std::mem::zeroed();
-        libc::fstat(fd, &raw mut status) == 0 && status.st_mode & libc::S_IFMT == libc::S_IFREG
+        unsafe { platform::file_of(fd) }
     }
 }
 
@@ -277,42 +268,27 @@ fn failed(name: &str, what: &str) -> io::Error {
     io::Error::other(format!("the application's {name} {what}"))
 }
 
-fn is_stream_socket(fd: RawFd) -> bool {
-    let mut kind: c_int = 0;
-    let mut size = size_of::<c_int>() as libc::socklen_t;
-    // SAFETY: the kernel checks the descriptor; the addresses of result and size are valid.
-    let status = unsafe {
-        libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_TYPE, (&raw mut kind).cast(), &raw mut size)
-    };
-    status == 0 && kind == libc::SOCK_STREAM
-}
-
-fn gai_text(code: c_int) -> String {
-    // SAFETY: the function returns a text for every number.
-    unsafe { CStr::from_ptr(libc::gai_strerror(code)) }.to_string_lossy().into_owned()
-}
-
 /// Returns an address as C has it, with its length.
-fn raw_address(address: SocketAddr) -> (libc::sockaddr_storage, c_int) {
+fn raw_address(address: SocketAddr) -> (net::sockaddr_storage, c_int) {
     // SAFETY: all zeroes is a valid `sockaddr_storage`, which has the size and the alignment for every kind of address.
     unsafe {
-        let mut storage: libc::sockaddr_storage = std::mem::zeroed();
+        let mut storage: net::sockaddr_storage = std::mem::zeroed();
         let length = match address {
             SocketAddr::V4(address) => {
-                let v4 = &mut *(&raw mut storage).cast::<libc::sockaddr_in>();
-                v4.sin_family = libc::AF_INET as libc::sa_family_t;
+                let v4 = &mut *(&raw mut storage).cast::<net::sockaddr_in>();
+                v4.sin_family = net::AF_INET as net::sa_family_t;
                 v4.sin_port = address.port().to_be();
                 v4.sin_addr.s_addr = u32::from_ne_bytes(address.ip().octets());
-                size_of::<libc::sockaddr_in>()
+                size_of::<net::sockaddr_in>()
             }
             SocketAddr::V6(address) => {
-                let v6 = &mut *(&raw mut storage).cast::<libc::sockaddr_in6>();
-                v6.sin6_family = libc::AF_INET6 as libc::sa_family_t;
+                let v6 = &mut *(&raw mut storage).cast::<net::sockaddr_in6>();
+                v6.sin6_family = net::AF_INET6 as net::sa_family_t;
                 v6.sin6_port = address.port().to_be();
                 v6.sin6_flowinfo = address.flowinfo();
                 v6.sin6_addr.s6_addr = address.ip().octets();
                 v6.sin6_scope_id = address.scope_id();
-                size_of::<libc::sockaddr_in6>()
+                size_of::<net::sockaddr_in6>()
             }
         };
         (storage, length as c_int)
@@ -324,22 +300,22 @@ fn raw_address(address: SocketAddr) -> (libc::sockaddr_storage, c_int) {
 /// # Safety
 ///
 /// The entry's address is NULL or has the number of bytes that the entry names.
-unsafe fn address_of(entry: &libc::addrinfo, port: u16) -> Option<SocketAddr> {
+unsafe fn address_of(entry: &net::addrinfo, port: u16) -> Option<SocketAddr> {
     let (at, length) = (entry.ai_addr, entry.ai_addrlen as usize);
-    if at.is_null() || length < size_of::<libc::sa_family_t>() {
+    if at.is_null() || length < size_of::<net::sa_family_t>() {
         return None;
     }
     let or_port = |given: u16| if given == 0 { port } else { u16::from_be(given) };
     // SAFETY: by the contract of this function; nothing is read beyond the length, and nothing is assumed of the alignment.
     unsafe {
         match c_int::from((&raw const (*at).sa_family).read_unaligned()) {
-            libc::AF_INET if length >= size_of::<libc::sockaddr_in>() => {
-                let raw = at.cast::<libc::sockaddr_in>().read_unaligned();
+            net::AF_INET if length >= size_of::<net::sockaddr_in>() => {
+                let raw = at.cast::<net::sockaddr_in>().read_unaligned();
                 let ip = Ipv4Addr::from(raw.sin_addr.s_addr.to_ne_bytes());
                 Some(SocketAddr::new(IpAddr::V4(ip), or_port(raw.sin_port)))
             }
-            libc::AF_INET6 if length >= size_of::<libc::sockaddr_in6>() => {
-                let raw = at.cast::<libc::sockaddr_in6>().read_unaligned();
+            net::AF_INET6 if length >= size_of::<net::sockaddr_in6>() => {
+                let raw = at.cast::<net::sockaddr_in6>().read_unaligned();
                 let ip = Ipv6Addr::from(raw.sin6_addr.s6_addr);
                 let port = or_port(raw.sin6_port);
                 Some(SocketAddrV6::new(ip, port, raw.sin6_flowinfo, raw.sin6_scope_id).into())
@@ -349,8 +325,10 @@ unsafe fn address_of(entry: &libc::addrinfo, port: u16) -> Option<SocketAddr> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
+    use std::os::fd::AsRawFd as _;
+
     use super::*;
 
     fn transport() -> AppTransport {
@@ -414,7 +392,7 @@ mod tests {
         assert_eq!(error.to_string(), "the application's connect_cb panicked");
         let error = broken.resolve("b", 9).unwrap_err();
         assert_eq!(error.to_string(), "the application's resolve_cb panicked");
-        assert!(is_stream_socket(fd));
+        assert!(platform::is_stream_socket(fd));
         broken.close(made);
         // All calls have returned.
         broken.shut(Instant::now()).unwrap();

@@ -9,7 +9,7 @@
 //! | `codes`, `error`, `last_error` | error codes, `rd_kafka_error_t`, the last error of a thread |
 //! | `lock`, `gate`, `task` | locks that detect callbacks under them, calls that a client's end waits for, futures without a thread |
 //! | `object` | counted objects whose type is hidden from their holder |
-//! | `time`, `pipe` | timeouts in milliseconds, writing without SIGPIPE |
+//! | `time` | timeouts in milliseconds |
 
 pub(crate) mod argument;
 pub(crate) mod boundary;
@@ -24,7 +24,6 @@ pub(crate) mod last_error;
 pub(crate) mod list;
 pub(crate) mod lock;
 pub(crate) mod object;
-pub(crate) mod pipe;
 pub(crate) mod quarantine;
 pub(crate) mod task;
 pub(crate) mod time;

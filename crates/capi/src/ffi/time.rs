@@ -1,4 +1,4 @@
-//! Timeouts in the interface's milliseconds, and a cheap clock.
+//! Timeouts in the interface's milliseconds.
 
 use std::{
     ffi::c_int,
@@ -38,18 +38,4 @@ pub(crate) fn past() -> Instant {
 /// Returns a timeout in the interface's milliseconds as a duration; -1 is the longest one.
 pub(crate) fn timeout(timeout_ms: c_int) -> Duration {
     u64::try_from(timeout_ms).map_or(Duration::from_secs(86_400 * 365), Duration::from_millis)
-}
-
-fn coarse(clock: libc::clockid_t) -> libc::timespec {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `clock_gettime` gets a writable struct.
-    unsafe { libc::clock_gettime(clock, &raw mut time) };
-    time
-}
-
-/// Returns the milliseconds since 1970, up to a few milliseconds late.
-#[inline]
-pub(crate) fn coarse_wall_ms() -> i64 {
-    let time = coarse(crate::platform::COARSE_WALL_CLOCK);
-    time.tv_sec * 1000 + time.tv_nsec / 1_000_000
 }

@@ -21,6 +21,7 @@ use crate::{
         export, quarantine,
         types::rd_kafka_t,
     },
+    platform,
 };
 
 /// A cluster.
@@ -79,7 +80,7 @@ impl MockCluster {
         };
         let embedded = EmbeddedCluster::start(options).ok()?;
         let bootstraps = c_text(&embedded.bootstrap_servers());
-        let origin_nanos = origin_nanos(monotonic_nanos, || embedded.uptime());
+        let origin_nanos = origin_nanos(platform::monotonic_nanos, || embedded.uptime());
         let tag = Tag::of::<Self>();
         let cluster = Self { tag, embedded, bootstraps, client, log, is_clients_own: false, origin_nanos };
         cluster.watch();
@@ -184,13 +185,6 @@ fn origin_nanos(mut monotonic: impl FnMut() -> i64, mut uptime: impl FnMut() -> 
         now.saturating_sub(i64::try_from(uptime().as_nanos()).unwrap_or(i64::MAX))
     };
     once().max(once()).max(once())
-}
-
-fn monotonic_nanos() -> i64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `clock_gettime` gets a writable struct.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
-    time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
 /// Runs a call on a cluster. A handle that is not a cluster is an invalid argument.

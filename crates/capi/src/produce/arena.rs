@@ -8,7 +8,7 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-use crate::ffi::lock::Mutex;
+use crate::{ffi::lock::Mutex, platform::give_up_pages};
 use ottla_net::process::PerProcess;
 
 /// The head of a chunk.
@@ -186,8 +186,8 @@ impl Stock {
 
     fn trim(&mut self, kept: usize) {
         for chunk in self.spare.drain(kept.min(self.spare.len())..) {
-            // SAFETY: the chunk's bytes are no longer used; if the system does not take the pages, they stay.
-            unsafe { libc::madvise(chunk.cast(), CHUNK, libc::MADV_DONTNEED) };
+            // SAFETY: the chunk's bytes are no longer used, and it begins with a page.
+            unsafe { give_up_pages(chunk.cast(), CHUNK) };
             self.without_pages.push(chunk);
         }
     }

@@ -31,10 +31,10 @@ use crate::{
         boundary::{Handle, Tag},
         lock::{Condvar, Mutex, SealedMutex, assert_none_held},
         object::{Object, WeakObject},
-        pipe,
         quarantine::{self, Counted, Quarantine},
         types::rd_kafka_t,
     },
+    platform,
 };
 
 pub(crate) mod exports;
@@ -200,7 +200,7 @@ impl Queue {
         assert_none_held("a notification of the application");
         if let Some((descriptor, payload)) = notification.io {
             // A full pipe needs no further byte: it is readable.
-            pipe::write_once(descriptor, &payload);
+            platform::write_once(descriptor, &payload);
         }
         if let (Some((callback, opaque)), Some(client)) = (notification.callback, self.owner()) {
             // SAFETY: the application's function gets the pointer that the application set.

@@ -20,6 +20,11 @@ pub(crate) fn write_once(descriptor: c_int, bytes: &[u8]) {
     without_sigpipe(|| unsafe { libc::write(descriptor, bytes.as_ptr().cast(), bytes.len()) });
 }
 
+/// Writes to standard error, as many bytes as it accepts.
+pub(crate) fn write_error(bytes: &[u8]) {
+    write_once(libc::STDERR_FILENO, bytes);
+}
+
 /// Blocks SIGPIPE in this thread until it is dropped.
 struct Blocked {
     /// The signal set that contains only SIGPIPE.

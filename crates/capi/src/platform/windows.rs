@@ -1,0 +1,283 @@
+//! Windows. Functions of the system have the prototypes of its documentation. A socket is a number that fits into an `int`, as the
+//! interface has it; a descriptor of a file is one of the C run-time library.
+
+use std::{
+    ffi::{CStr, CString, c_char, c_int, c_void},
+    fs::File,
+    io,
+    net::TcpStream,
+    os::windows::io::{
+        AsRawSocket as _, BorrowedHandle, FromRawSocket as _, IntoRawSocket as _, RawHandle, RawSocket,
+    },
+    path::Path,
+    ptr,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+/// The rights of a new file.
+#[allow(non_camel_case_types, reason = "the name in C")]
+pub(crate) type mode_t = u16;
+
+/// The end of the names of libraries.
+pub(crate) const LIBRARY_SUFFIX: &str = ".dll";
+/// How files are opened for reading, and for writing.
+pub(crate) const READ: c_int = libc::O_RDONLY | libc::O_BINARY | libc::O_NOINHERIT;
+pub(crate) const CREATE: c_int =
+    libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_BINARY | libc::O_NOINHERIT;
+
+/// `VirtualAlloc`: the content of the pages is no longer needed.
+const MEM_RESET: u32 = 0x0008_0000;
+const PAGE_READWRITE: u32 = 4;
+const SOL_SOCKET: c_int = 0xffff;
+const SO_TYPE: c_int = 0x1008;
+const WSAEWOULDBLOCK: c_int = 10035;
+const WSAEINPROGRESS: c_int = 10036;
+
+/// The structures and numbers of `winsock2.h`.
+#[allow(non_camel_case_types, reason = "the names in C")]
+pub(crate) mod addresses {
+    use std::ffi::{c_char, c_int};
+
+    pub(crate) use libc::sockaddr;
+
+    pub(crate) const AF_UNSPEC: c_int = 0;
+    pub(crate) const AF_INET: c_int = 2;
+    pub(crate) const AF_INET6: c_int = 23;
+    pub(crate) const SOCK_STREAM: c_int = 1;
+    pub(crate) const IPPROTO_TCP: c_int = 6;
+    pub(crate) const AI_ADDRCONFIG: c_int = 0x0400;
+
+    pub(crate) type sa_family_t = u16;
+
+    #[repr(C)]
+    pub(crate) struct in_addr {
+        pub(crate) s_addr: u32,
+    }
+
+    #[repr(C)]
+    pub(crate) struct in6_addr {
+        pub(crate) s6_addr: [u8; 16],
+    }
+
+    #[repr(C)]
+    pub(crate) struct sockaddr_in {
+        pub(crate) sin_family: sa_family_t,
+        pub(crate) sin_port: u16,
+        pub(crate) sin_addr: in_addr,
+        pub(crate) sin_zero: [u8; 8],
+    }
+
+    #[repr(C)]
+    pub(crate) struct sockaddr_in6 {
+        pub(crate) sin6_family: sa_family_t,
+        pub(crate) sin6_port: u16,
+        pub(crate) sin6_flowinfo: u32,
+        pub(crate) sin6_addr: in6_addr,
+        pub(crate) sin6_scope_id: u32,
+    }
+
+    #[repr(C, align(8))]
+    pub(crate) struct sockaddr_storage {
+        pub(crate) ss_family: sa_family_t,
+        pub(crate) rest: [u8; 126],
+    }
+
+    #[repr(C)]
+    pub(crate) struct addrinfo {
+        pub(crate) ai_flags: c_int,
+        pub(crate) ai_family: c_int,
+        pub(crate) ai_socktype: c_int,
+        pub(crate) ai_protocol: c_int,
+        pub(crate) ai_addrlen: usize,
+        pub(crate) ai_canonname: *mut c_char,
+        pub(crate) ai_addr: *mut sockaddr,
+        pub(crate) ai_next: *mut addrinfo,
+    }
+}
+
+#[link(name = "ws2_32")]
+unsafe extern "system" {
+    fn send(socket: RawSocket, bytes: *const c_char, length: c_int, flags: c_int) -> c_int;
+    fn getsockopt(
+        socket: RawSocket,
+        level: c_int,
+        option: c_int,
+        value: *mut c_char,
+        length: *mut c_int,
+    ) -> c_int;
+    fn closesocket(socket: RawSocket) -> c_int;
+}
+
+#[link(name = "kernel32")]
+unsafe extern "system" {
+    fn LoadLibraryA(name: *const c_char) -> *mut c_void;
+    fn GetProcAddress(library: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn VirtualAlloc(address: *mut c_void, size: usize, kind: u32, protection: u32) -> *mut c_void;
+    fn GetModuleHandleExA(flags: u32, name: *const c_void, module: *mut *mut c_void) -> c_int;
+    fn QueryPerformanceCounter(count: *mut i64) -> c_int;
+    fn QueryPerformanceFrequency(frequency: *mut i64) -> c_int;
+}
+
+unsafe extern "C" {
+    fn _errno() -> *mut c_int;
+}
+
+/// Returns the address of this thread's `errno`.
+pub(crate) fn errno() -> *mut c_int {
+    // SAFETY: the function has no conditions.
+    unsafe { _errno() }
+}
+
+/// Returns the milliseconds since 1970.
+#[inline]
+pub(crate) fn coarse_wall_ms() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |passed| passed.as_millis() as i64)
+}
+
+/// Returns the time of the monotonic clock that C programs read.
+pub(crate) fn monotonic_nanos() -> i64 {
+    let (mut count, mut frequency) = (0, 0);
+    // SAFETY: both functions get writable numbers.
+    unsafe {
+        QueryPerformanceCounter(&raw mut count);
+        QueryPerformanceFrequency(&raw mut frequency);
+    }
+    (i128::from(count) * 1_000_000_000 / i128::from(frequency.max(1))) as i64
+}
+
+/// Returns pages to the system; if it does not take them, they stay.
+///
+/// # Safety
+///
+/// The bytes are the caller's and no longer used, and the address is that of a page.
+pub(crate) unsafe fn give_up_pages(address: *mut c_void, size: usize) {
+    // SAFETY: by the contract of this function.
+    unsafe { VirtualAlloc(address, size, MEM_RESET, PAGE_READWRITE) };
+}
+
+/// Writes a line to standard error: there is no syslog.
+///
+/// # Safety
+///
+/// Both are texts.
+pub(crate) unsafe fn syslog(_level: c_int, facility: *const c_char, line: *const c_char) {
+    // SAFETY: by the contract of this function.
+    let (facility, line) = unsafe { (CStr::from_ptr(facility), CStr::from_ptr(line)) };
+    write_error(format!("{}: {}\n", facility.to_string_lossy(), line.to_string_lossy()).as_bytes());
+}
+
+/// Writes to standard error, as many bytes as it accepts.
+pub(crate) fn write_error(bytes: &[u8]) {
+    // SAFETY: the pointer and the length are those of a slice.
+    unsafe { libc::write(libc::STDERR_FILENO, bytes.as_ptr().cast(), bytes.len() as u32) };
+}
+
+/// Writes to a socket of the application, as many bytes as it accepts; errors are ignored.
+pub(crate) fn write_once(socket: c_int, bytes: &[u8]) {
+    // SAFETY: the pointer and the length are those of a slice; the system checks the socket.
+    unsafe { send(socket as RawSocket, bytes.as_ptr().cast(), bytes.len() as c_int, 0) };
+}
+
+/// Loads a library, which stays loaded. Its initialization runs.
+pub(crate) fn load(path: &CStr) -> Option<*mut c_void> {
+    // SAFETY: the path is a text; the application asked for this library's code to run.
+    let library = unsafe { LoadLibraryA(path.as_ptr()) };
+    (!library.is_null()).then_some(library)
+}
+
+/// Returns the address of a function of a library.
+pub(crate) fn symbol(library: *mut c_void, name: &CStr) -> Option<*mut c_void> {
+    // SAFETY: libraries are never unloaded, and the name is a text.
+    let found = unsafe { GetProcAddress(library, name.as_ptr()) };
+    (!found.is_null()).then_some(found)
+}
+
+/// Returns the reason why the last call of [`load`] of this thread failed.
+pub(crate) fn load_error() -> String {
+    io::Error::last_os_error().to_string()
+}
+
+/// Keeps this library in the process when the application unloads it: threads may return to its code later.
+pub(crate) fn stay_loaded() {
+    /// The second argument is an address in the library, which is never unloaded.
+    const PIN_FROM_ADDRESS: u32 = 1 | 4;
+    let mut module = ptr::null_mut();
+    // SAFETY: the address is in this library, and the result is writable.
+    unsafe { GetModuleHandleExA(PIN_FROM_ADDRESS, stay_loaded as *const c_void, &raw mut module) };
+}
+
+/// Returns the name of a file as functions of the application get it.
+pub(crate) fn path_text(path: &Path) -> io::Result<CString> {
+    let text = path.to_str().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidFilename))?;
+    Ok(CString::new(text)?)
+}
+
+/// True if the descriptor is one of an open regular file.
+pub(crate) fn is_regular_file(fd: c_int) -> bool {
+    // SAFETY: all zeroes is a valid `stat`; the run-time library checks the descriptor.
+    unsafe {
+        let mut status: libc::stat = std::mem::zeroed();
+        libc::fstat(fd, &raw mut status) == 0 && c_int::from(status.st_mode) & libc::S_IFMT == libc::S_IFREG
+    }
+}
+
+/// Takes an open file.
+///
+/// # Safety
+///
+/// The descriptor is open, and its ownership passes to the result.
+pub(crate) unsafe fn file_of(fd: c_int) -> io::Result<File> {
+    // SAFETY: the descriptor is open until `close`; the file has a handle of its own.
+    unsafe {
+        let handle = BorrowedHandle::borrow_raw(libc::get_osfhandle(fd) as RawHandle);
+        let file = handle.try_clone_to_owned();
+        libc::close(fd);
+        Ok(File::from(file?))
+    }
+}
+
+/// True if the descriptor is one of an open stream socket.
+pub(crate) fn is_stream_socket(fd: c_int) -> bool {
+    let mut kind: c_int = 0;
+    let mut size = size_of::<c_int>() as c_int;
+    // SAFETY: the system checks the socket; the addresses of result and size are valid.
+    let status =
+        unsafe { getsockopt(fd as RawSocket, SOL_SOCKET, SO_TYPE, (&raw mut kind).cast(), &raw mut size) };
+    status == 0 && kind == addresses::SOCK_STREAM
+}
+
+/// Takes an open socket.
+///
+/// # Safety
+///
+/// The socket is open, and its ownership passes to the result.
+pub(crate) unsafe fn stream_of(fd: c_int) -> TcpStream {
+    // SAFETY: by the contract of this function.
+    unsafe { TcpStream::from_raw_socket(fd as RawSocket) }
+}
+
+/// Returns the number of a socket.
+pub(crate) fn descriptor(socket: &TcpStream) -> c_int {
+    socket.as_raw_socket() as c_int
+}
+
+/// Returns the number of a socket, which stays open.
+pub(crate) fn into_descriptor(socket: TcpStream) -> c_int {
+    socket.into_raw_socket() as c_int
+}
+
+/// Closes a socket.
+pub(crate) fn close_socket(fd: c_int) {
+    // SAFETY: the system checks the socket.
+    unsafe { closesocket(fd as RawSocket) };
+}
+
+/// True for the error of a connect that continues in the background.
+pub(crate) const fn is_in_progress(errno: c_int) -> bool {
+    matches!(errno, libc::EINPROGRESS | WSAEWOULDBLOCK | WSAEINPROGRESS)
+}
+
+/// Returns the meaning of a result of `getaddrinfo`.
+pub(crate) fn resolver_text(code: c_int, _errno: &io::Error) -> String {
+    io::Error::from_raw_os_error(code).to_string()
+}
