@@ -37,6 +37,71 @@ print(libversion()[0], libraries.pop())
     return subprocess.run([sys.executable, "-c", code, brokers, topic], stdout=subprocess.PIPE, check=True).stdout.decode().split()
 
 
+def while_python_runs(brokers, original):
+    """Exchanges the library while a process uses it: that one ends its work with the library that it began with."""
+    code = """
+import sys
+from confluent_kafka import Producer
+producer = Producer({"bootstrap.servers": sys.argv[1]})
+print("ready", flush=True)
+sys.stdin.readline()
+producer.produce("while-python-runs", b"x")
+assert producer.flush(30) == 0
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", code, brokers], stdin=subprocess.PIPE, stdout=subprocess.PIPE, universal_newlines=True
+    ) as running:
+        assert running.stdout.readline() == "ready\n"
+        ottla("install")
+        running.communicate("\n")
+    assert running.returncode == 0, running.returncode
+    ottla("uninstall")
+    assert job(brokers, "after-an-exchange") == original
+    print("a process that runs during the exchange ends its work")
+
+
+def without_permission(libraries, library):
+    """A folder that nobody may change: for root it is made immutable."""
+    is_root = os.getuid() == 0
+    close, open_again = (["chattr", "+i"], ["chattr", "-i"]) if is_root else (["chmod", "555"], ["chmod", "755"])
+    with open(library, "rb") as file:
+        before = file.read()
+    if subprocess.run(close + [libraries], stderr=subprocess.DEVNULL).returncode != 0:
+        print("not checked here: a folder that may not be written (chattr does not work for root)")
+        return
+    try:
+        text = ottla("install", works=False)
+    finally:
+        subprocess.run(open_again + [libraries], check=True)
+    assert "nothing was changed" in text and "run it as the user" in text, text
+    with open(library, "rb") as file:
+        assert file.read() == before
+    assert not [name for name in os.listdir(libraries) if name.endswith((".new", ".original"))]
+    print("without permission to write nothing is changed, and the text says who may")
+
+
+def of_another_interface(libraries):
+    """A newer librdkafka, and one that this machine can't load, in installations of their own."""
+    site = os.path.join(libraries, "..", "another")
+    folder = os.path.join(site, "confluent_kafka.libs")
+    os.makedirs(folder, exist_ok=True)
+    library = os.path.join(folder, "librdkafka-1234.so.1")
+    source = os.path.join(site, "newer.c")
+    with open(source, "w") as file:
+        file.write('const char *rd_kafka_version_str(void) { return "99.0.0"; }')
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    text = ottla("install", "--site", site, works=False)
+    assert "brings librdkafka 99.0.0" in text and "Install a newer" in text, text
+    print("a newer librdkafka stays, and the text names both versions")
+    with open(library, "r+b") as file:
+        # The number of the processor in the ELF header: 64-bit ARM.
+        file.seek(18)
+        file.write(b"\xb7\x00")
+    text = ottla("install", "--site", site, works=False)
+    assert "nothing was changed" in text and "can't be loaded here" in text, text
+    print("a library for another processor stays, and the text says so")
+
+
 def main():
     brokers = sys.argv[1]
     original = job(brokers, "with-the-original")
@@ -54,11 +119,9 @@ def main():
     assert "is the original" in ottla("uninstall")
     print("the original is back, and uninstalling twice changes nothing")
     libraries = os.path.dirname(original[1])
-    if os.getuid() != 0:
-        os.chmod(libraries, 0o555)
-        assert "nothing was changed" in ottla("install", works=False)
-        os.chmod(libraries, 0o755)
-        print("without permission to write nothing is changed")
+    while_python_runs(brokers, original)
+    without_permission(libraries, original[1])
+    of_another_interface(libraries)
     empty = os.path.join(libraries, "..", "empty")
     os.makedirs(empty, exist_ok=True)
     assert "not installed from its wheel" in ottla("install", "--site", empty, works=False)

@@ -62,7 +62,7 @@ pub fn alone(workshop: &Workshop) -> Result<Vec<PathBuf>> {
 }
 
 /// Packs a folder; names, times and owners do not depend on the machine.
-fn pack(workshop: &Workshop, folder: &Path, name: &str) -> Result<PathBuf> {
+pub fn pack(workshop: &Workshop, folder: &Path, name: &str) -> Result<PathBuf> {
     let packed = workshop.folder.join(format!("{name}.tar.gz"));
     let mut tar = workshop.command("tar");
     tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mode=u+rw,go+r,go-w"]);

@@ -58,6 +58,16 @@ pub const ALONE: Platform = Platform {
     packages: &["ottla-cli"],
 };
 
+/// Windows, by the compiler of mingw.
+pub const WINDOWS: Platform = Platform {
+    name: "x86_64-windows",
+    triple: "x86_64-pc-windows-gnu",
+    glibc: None,
+    tools: "x86_64-w64-mingw32-",
+    compiler: ("x86_64-w64-mingw32-gcc", "gcc-mingw-w64-x86-64"),
+    packages: LIBRARY_AND_PROGRAM,
+};
+
 impl Platform {
     /// Builds the library and the program, and returns the folder that they are in.
     pub fn build(&self, workshop: &Workshop) -> Result<PathBuf> {
@@ -79,7 +89,11 @@ impl Platform {
         let home = std::env::var("CARGO_HOME")
             .unwrap_or_else(|_| format!("{}/.cargo", std::env::var("HOME").unwrap_or_default()));
         let (here, sources) = (format!("{}=/ottla", root().display()), format!("{home}=/cargo"));
-        build.env("RUSTFLAGS", format!("--remap-path-prefix={here} --remap-path-prefix={sources}"));
+        let mut flags = format!("--remap-path-prefix={here} --remap-path-prefix={sources}");
+        if self.triple.contains("windows") {
+            flags.push_str(" -Clink-arg=-Wl,--no-insert-timestamp");
+        }
+        build.env("RUSTFLAGS", flags);
         let variable = self.triple.replace('-', "_");
         build.env(
             format!("CFLAGS_{variable}"),

@@ -3,8 +3,10 @@
 use std::{
     collections::BTreeSet,
     fs,
+    net::{TcpListener, TcpStream},
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
 };
 
 use super::{
@@ -16,13 +18,15 @@ use crate::{
     Result, archive as static_library,
     embedded::Embedded,
     install,
-    shell::{self, installed, read, root},
+    shell::{self, Reaper, installed, read, root},
 };
 
 /// The releases of Debian that packages are installed into.
 const DEBIANS: [(&str, &str); 3] = [("11", "bullseye"), ("12", "bookworm"), ("13", "trixie")];
 /// The newest glibc that a file may need.
 const GLIBC: (u32, u32) = (2, 28);
+/// The time in which the image's broker answers.
+const ANSWER: Duration = Duration::from_millis(100);
 /// The greatest size of the image, in bytes.
 const IMAGE: u64 = 15_000_000;
 
@@ -63,7 +67,7 @@ fn require(holds: bool, otherwise: impl FnOnce() -> String) -> Result<()> {
 }
 
 /// Unpacks an artefact into an empty folder.
-fn unpacked(workshop: &Workshop, file: &str) -> Result<PathBuf> {
+pub fn unpacked(workshop: &Workshop, file: &str) -> Result<PathBuf> {
     let folder = workshop.empty(&format!("check-{file}"))?;
     read(Command::new("tar").arg("-xf").arg(workshop.folder.join(file)).arg("-C").arg(&folder))?;
     Ok(folder)
@@ -93,7 +97,7 @@ fn libraries(workshop: &Workshop, platform: &Platform) -> Result<(PathBuf, Vec<S
 }
 
 /// Returns the names of the functions of the C library, from the prototypes of its table.
-fn functions(table: &str) -> BTreeSet<String> {
+pub fn functions(table: &str) -> BTreeSet<String> {
     let prototypes = table.lines().filter(|line| line.starts_with("  ") && line.ends_with(';'));
     let names = prototypes.filter_map(|prototype| prototype.split('(').next()?.rsplit([' ', '*']).next());
     names.filter(|name| name.starts_with("rd_kafka")).map(str::to_owned).collect()
@@ -159,6 +163,7 @@ fn in_debian(workshop: &Workshop, suite: &str, servers: &str) -> Result<String> 
     };
     let install = "apt-get install -qy --no-install-recommends --allow-downgrades";
     chroot(&format!("{install} kcat librdkafka1 2>/dev/null || {install} kafkacat librdkafka1"))?;
+    chroot(&format!("{install} rsyslog rsyslog-kafka python3-confluent-kafka"))?;
     let file = |name: &str| native::file_name("deb", name, &workshop.version);
     chroot(&format!("{install} ./{} ./{}", file("librdkafka1-ottla"), file("ottla")))?;
     let kcat = chroot("command -v kcat || command -v kafkacat")?.trim().to_owned();
@@ -168,13 +173,63 @@ fn in_debian(workshop: &Workshop, suite: &str, servers: &str) -> Result<String> 
     require(read.trim() == "hello", || format!("{kcat} read `{read}`"))?;
     let whose = chroot("dpkg -S \"$(readlink -f /usr/lib/x86_64-linux-gnu/librdkafka.so.1)\"")?;
     require(whose.starts_with("librdkafka1-ottla:"), || format!("librdkafka.so.1 belongs to {whose}"))?;
+    let topic = format!("by-python-in-{suite}");
+    trees::write(&system.join("try.py"), PYTHON)?;
+    let version = chroot(&format!("python3 /try.py {servers} {topic}"))?;
+    require(version.contains("ottla"), || format!("python3-confluent-kafka runs on {version}"))?;
+    trees::write(
+        &system.join("rsyslog.conf"),
+        &RSYSLOG.replace("SERVERS", servers).replace("TOPIC", &topic),
+    )?;
+    chroot(SYSTEM_LOG)?;
     chroot("ottla --version && test -s /usr/share/man/man1/ottla.1.gz -o -s /usr/share/man/man1/ottla.1")?;
     // The way back.
     chroot(&format!("{install} librdkafka1"))?;
     let version = chroot(&format!("{kcat} -V 2>&1 | grep -o 'librdkafka [0-9.]*'"))?;
     chroot("dpkg -s librdkafka1-ottla > /dev/null 2>&1 && exit 1 || exit 0")?;
-    Ok(format!("kcat runs on the package, and again on {}", version.trim()))
+    Ok(format!(
+        "kcat, rsyslog and python3-confluent-kafka run on the package, kcat again on {}",
+        version.trim()
+    ))
 }
+
+/// Produces and consumes as a member of a group, and prints the library's version.
+const PYTHON: &str = r#"
+import sys
+from confluent_kafka import Consumer, Producer, libversion
+servers, topic = sys.argv[1:]
+producer = Producer({"bootstrap.servers": servers})
+for number in range(100):
+    producer.produce(topic, b"%d" % number)
+assert producer.flush(30) == 0
+consumer = Consumer({"bootstrap.servers": servers, "group.id": topic, "default.topic.config": {"auto.offset.reset": "earliest"}})
+consumer.subscribe([topic])
+found = set()
+while len(found) < 100:
+    message = consumer.poll(30)
+    assert message is not None and message.error() is None, message
+    found.add(message.value())
+consumer.close()
+print(libversion()[0])
+"#;
+
+/// Reads the topic that Python wrote as a member of a group, and writes a file.
+const RSYSLOG: &str = r#"
+module(load="imkafka")
+global(workDirectory="/tmp")
+template(name="raw" type="string" string="%rawmsg%\n")
+input(type="imkafka" topic="TOPIC" broker="SERVERS" consumergroup="rsyslog-TOPIC" confParam=["auto.offset.reset=earliest"] ruleset="in")
+ruleset(name="in") { action(type="omfile" file="/tmp/lines" template="raw") }
+"#;
+
+/// Runs rsyslog until it has written what is in the topic.
+const SYSTEM_LOG: &str = "
+rm -f /tmp/lines /tmp/rsyslog.pid
+/usr/sbin/rsyslogd -n -f /rsyslog.conf -i /tmp/rsyslog.pid > /tmp/errors 2>&1 &
+for _ in $(seq 300); do [ \"$(grep -c . /tmp/lines 2>/dev/null)\" != 100 ] || break; sleep 0.1; done
+kill $!
+test \"$(sort -u /tmp/lines | wc -l)\" = 100 || { cat /tmp/errors >&2; exit 1; }
+";
 
 /// Returns the root of a fresh system, made once.
 fn system(workshop: &Workshop, suite: &str) -> Result<PathBuf> {
@@ -261,10 +316,52 @@ pub fn image(workshop: &Workshop) -> Result<Outcome> {
     }
     let root = bundle.join("rootfs");
     let version = read(Command::new("chroot").arg(&root).args(["/usr/bin/ottla", "--version"]))?;
+    let took = answers(&root)?;
     Ok(Outcome::Checked(vec![
         format!("{:.1} MB", packed as f64 / 1e6),
         format!("{} starts from the unpacked image", version.trim()),
+        format!(
+            "its broker answers after {} ms, `ottla doctor` finds it healthy, and SIGTERM ends it",
+            took.as_millis()
+        ),
     ]))
+}
+
+/// Starts the broker of an unpacked image as its configuration does, waits until it is reached, examines it with the image's own program,
+/// and ends it. Returns the shortest time of some starts: the machine may be busy.
+fn answers(image: &Path) -> Result<Duration> {
+    let mut best = Duration::MAX;
+    for _ in 0..5 {
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let program = |arguments: &[&str]| {
+            let mut command = Command::new("chroot");
+            command
+                .arg(image)
+                .arg("/usr/bin/ottla")
+                .args(arguments)
+                .env("OTTLA_ADVERTISED_HOST", "localhost");
+            command
+        };
+        let began = Instant::now();
+        let arguments = [&super::image::COMMAND[..], &["--port", &port.to_string()]].concat();
+        let mut running = program(&arguments).stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
+        let reaper = Reaper::of_processes(&[running.id()])?;
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            require(began.elapsed() < Duration::from_secs(30), || "the broker does not answer".to_owned())?;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        best = best.min(began.elapsed());
+        let said = read(&mut program(&["doctor", "-b", &format!("127.0.0.1:{port}")]))?;
+        require(said.contains(&format!("localhost:{port}")), || {
+            format!("OTTLA_ADVERTISED_HOST is not used: {said}")
+        })?;
+        read(Command::new("kill").args(["-TERM", &running.id().to_string()]))?;
+        let ended = running.wait()?;
+        require(ended.success(), || format!("SIGTERM: {ended}"))?;
+        reaper.dismiss();
+    }
+    require(best < ANSWER, || format!("the broker answers after {} ms", best.as_millis()))?;
+    Ok(best)
 }
 
 pub fn checksums(workshop: &Workshop) -> Result<Outcome> {

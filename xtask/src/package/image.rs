@@ -6,7 +6,7 @@ use super::{Workshop, archive, trees};
 use crate::{Result, install, shell::read};
 
 /// What runs if the container's command says nothing else. `OTTLA_ADVERTISED_HOST` names the host that clients reach.
-const COMMAND: [&str; 3] = ["broker", "--host", "0.0.0.0"];
+pub const COMMAND: [&str; 3] = ["broker", "--host", "0.0.0.0"];
 
 pub fn make(workshop: &Workshop) -> Result<Vec<PathBuf>> {
     install::debian("umoci", "umoci")?;

@@ -5,7 +5,7 @@
 //!   trees.rs       the files of a package where they belong, times and owners made equal
 //!   archive.rs     tarballs                        native.rs   deb, rpm, apk (nfpm)
 //!   wheel.rs       for Python                      image.rs    for containers (OCI)
-//!   platforms.rs   type-checks the crates for Windows and macOS
+//!   windows.rs     for Windows                     platforms.rs   type-checks the crates for Windows and macOS
 //!   checks.rs      installs them into fresh systems and runs programs there
 //! ```
 //!
@@ -20,6 +20,7 @@ mod native;
 mod platforms;
 mod trees;
 mod wheel;
+mod windows;
 
 use std::{
     env, fs,
@@ -62,7 +63,7 @@ pub struct Artefact {
 }
 
 /// What users install.
-pub const ARTEFACTS: [Artefact; 9] = [
+pub const ARTEFACTS: [Artefact; 10] = [
     Artefact {
         name: "tarball-x86_64",
         what: "libraries, headers and the program for Linux with glibc 2.28 or newer",
@@ -100,6 +101,12 @@ pub const ARTEFACTS: [Artefact; 9] = [
         what: "the program as an image for containers (OCI)",
         make: image::make,
         check: checks::image,
+    },
+    Artefact {
+        name: "windows",
+        what: "the program, and the library with import library and headers, for Windows on x86-64",
+        make: windows::make,
+        check: windows::check,
     },
     Artefact {
         name: "checksums",
