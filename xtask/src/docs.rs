@@ -20,7 +20,7 @@ pub struct Page {
     test: &'static str,
 }
 
-pub const PAGES: [Page; 7] = [
+pub const PAGES: [Page; 8] = [
     Page {
         name: "docs/pitfalls.md",
         package: "xtask",
@@ -46,6 +46,12 @@ pub const PAGES: [Page; 7] = [
         package: "ottla-core",
         target: &["--lib"],
         test: "telemetry_md_has_the_table_of_metrics",
+    },
+    Page {
+        name: "docs/errors.md",
+        package: "ottla-capi",
+        target: &["--lib"],
+        test: "errors_md_has_every_code",
     },
     Page {
         name: "crates/capi/STATUS.md and the C headers",

@@ -4,6 +4,8 @@ use std::{fmt, time::Duration};
 
 use ottla_protocol::error_code::ErrorCode;
 
+use crate::advice;
+
 /// An error: its kind, what was tried, and where it happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
@@ -181,6 +183,14 @@ impl Error {
     /// Returns the kind of the error.
     pub const fn kind(&self) -> ErrorKind {
         self.kind
+    }
+
+    /// Returns what to do about an error that a broker reported, as a sentence. The texts of other errors say it themselves.
+    pub fn advice(&self) -> Option<&'static str> {
+        match self.kind {
+            ErrorKind::Broker(code) => advice::of_broker(code).map(|advice| advice.what_to_do),
+            _ => None,
+        }
     }
 
     /// Returns the party at fault.

@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 pub mod admin;
+pub mod advice;
 pub mod backoff;
 pub mod base64;
 pub mod broker;

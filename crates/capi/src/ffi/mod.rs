@@ -16,6 +16,8 @@ pub(crate) mod boundary;
 pub(crate) mod cancel;
 pub(crate) mod codes;
 pub(crate) mod error;
+#[cfg(test)]
+mod error_page;
 pub(crate) mod export;
 pub(crate) mod gate;
 pub(crate) mod headers;

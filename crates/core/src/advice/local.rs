@@ -1,0 +1,182 @@
+//! Codes of the C interface that the client sets. `_TIMED_OUT` is `RD_KAFKA_RESP_ERR__TIMED_OUT`.
+
+use super::Fault::{self, Application, Cluster, Configuration, Network, Nobody, Permission};
+
+/// Name, who can change something, what to do.
+pub(super) const ROWS: &[(&str, Fault, &str)] = &[
+    (
+        "_BAD_MSG",
+        Network,
+        "The bytes are not Kafka's: check that host and port are a broker's, and that `security.protocol` fits (`ottla doctor`).",
+    ),
+    (
+        "_BAD_COMPRESSION",
+        Network,
+        "A record batch can't be decompressed: look for the producer that wrote it; skip it by seeking behind it.",
+    ),
+    ("_DESTROY", Application, "Nothing: the client is being destroyed. Do not use it any more."),
+    ("_FAIL", Network, "Look at the text; `ottla doctor` tries each broker."),
+    (
+        "_TRANSPORT",
+        Network,
+        "Nothing if it is rare: the client connects again. If it lasts, `ottla doctor -b HOST:PORT` names the step that fails.",
+    ),
+    (
+        "_CRIT_SYS_RESOURCE",
+        Application,
+        "The process has no memory, threads or descriptors left: raise its limits (`ulimit -n`).",
+    ),
+    (
+        "_RESOLVE",
+        Configuration,
+        "Correct the host in `bootstrap.servers`, or `advertised.listeners` of the broker; check DNS.",
+    ),
+    (
+        "_MSG_TIMED_OUT",
+        Network,
+        "The brokers did not confirm the message within `message.timeout.ms`: see `rd_kafka_message_status()` whether it may be written; look for slow or missing brokers.",
+    ),
+    ("_PARTITION_EOF", Nobody, "Nothing: all messages have been read (`enable.partition.eof`)."),
+    (
+        "_UNKNOWN_PARTITION",
+        Application,
+        "Use a partition that the topic has, counted from 0, or RD_KAFKA_PARTITION_UA.",
+    ),
+    ("_FS", Application, "Check that the file named in the text exists and may be read or written."),
+    (
+        "_UNKNOWN_TOPIC",
+        Application,
+        "Create the topic, or correct its name; without the right to DESCRIBE it looks the same.",
+    ),
+    (
+        "_ALL_BROKERS_DOWN",
+        Network,
+        "No broker can be reached: check `bootstrap.servers`, firewalls and `security.protocol` (`ottla doctor`).",
+    ),
+    ("_INVALID_ARG", Application, "Correct the argument or property that the text names."),
+    ("_TIMED_OUT", Network, "Wait longer or try again; `ottla doctor` shows whether brokers answer."),
+    (
+        "_QUEUE_FULL",
+        Application,
+        "Call `rd_kafka_poll()` and try again; raise `queue.buffering.max.messages` or `queue.buffering.max.kbytes`.",
+    ),
+    ("_ISR_INSUFF", Cluster, "Start the brokers of the missing replicas."),
+    ("_NODE_UPDATE", Nobody, "Nothing: an address of a broker changed."),
+    (
+        "_SSL",
+        Configuration,
+        "The text names what is wrong with certificates or versions; `ottla doctor -F FILE` shows the chain.",
+    ),
+    ("_WAIT_COORD", Nobody, "Wait: the client looks for the coordinator."),
+    ("_UNKNOWN_GROUP", Configuration, "Set `group.id`, or correct the group's name."),
+    ("_IN_PROGRESS", Nobody, "Wait for the operation to end."),
+    ("_PREV_IN_PROGRESS", Application, "Wait for the previous call to end before the next one."),
+    ("_EXISTING_SUBSCRIPTION", Application, "Unsubscribe first."),
+    (
+        "_ASSIGN_PARTITIONS",
+        Application,
+        "Call `rd_kafka_assign()` or `rd_kafka_incremental_assign()` with the list.",
+    ),
+    (
+        "_REVOKE_PARTITIONS",
+        Application,
+        "Commit, then call `rd_kafka_assign(rk, NULL)` or `rd_kafka_incremental_unassign()`.",
+    ),
+    ("_CONFLICT", Application, "Two settings or calls exclude each other: the text names them."),
+    ("_STATE", Application, "Call it in another order: the text says what is missing."),
+    ("_UNKNOWN_PROTOCOL", Configuration, "Correct `security.protocol` or the prefix in `bootstrap.servers`."),
+    (
+        "_NOT_IMPLEMENTED",
+        Application,
+        "The library or this client does not have it: the text says what to use.",
+    ),
+    (
+        "_AUTHENTICATION",
+        Permission,
+        "Correct user, password, token, ticket or certificate; `ottla doctor -F FILE` tries them.",
+    ),
+    ("_NO_OFFSET", Nobody, "Nothing: there is no offset to commit yet."),
+    ("_OUTDATED", Nobody, "Nothing: the result is of an earlier state and is dropped."),
+    ("_TIMED_OUT_QUEUE", Network, "The request was not sent in time: look for slow brokers, or send less."),
+    (
+        "_UNSUPPORTED_FEATURE",
+        Cluster,
+        "Upgrade the broker, or do without the feature: docs/kips.md names the version that each needs.",
+    ),
+    ("_WAIT_CACHE", Nobody, "Wait: metadata is being fetched."),
+    ("_INTR", Nobody, "Call it again."),
+    ("_KEY_SERIALIZATION", Application, "The program's serializer failed for a key."),
+    ("_VALUE_SERIALIZATION", Application, "The program's serializer failed for a value."),
+    (
+        "_KEY_DESERIALIZATION",
+        Application,
+        "The program's deserializer failed for a key: skip the record, or correct the schema.",
+    ),
+    (
+        "_VALUE_DESERIALIZATION",
+        Application,
+        "The program's deserializer failed for a value: skip the record, or correct the schema.",
+    ),
+    ("_PARTIAL", Nobody, "Look at each entry of the result: some have an error of their own."),
+    ("_READ_ONLY", Application, "Work on a copy: the object belongs to a message or to the client."),
+    ("_NOENT", Application, "Nothing: there is no such header, entry or topic."),
+    ("_UNDERFLOW", Network, "A response is too short: look for proxies between client and broker."),
+    ("_INVALID_TYPE", Application, "Correct the type of the value."),
+    ("_RETRY", Nobody, "Call it again."),
+    ("_PURGE_QUEUE", Application, "Nothing: the program purged the message before it was sent."),
+    (
+        "_PURGE_INFLIGHT",
+        Application,
+        "The program purged the message while it was in flight: it may be written.",
+    ),
+    ("_FATAL", Application, "Read `rd_kafka_fatal_error()`, destroy the client, and create a new one."),
+    (
+        "_INCONSISTENT",
+        Application,
+        "The client's state and the broker's contradict each other: destroy the client, and create a new one.",
+    ),
+    (
+        "_GAPLESS_GUARANTEE",
+        Application,
+        "A message failed, and later ones may not be sent (`enable.gapless.guarantee`): create the producer again.",
+    ),
+    (
+        "_MAX_POLL_EXCEEDED",
+        Application,
+        "Poll within `max.poll.interval.ms`: process less between two polls, or raise it. Polling again joins the group.",
+    ),
+    ("_UNKNOWN_BROKER", Application, "Use a broker ID from the metadata."),
+    ("_NOT_CONFIGURED", Configuration, "Set the property that the text names."),
+    (
+        "_FENCED",
+        Application,
+        "Another instance has the same `transactional.id` or `group.instance.id`: close this one, or give it its own.",
+    ),
+    (
+        "_APPLICATION",
+        Application,
+        "The program itself made this error (`rd_kafka_event_test_fatal_error()`, interceptors, callbacks).",
+    ),
+    (
+        "_ASSIGNMENT_LOST",
+        Application,
+        "The partitions have another owner already: do not commit; poll more often.",
+    ),
+    ("_NOOP", Nobody, "Nothing: there was nothing to do."),
+    (
+        "_AUTO_OFFSET_RESET",
+        Application,
+        "The offset does not exist and `auto.offset.reset` is `error`: seek to one that does.",
+    ),
+    (
+        "_LOG_TRUNCATION",
+        Cluster,
+        "Records that were read are gone after an unclean election: seek, and check what was derived from them.",
+    ),
+    (
+        "_INVALID_DIFFERENT_RECORD",
+        Application,
+        "Send the message again: another one of its batch was refused.",
+    ),
+    ("_DESTROY_BROKER", Nobody, "Nothing: the broker is not in the cluster any more."),
+];
