@@ -21,21 +21,51 @@ pub struct Suite {
 }
 
 /// The suites that package registries have.
-pub const SUITES: [Suite; 4] = [
+pub const SUITES: [Suite; 6] = [
     Suite {
         name: "confluent-kafka-go",
         what: "the Go client's unit tests, and those that need a broker are skipped by themselves",
-        run: go,
+        run: go_dynamic,
+    },
+    Suite {
+        name: "confluent-kafka-go-static",
+        what: "the same with Ottla's static library in place of the module's own",
+        run: go_static,
     },
     Suite { name: "rdkafka", what: "the Rust crate's unit tests, and its tests with a broker", run: rust },
     Suite { name: "node-rdkafka", what: "the unit tests of Blizzard's Node client", run: node },
     Suite { name: "node-rdkafka-e2e", what: "the same client's tests with a broker", run: node_with_broker },
+    Suite {
+        name: "kafka-javascript",
+        what: "Confluent's Node client, which brings no tests: a program that produces and consumes",
+        run: kafka_javascript,
+    },
 ];
 
 /// The version of node-rdkafka.
 const NODE: &str = "3.6.1";
 
-fn go(setting: &Setting) -> Result<Results> {
+/// The version of @confluentinc/kafka-javascript.
+const KAFKA_JAVASCRIPT: &str = "1.10.1";
+
+fn go_dynamic(setting: &Setting) -> Result<Results> {
+    let copy = go_module(setting)?;
+    go_tests(setting, &copy, &["-tags", "dynamic"])
+}
+
+/// The module's archive has the name of a file of the module, which another file of the name replaces.
+fn go_static(setting: &Setting) -> Result<Results> {
+    let copy = go_module(setting)?;
+    let archive = copy.join("kafka/librdkafka_vendor/librdkafka_glibc_linux_amd64.a");
+    if !archive.is_file() {
+        return Err(format!("{} is missing: is this x86-64?", archive.display()).into());
+    }
+    fs::copy(setting.prefix().join("lib/librdkafka.a"), archive)?;
+    go_tests(setting, &copy, &[])
+}
+
+/// Returns a copy of the module.
+fn go_module(setting: &Setting) -> Result<PathBuf> {
     let program = root().join("tests/interop/confluent-kafka-go");
     needs("go")?;
     let module = "github.com/confluentinc/confluent-kafka-go/v2";
@@ -43,9 +73,12 @@ fn go(setting: &Setting) -> Result<Results> {
     let folder =
         Command::new("go").args(["list", "-m", "-f", "{{.Dir}}", module]).current_dir(&program).output()?;
     let source = String::from_utf8_lossy(&folder.stdout).trim().to_owned();
-    let copy = copied(Path::new(&source), &setting.folder)?;
-    let mut test = setting.command("go", &copy);
-    test.args(["test", "-tags", "dynamic", "-v", "-timeout", "600s", "./kafka"]);
+    copied(Path::new(&source), &setting.folder)
+}
+
+fn go_tests(setting: &Setting, copy: &Path, tags: &[&str]) -> Result<Results> {
+    let mut test = setting.command("go", copy);
+    test.arg("test").args(tags).args(["-v", "-timeout", "600s", "./kafka"]);
     let output = setting.test(&mut test, 40)?;
     some(Results::of_go(&output), &output)
 }
@@ -105,6 +138,27 @@ fn node_client(setting: &Setting) -> Result<PathBuf> {
     }
     setting.prepare(&mut install)?;
     Ok(folder)
+}
+
+/// Builds the client on the installed library, and runs a program with it.
+fn kafka_javascript(setting: &Setting) -> Result<Results> {
+    needs("npm")?;
+    let package = format!("@confluentinc/kafka-javascript@{KAFKA_JAVASCRIPT}");
+    if !setting.folder.join("node_modules/@confluentinc/kafka-javascript/build/Release").is_dir() {
+        fs::write(setting.folder.join("package.json"), "{\"name\": \"trial\", \"version\": \"1.0.0\"}")?;
+        let mut install = setting.command("npm", &setting.folder);
+        install.args(["install", "--no-audit", "--no-fund", "--build-from-source", &package]);
+        install.env("BUILD_LIBRDKAFKA", "0").env("CKJS_LINKING", "dynamic");
+        if Path::new("/usr/include/node/node.h").is_file() {
+            install.env("npm_config_nodedir", "/usr");
+        }
+        setting.prepare(&mut install)?;
+    }
+    let program = root().join("tests/interop/kafka_javascript.js");
+    fs::copy(program, setting.folder.join("trial.js"))?;
+    let mut trial = setting.command("node", &setting.folder);
+    let output = setting.test(trial.args(["trial.js", setting.servers()]), 5)?;
+    some(Results::of_tap(&output), &output)
 }
 
 /// Runs scripts in one of the two forms that mocha has for tests.

@@ -79,6 +79,16 @@ impl Setting {
         command
     }
 
+    /// Where the library is installed.
+    pub fn prefix(&self) -> &Path {
+        &self.prefix
+    }
+
+    /// The value for `bootstrap.servers`.
+    pub fn servers(&self) -> &str {
+        &self.servers
+    }
+
     /// Runs a command that prepares something.
     ///
     /// # Errors
