@@ -137,7 +137,7 @@ pub fn deb(workshop: &Workshop) -> Result<Outcome> {
         return Ok(Outcome::NotChecked("debootstrap and chroot are for root".into()));
     }
     install::debian("debootstrap", "debootstrap")?;
-    let broker = broker(workshop)?;
+    let broker = broker(workshop, "deb-program/usr/bin/ottla")?;
     let mut held = Vec::new();
     for (version, suite) in DEBIANS {
         held.push(format!("Debian {version}: {}", in_debian(workshop, suite, &broker.bootstrap)?));
@@ -145,8 +145,9 @@ pub fn deb(workshop: &Workshop) -> Result<Outcome> {
     Ok(Outcome::Checked(held))
 }
 
-fn broker(workshop: &Workshop) -> Result<Embedded> {
-    Embedded::start(&X86_64.build(workshop)?.join("ottla"), &workshop.empty("brokers")?, &[])
+/// Starts the program of a tree that a package was made of.
+fn broker(workshop: &Workshop, program: &str) -> Result<Embedded> {
+    Embedded::start(&workshop.folder.join("trees").join(program), &workshop.empty("brokers")?, &[])
 }
 
 /// Installs kcat with the original, replaces the library, produces and consumes, and goes back.
@@ -289,7 +290,7 @@ pub fn wheel(workshop: &Workshop) -> Result<Outcome> {
     let file = file.ok_or("the wheel is missing: build it first")?;
     let mut pip = Command::new(&python);
     read(pip.args(["-m", "pip", "install", "--quiet", "confluent-kafka"]).arg(file))?;
-    let broker = broker(workshop)?;
+    let broker = broker(workshop, "wheel-library/bin/ottla")?;
     let mut trial = Command::new(&python);
     trial.arg(root().join("packaging/python/check.py")).arg(&broker.bootstrap);
     let lines = read(trial.current_dir(&folder))?;
@@ -343,7 +344,8 @@ fn answers(image: &Path) -> Result<Duration> {
             command
         };
         let began = Instant::now();
-        let arguments = [&super::image::COMMAND[..], &["--port", &port.to_string()]].concat();
+        let number = port.to_string();
+        let arguments = [&super::image::COMMAND[..], &["--port", &number]].concat();
         let mut running = program(&arguments).stdin(Stdio::null()).stdout(Stdio::null()).spawn()?;
         let reaper = Reaper::of_processes(&[running.id()])?;
         while TcpStream::connect(("127.0.0.1", port)).is_err() {

@@ -101,11 +101,7 @@ fn wine() -> Option<&'static str> {
 pub fn run(folder: &Path, prefix: &Path) -> Result<Vec<String>> {
     let wine = wine().ok_or("wine is not installed (Debian: wine, wine64)")?;
     install::debian(COMPILER, "gcc-mingw-w64-x86-64")?;
-    let source = folder.join("bcryptprimitives.c");
-    trees::write(&source, BCRYPT_PRIMITIVES)?;
-    let mut compile = Command::new(COMPILER);
-    compile.args(["-shared", "-o"]).arg(folder.join("bcryptprimitives.dll")).arg(&source).arg("-ladvapi32");
-    shell::read(&mut compile)?;
+    add_bcrypt_primitives(folder)?;
     let run = |program: &Path, arguments: &[&str]| -> Result<()> {
         let mut command = Command::new(wine);
         command.arg(program).args(arguments).env("WINEDEBUG", "-all").env("WINEPREFIX", prefix);
@@ -154,6 +150,16 @@ pub fn run(folder: &Path, prefix: &Path) -> Result<Vec<String>> {
     let left_out = LINUX_ONLY.map(|(name, _)| name).join(", ");
     held.push(format!("{passed} test programs in C pass under wine; {left_out} are programs for POSIX"));
     Ok(held)
+}
+
+/// Puts the library that wine may lack beside the program.
+fn add_bcrypt_primitives(folder: &Path) -> Result<()> {
+    let source = folder.join("bcryptprimitives.c");
+    trees::write(&source, BCRYPT_PRIMITIVES)?;
+    let mut compile = Command::new(COMPILER);
+    compile.args(["-shared", "-o"]).arg(folder.join("bcryptprimitives.dll")).arg(&source).arg("-ladvapi32");
+    shell::read(&mut compile)?;
+    Ok(())
 }
 
 fn compile(source: &Path, folder: &Path, program: &Path) -> Result<()> {
