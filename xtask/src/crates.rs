@@ -7,7 +7,7 @@ use std::{collections::BTreeSet, path::Path, process::Command, process::ExitCode
 
 use crate::{
     Result, install,
-    shell::{self, cargo, root},
+    shell::{self, cargo, installed, root},
 };
 
 /// Packs the crates that are published, and looks into the packages. Nothing is uploaded.
@@ -41,6 +41,15 @@ pub const PUBLISHED: [&str; 7] = [
 /// The crates whose interface is a promise to users.
 const PROMISED: [&str; 2] = ["ottla", "ottla-embedded-broker"];
 
+/// The packages with features, and what cargo-hack is told: without cryptography there is no TLS; the client takes the default of
+/// ottla-net.
+const FEATURES: [(&str, &[&str]); 4] = [
+    ("ottla-core", &[]),
+    ("ottla-net", &["--at-least-one-of", "ring,aws-lc-rs", "--exclude-features", "fips"]),
+    ("ottla", &["--exclude-features", "fips"]),
+    ("ottla-cli", &["--exclude-features", "aws-lc-rs,fips"]),
+];
+
 /// What each package contains.
 const CONTENTS: [&str; 5] = ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "README.md", "src/lib.rs"];
 
@@ -63,13 +72,7 @@ pub fn main(options: &Options) -> Result<ExitCode> {
         )?;
     }
     if options.features {
-        // Without cryptography there is no TLS; the client takes the default of ottla-net.
-        let net: &[&str] = &["--package", "ottla-net", "--at-least-one-of", "ring,aws-lc-rs"];
-        for package in [net, &["--package", "ottla"]] {
-            let mut check = Command::new(install::cargo_hack()?);
-            check.args(["hack", "check", "--feature-powerset", "--no-dev-deps"]).args(package);
-            succeed(check.current_dir(root()), &mut failed)?;
-        }
+        check_features(&mut failed)?;
     }
     if let Some(commit) = &options.semver {
         let mut semver = Command::new(install::cargo_semver_checks()?);
@@ -86,6 +89,27 @@ pub fn main(options: &Options) -> Result<ExitCode> {
     }
     failed.iter().for_each(|what| println!("FAILED: {what}"));
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Checks every combination of features that exclude each other nowhere; `fips` by itself, because its C code compiles for minutes.
+fn check_features(failed: &mut Vec<String>) -> Result<()> {
+    for (package, others) in FEATURES {
+        let mut check = Command::new(install::cargo_hack()?);
+        check
+            .args(["hack", "check", "--feature-powerset", "--no-dev-deps", "--package", package])
+            .args(others);
+        succeed(check.current_dir(root()), failed)?;
+    }
+    succeed(
+        cargo().args(["test", "--package", "ottla-core", "--features", "serde", "--test", "serde"]),
+        failed,
+    )?;
+    let missing: Vec<&str> = ["cmake", "go"].into_iter().filter(|program| !installed(program)).collect();
+    if !missing.is_empty() {
+        failed.push(format!("the feature fips was not checked: {} is missing", missing.join(" and ")));
+        return Ok(());
+    }
+    succeed(cargo().args(["check", "--package", "ottla", "--features", "fips"]), failed)
 }
 
 fn succeed(command: &mut Command, failed: &mut Vec<String>) -> Result<()> {

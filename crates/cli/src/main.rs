@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bar;
 mod cli;
 mod client_options;
 mod commands;

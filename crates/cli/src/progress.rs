@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use crate::bar::Bar;
 
 /// The progress bar that is currently on the terminal.
-static BAR: Mutex<Option<ProgressBar>> = Mutex::new(None);
+static BAR: Mutex<Option<Bar>> = Mutex::new(None);
 
 /// Runs `print` while the bar is not on the terminal, if there is one.
 pub fn above_bar(print: impl FnOnce()) {
@@ -22,31 +22,26 @@ pub fn above_bar(print: impl FnOnce()) {
 
 /// A line at the bottom of the terminal, such as the number of messages so far. Hidden unless standard error is a terminal.
 #[derive(Debug)]
-pub struct StatusLine(ProgressBar);
+pub struct StatusLine(Bar);
 
 impl StatusLine {
     /// Shows an empty line; `None` if standard error is no terminal.
     pub fn start() -> Option<StatusLine> {
-        if !io::stderr().is_terminal() {
-            return None;
-        }
-        let bar = ProgressBar::new_spinner();
-        bar.set_draw_target(ProgressDrawTarget::stderr());
+        let bar = io::stderr().is_terminal().then(Bar::line).flatten()?;
         *BAR.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.clone());
         Some(StatusLine(bar))
     }
 
     /// Replaces the text.
     pub fn set(&self, text: String) {
-        self.0.set_message(text);
-        self.0.tick();
+        self.0.say(text);
     }
 }
 
 impl Drop for StatusLine {
     fn drop(&mut self) {
         *BAR.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        self.0.finish_and_clear();
+        self.0.clear();
     }
 }
 
@@ -65,7 +60,7 @@ impl Progress {
         mut line: impl FnMut() -> Option<String> + Send + 'static,
         position: impl Fn() -> u64 + Send + 'static,
     ) -> Progress {
-        let bar = bar(total);
+        let bar = Bar::of(total);
         *BAR.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.clone());
         let (stop, stopped) = mpsc::channel();
         let thread = std::thread::spawn(move || {
@@ -78,7 +73,7 @@ impl Progress {
                     Err(RecvTimeoutError::Timeout) => {}
                     Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
                 }
-                bar.set_position(position());
+                bar.move_to(position());
                 if Instant::now() >= due {
                     if let Some(line) = line() {
                         // A reader that has closed the output ends the command when the summary is printed.
@@ -90,7 +85,7 @@ impl Progress {
                 }
             }
             *BAR.lock().unwrap_or_else(PoisonError::into_inner) = None;
-            bar.finish_and_clear();
+            bar.clear();
         });
         Progress { stop: Some(stop), thread: Some(thread) }
     }
@@ -112,18 +107,4 @@ impl Drop for Progress {
     fn drop(&mut self) {
         self.end();
     }
-}
-
-fn bar(total: u64) -> ProgressBar {
-    let target = match std::io::stderr().is_terminal() {
-        true => ProgressDrawTarget::stderr(),
-        false => ProgressDrawTarget::hidden(),
-    };
-    let bar = ProgressBar::with_draw_target(Some(total), target);
-    if let Ok(style) =
-        ProgressStyle::with_template("{bar:40} {human_pos} of {human_len}, {per_sec}, {eta} left")
-    {
-        bar.set_style(style);
-    }
-    bar
 }

@@ -23,6 +23,8 @@ mod prometheus;
 mod purpose;
 pub(crate) mod requests;
 mod send_reason;
+#[cfg(feature = "serde")]
+mod serde;
 pub mod snapshot;
 pub mod table;
 pub mod window;
