@@ -47,6 +47,9 @@ pub struct Options {
     /// not be checked.
     #[arg(long)]
     check: bool,
+    /// With --check: make nothing, and try the files that are there.
+    #[arg(long, requires = "check")]
+    made: bool,
     /// Build nothing; type-check the crates for Windows and macOS, and say what is missing for that on this machine.
     #[arg(long, conflicts_with_all = ["list", "check"])]
     check_platforms: bool,
@@ -190,7 +193,7 @@ pub fn main(options: &Options) -> Result<ExitCode> {
     }
     let workshop = Workshop::open()?;
     let mut is_complete = true;
-    for artefact in &chosen {
+    for artefact in chosen.iter().filter(|_| !options.made) {
         match (artefact.make)(&workshop) {
             Ok(files) => files.iter().for_each(|file| println!("{}", line_of(file))),
             Err(error) => {
