@@ -16,7 +16,7 @@ pub struct Options {
     /// Also run `cargo publish --dry-run --no-verify`, which asks crates.io about the dependencies.
     #[arg(long)]
     publish_dry_run: bool,
-    /// Also check every combination of features, with cargo-hack.
+    /// Also check every combination of features, with cargo-hack, which takes the dev-dependencies out of the manifests meanwhile.
     #[arg(long)]
     features: bool,
     /// Also compare the public interface with that of this commit, with cargo-semver-checks.
