@@ -19,8 +19,12 @@ pub struct Embedded {
 impl Embedded {
     /// Runs `ottla broker` with these options. Its output goes to a file in `folder`.
     pub fn start(ottla: &Path, folder: &Path, options: &[&str]) -> Result<Self> {
+        Self::with(Command::new(ottla), folder, options)
+    }
+
+    /// Runs `broker` of the program of a command.
+    pub fn with(mut command: Command, folder: &Path, options: &[&str]) -> Result<Self> {
         let output = folder.join("brokers");
-        let mut command = Command::new(ottla);
         command.args(["broker", "--port", "0"]).args(options).current_dir(folder);
         let child = command.stdin(Stdio::null()).stdout(fs::File::create(&output)?).spawn()?;
         let reaper = Reaper::of_processes(&[child.id()])?;

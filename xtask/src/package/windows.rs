@@ -14,7 +14,7 @@ use super::{Workshop, archive, builds::WINDOWS, checks::Outcome, trees};
 use crate::{
     Result,
     embedded::Embedded,
-    install, library,
+    install,
     shell::{self, installed, root},
 };
 
@@ -123,11 +123,9 @@ pub fn run(folder: &Path, prefix: &Path) -> Result<Vec<String>> {
     }
     held.push(format!("rdkafka.dll exports {} functions, and no other name", exported.len()));
 
-    let broker = Embedded::start(
-        &library::ottla("dev")?,
-        folder,
-        &["--partitions", "4", "--super-user", "ANONYMOUS"],
-    )?;
+    let mut program = Command::new(wine);
+    program.arg(folder.join("ottla.exe")).env("WINEDEBUG", "-all").env("WINEPREFIX", prefix);
+    let broker = Embedded::with(program, folder, &["--partitions", "4", "--super-user", "ANONYMOUS"])?;
     let (mut passed, mut failed) = (0, Vec::new());
     for source in trees::files(&root().join("crates/capi/tests/c"))? {
         let name = source.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -135,7 +133,8 @@ pub fn run(folder: &Path, prefix: &Path) -> Result<Vec<String>> {
         if !is_program || LINUX_ONLY.iter().any(|(other, _)| *other == name) {
             continue;
         }
-        let program = folder.join(&name).with_extension("exe");
+        // One of them is called ottla, too.
+        let program = folder.join(format!("c-{name}.exe"));
         compile(&source, folder, &program)?;
         match run(&program, &[&broker.bootstrap]) {
             Ok(()) => passed += 1,
