@@ -10,6 +10,7 @@ const CORE: &str = "crates/core/src/";
 /// The floors, lowest first. The folders and files of the lowest one may import one another, and must not form a circle.
 pub const FLOORS: [&[&str]; 10] = [
     &[
+        "advice",
         "backoff",
         "base64",
         "callback",
