@@ -43,6 +43,7 @@ pub mod secret;
 pub mod share;
 pub mod shown;
 pub mod stats;
+pub mod streams;
 pub mod sync;
 pub mod telemetry;
 #[cfg(test)]

@@ -87,7 +87,7 @@ use crate::{
         shared::ProducerShared,
     },
     rng::Rng,
-    share,
+    share, streams,
     txn::requests::sample_requests,
     wake::WakeHandle,
 };
@@ -207,6 +207,7 @@ fn recoded(api: ApiKey, version: i16, bytes: &[u8]) -> Vec<u8> {
         ShareFetch share_fetch::ShareFetchRequest,
         ShareAcknowledge share_acknowledge::ShareAcknowledgeRequest,
         ShareGroupDescribe share_group_describe::ShareGroupDescribeRequest,
+        StreamsGroupHeartbeat streams_group_heartbeat::StreamsGroupHeartbeatRequest,
         StreamsGroupDescribe streams_group_describe::StreamsGroupDescribeRequest,
         DescribeShareGroupOffsets describe_share_group_offsets::DescribeShareGroupOffsetsRequest,
         AlterShareGroupOffsets alter_share_group_offsets::AlterShareGroupOffsetsRequest,
@@ -316,6 +317,18 @@ fn cases(api: ApiKey) -> Vec<Case> {
                 subscribed_topic_names: Some(vec!["t".into()]),
             };
             vec![Case::new("a member that joins", share::heartbeat_sample(request, TIMEOUT))]
+        }
+        ApiKey::StreamsGroupHeartbeat => {
+            let request = streams_group_heartbeat::StreamsGroupHeartbeatRequest {
+                group_id: "g".into(),
+                member_id: "m".into(),
+                member_epoch: 3,
+                active_tasks: Some(vec![]),
+                standby_tasks: Some(vec![]),
+                warmup_tasks: Some(vec![]),
+                ..Default::default()
+            };
+            vec![Case::new("a member that stays", streams::heartbeat_sample(request, TIMEOUT))]
         }
         ApiKey::ShareFetch => {
             let encode = share::fetcher::samples(api, false);

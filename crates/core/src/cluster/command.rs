@@ -13,6 +13,7 @@ use crate::{
     produce::topic::ProducerTopic,
     share::ShareCommand,
     stats::{Gather, Statistics},
+    streams::StreamsCommand,
     sync::Mutex,
     telemetry::TelemetryCommand,
     txn::{call::TransactionCommands, command::TransactionCommand},
@@ -64,6 +65,8 @@ pub enum Command {
     Group(GroupCommand),
     /// A command about the share group.
     Share(ShareCommand),
+    /// A command about the streams group.
+    Streams(StreamsCommand),
     /// A command for client telemetry.
     Telemetry(TelemetryCommand),
     /// Close the client: fail what is pending and release everything.

@@ -4,8 +4,8 @@
 //!  application ── commands ──► ClusterCore ── ToBroker ───► BrokerCore (one per connection)
 //!                               │  metadata, refresh   ◄─── ToCluster
 //!                               │  brokers, coordinators, requests
-//!                               └─ parts: ProducerPlacement, Transactions, FetchManager, Group, ShareGroup, AdminCalls,
-//!                                  Telemetry
+//!                               └─ parts: ProducerPlacement, Transactions, FetchManager, Group, ShareGroup, StreamsGroup,
+//!                                  AdminCalls, Telemetry
 //! ```
 //!
 //! The actor itself manages broker actors, metadata refreshes and the routing of requests. Everything else is a `part`:
@@ -80,6 +80,7 @@ use crate::{
     share::ShareGroup,
     shown::quoted,
     stats::{Gather, metrics::ClientKind},
+    streams::StreamsGroup,
     telemetry::Telemetry,
     txn::Transactions,
 };
@@ -109,6 +110,8 @@ pub struct ClusterCore {
     group: Option<Group>,
     /// The share consumer's membership in its group.
     share: Option<ShareGroup>,
+    /// The membership in a streams group.
+    streams: Option<StreamsGroup>,
     admin: AdminCalls,
     /// The metrics that brokers request.
     telemetry: Option<Telemetry>,
@@ -178,6 +181,7 @@ impl ClusterCore {
                 .map(|(shared, of_group)| Group::new(Arc::clone(shared), of_group, rng.fork())),
             fetch: consumer.map(FetchManager::new),
             share: settings.share.clone().map(|shared| ShareGroup::new(shared, rng.fork())),
+            streams: settings.streams.clone().map(|shared| StreamsGroup::new(shared, rng.fork())),
             telemetry: settings.telemetry.clone().map(|settings| Telemetry::new(settings, kind, rng.fork())),
             brokers: Brokers::new(settings.bootstrap.clone(), settings.rebootstrap_after.is_some(), rng),
             tokens: settings
@@ -374,6 +378,11 @@ impl ClusterCore {
             Command::Share(command) => {
                 if let Some(share) = &mut self.share {
                     share.handle_command(now, command);
+                }
+            }
+            Command::Streams(command) => {
+                if let Some(streams) = &mut self.streams {
+                    streams.handle_command(now, command);
                 }
             }
             Command::Credentials => {
@@ -643,6 +652,11 @@ impl ClusterCore {
             RequestOwner::Share(term) => {
                 if let Some(share) = &mut self.share {
                     return share.handle_response(now, term, result);
+                }
+            }
+            RequestOwner::Streams(term) => {
+                if let Some(streams) = &mut self.streams {
+                    return streams.handle_response(now, term, result);
                 }
             }
             RequestOwner::Admin(request) => return self.admin.handle_response(now, request, result),

@@ -37,12 +37,13 @@ impl<P: Needs<Message: Into<Tell>>> AnyPart for P {
 
 impl ClusterCore {
     pub(super) fn parts(&self) -> impl Iterator<Item = &dyn Part> {
-        let parts: [Option<&dyn Part>; 7] = [
+        let parts: [Option<&dyn Part>; 8] = [
             self.producer.as_ref().map(|part| part as _),
             self.transactions.as_ref().map(|part| part as _),
             self.group.as_ref().map(|part| part as _),
             self.fetch.as_ref().map(|part| part as _),
             self.share.as_ref().map(|part| part as _),
+            self.streams.as_ref().map(|part| part as _),
             self.telemetry.as_ref().map(|part| part as _),
             Some(&self.admin),
         ];
@@ -55,12 +56,13 @@ impl ClusterCore {
 
     /// Returns the metadata, and the parts that use it.
     pub(super) fn metadata_and_parts(&mut self) -> (&Metadata, impl Iterator<Item = &mut dyn AnyPart>) {
-        let parts: [Option<&mut dyn AnyPart>; 7] = [
+        let parts: [Option<&mut dyn AnyPart>; 8] = [
             self.producer.as_mut().map(|part| part as _),
             self.transactions.as_mut().map(|part| part as _),
             self.group.as_mut().map(|part| part as _),
             self.fetch.as_mut().map(|part| part as _),
             self.share.as_mut().map(|part| part as _),
+            self.streams.as_mut().map(|part| part as _),
             self.telemetry.as_mut().map(|part| part as _),
             Some(&mut self.admin),
         ];

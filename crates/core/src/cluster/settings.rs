@@ -12,6 +12,7 @@ use crate::{
     sasl::SaslShared,
     share::shared::ShareShared,
     stats::StatisticsSink,
+    streams::shared::StreamsShared,
     telemetry::settings::TelemetrySettings,
 };
 
@@ -51,6 +52,8 @@ pub struct ClusterSettings {
     pub group: Option<GroupSettings>,
     /// The state of a share consumer.
     pub share: Option<Arc<ShareShared>>,
+    /// The state of a member of a streams group.
+    pub streams: Option<Arc<StreamsShared>>,
     /// The mechanism and the credentials of SASL, if it is in use.
     pub sasl: Option<Arc<SaslShared>>,
     /// `statistics.interval.ms`, and the sink of the snapshots.
@@ -93,6 +96,7 @@ impl Default for ClusterSettings {
             leader_discovery: true,
             group: None,
             share: None,
+            streams: None,
             sasl: None,
             statistics: None,
             telemetry: None,
@@ -102,7 +106,7 @@ impl Default for ClusterSettings {
 
 impl ClusterSettings {
     /// Reads the settings from the configuration. There are no statistics, because the sink is missing, no telemetry,
-    /// because the wall clock is missing, no group or share group, which only consumers have, and no SASL, whose state is shared.
+    /// because the wall clock is missing, no group, share group or streams group, which only their members have, and no SASL, whose state is shared.
     pub fn new(config: &EffectiveConfig<'_>) -> Self {
         let fast_refresh = config.millis("topic.metadata.refresh.fast.interval.ms");
         let rebootstraps = config.text("metadata.recovery.strategy") != "none";
@@ -124,6 +128,7 @@ impl ClusterSettings {
             leader_discovery: config.boolean("metadata.leader.discovery"),
             group: None,
             share: None,
+            streams: None,
             sasl: None,
             statistics: None,
             telemetry: None,

@@ -111,6 +111,7 @@ pub(crate) const SENT: &[ApiKey] = &[
     ApiKey::ShareFetch,
     ApiKey::ShareAcknowledge,
     ApiKey::ShareGroupDescribe,
+    ApiKey::StreamsGroupHeartbeat,
     ApiKey::StreamsGroupDescribe,
     ApiKey::DescribeShareGroupOffsets,
     ApiKey::AlterShareGroupOffsets,

@@ -174,6 +174,8 @@ pub(crate) enum RequestOwner {
     Group(GroupRequest),
     /// The membership in a share group; the number identifies its term.
     Share(u64),
+    /// The membership in a streams group; the number identifies its term.
+    Streams(u64),
     /// Administrative calls.
     Admin(AdminRequest),
     /// Client metrics.

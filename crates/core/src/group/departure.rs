@@ -14,7 +14,7 @@ pub enum GroupMembershipOperation {
 
 impl GroupMembershipOperation {
     /// Returns true if the coordinator learns that the member leaves for good.
-    pub(super) const fn leaves(self, is_static: bool) -> bool {
+    pub(crate) const fn leaves(self, is_static: bool) -> bool {
         match self {
             Self::Default => !is_static,
             Self::LeaveGroup => true,

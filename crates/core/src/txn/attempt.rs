@@ -80,7 +80,7 @@ impl Attempt {
 }
 
 /// Returns false if a request that failed with this error was certainly not sent.
-pub(super) fn may_have_been_sent(error: &Error) -> bool {
+pub(crate) fn may_have_been_sent(error: &Error) -> bool {
     !matches!(
         error.kind(),
         ErrorKind::TimedOut

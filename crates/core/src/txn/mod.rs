@@ -76,13 +76,15 @@ pub(crate) mod requests;
 #[cfg(all(test, not(ottla_loom)))]
 mod scripted;
 
+pub(crate) use self::attempt::may_have_been_sent;
+
 use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
 
 use ottla_protocol::error_code::ErrorCode;
 use ottla_sorted::SortedMap;
 
 use self::{
-    attempt::{Attempt, may_have_been_sent},
+    attempt::Attempt,
     clock::Clock,
     ending::CoordinatorJob,
     markers::MarkerCheck,
