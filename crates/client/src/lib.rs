@@ -261,6 +261,7 @@ mod producer;
 mod sasl;
 mod share;
 mod start;
+pub mod streams;
 mod topic_name;
 mod trace_context;
 mod wait;

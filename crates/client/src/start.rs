@@ -30,6 +30,7 @@ use ottla_core::{
     rng::Rng,
     share::shared::ShareShared,
     stats::{Gather, Statistics, StatisticsSink, metrics::ClientKind},
+    streams::shared::StreamsShared,
     telemetry::{
         TelemetryCommand,
         application::ApplicationMetrics,
@@ -61,13 +62,15 @@ pub enum Role {
     Consumer(Arc<ConsumerShared>, Option<Box<GroupSettings>>),
     /// A share consumer.
     ShareConsumer(Arc<ShareShared>),
+    /// A member of a streams group.
+    StreamsMember(Arc<StreamsShared>),
 }
 
 impl Role {
     /// Returns the kind of the client, by which its metrics differ.
     const fn kind(&self) -> ClientKind {
         match self {
-            Self::Admin => ClientKind::Admin,
+            Self::Admin | Self::StreamsMember(_) => ClientKind::Admin,
             Self::Producer(_) => ClientKind::Producer,
             Self::Consumer(..) => ClientKind::Consumer,
             Self::ShareConsumer(_) => ClientKind::ShareConsumer,
@@ -113,7 +116,7 @@ pub fn client(
     seed: u64,
 ) -> Result<Client> {
     let kind = role.kind();
-    let (mut producer, mut consumer, mut group, mut share) = (None, None, None, None);
+    let (mut producer, mut consumer, mut group, mut share, mut streams) = (None, None, None, None, None);
     match role {
         Role::Admin => {}
         Role::Producer(shared) => producer = Some(shared),
@@ -121,6 +124,7 @@ pub fn client(
             (consumer, group) = (Some(shared), settings.map(|settings| *settings))
         }
         Role::ShareConsumer(shared) => share = Some(shared),
+        Role::StreamsMember(shared) => streams = Some(shared),
     }
     let runtime = Runtime::get()
         .map_err(|error| Error::new(ErrorKind::State, format!("can't start the I/O threads: {error}")))?;
@@ -141,7 +145,7 @@ pub fn client(
         && config.text("proxy.url").is_empty();
     let servers = Servers { canonical: is_canonical.then(|| (sockets.family, Arc::clone(&transport))) };
     let mut cluster =
-        ClusterSettings { statistics, group, share: share.clone(), ..ClusterSettings::new(config) };
+        ClusterSettings { statistics, group, streams, share: share.clone(), ..ClusterSettings::new(config) };
     cluster.telemetry = TelemetrySettings::new(config, WallClock::new(clock::unix_nanos));
     if let (Some(telemetry), Some(application)) = (&mut cluster.telemetry, hooks.application) {
         telemetry.application = application;

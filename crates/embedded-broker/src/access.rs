@@ -38,6 +38,7 @@ const fn topic_operation(api: ApiKey) -> Option<AclOperation> {
         | ApiKey::OffsetFetch
         | ApiKey::ConsumerGroupHeartbeat
         | ApiKey::ShareGroupHeartbeat
+        | ApiKey::StreamsGroupHeartbeat
         | ApiKey::DescribeShareGroupOffsets => AclOperation::Describe,
         ApiKey::DeleteRecords | ApiKey::DeleteTopics => AclOperation::Delete,
         ApiKey::CreatePartitions => AclOperation::Alter,
@@ -53,6 +54,7 @@ const fn group_operation(api: ApiKey) -> AclOperation {
         | ApiKey::OffsetFetch
         | ApiKey::ConsumerGroupDescribe
         | ApiKey::ShareGroupDescribe
+        | ApiKey::StreamsGroupDescribe
         | ApiKey::DescribeShareGroupOffsets
         | ApiKey::FindCoordinator
         | ApiKey::ListGroups => AclOperation::Describe,

@@ -47,6 +47,8 @@ const OF_BROKERS: &[ApiKey] = &[
     ApiKey::PushTelemetry,
     ApiKey::ListConfigResources,
     ApiKey::DescribeTopicPartitions,
+    ApiKey::StreamsGroupHeartbeat,
+    ApiKey::StreamsGroupDescribe,
     ApiKey::ShareGroupHeartbeat,
     ApiKey::ShareGroupDescribe,
     ApiKey::ShareFetch,

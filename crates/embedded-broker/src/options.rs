@@ -101,6 +101,14 @@ pub struct ClusterOptions {
     /// True if a member of the consumer protocol may commit in an older epoch for a partition that it has owned since then,
     /// as from Kafka 4.3 on (KIP-1251). False: only in its current epoch.
     pub group_consumer_relaxed_commits: bool,
+    /// The session timeout of members of streams groups (`group.streams.session.timeout.ms`).
+    pub group_streams_session_timeout: Duration,
+    /// The heartbeat interval of members of streams groups (`group.streams.heartbeat.interval.ms`).
+    pub group_streams_heartbeat_interval: Duration,
+    /// The number of standby tasks of each task of streams groups (`group.streams.num.standby.replicas`).
+    pub group_streams_num_standby_replicas: usize,
+    /// The interval in which members of streams groups report the offsets of their tasks.
+    pub group_streams_task_offset_interval: Duration,
     /// The finalized feature `transaction.version`: 2 as from Kafka 4.0 on (each end of a transaction bumps the producer's
     /// epoch), 1 or 0 as in a cluster that was not upgraded.
     pub transaction_version: i16,
@@ -259,6 +267,10 @@ impl Default for ClusterOptions {
             group_consumer_max_size: usize::MAX,
             group_consumer_migration: true,
             group_consumer_relaxed_commits: true,
+            group_streams_session_timeout: Duration::from_secs(45),
+            group_streams_heartbeat_interval: Duration::from_secs(5),
+            group_streams_num_standby_replicas: 0,
+            group_streams_task_offset_interval: Duration::from_secs(60),
             transaction_version: 2,
             transaction_verification: true,
             transaction_max_timeout_ms: 900_000,

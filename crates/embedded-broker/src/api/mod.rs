@@ -130,6 +130,10 @@ pub(crate) mod share_group_describe;
 #[path = "76_share_group_heartbeat.rs"]
 pub(crate) mod share_group_heartbeat;
 pub(crate) mod share_sessions;
+#[path = "89_streams_group_describe.rs"]
+pub(crate) mod streams_group_describe;
+#[path = "88_streams_group_heartbeat.rs"]
+pub(crate) mod streams_group_heartbeat;
 #[path = "14_sync_group.rs"]
 pub(crate) mod sync_group;
 #[path = "28_txn_offset_commit.rs"]
@@ -204,6 +208,8 @@ pub(crate) const SERVED: &[(ApiKey, i16, i16)] = &[
     (ApiKey::ShareGroupDescribe, 1, 1),
     (ApiKey::ShareFetch, 1, 2),
     (ApiKey::ShareAcknowledge, 1, 2),
+    (ApiKey::StreamsGroupHeartbeat, 0, 1),
+    (ApiKey::StreamsGroupDescribe, 0, 1),
     (ApiKey::DescribeShareGroupOffsets, 0, 1),
     (ApiKey::AlterShareGroupOffsets, 0, 0),
     (ApiKey::DeleteShareGroupOffsets, 0, 0),
@@ -296,6 +302,8 @@ impl Cluster {
             }
             ApiKey::ShareGroupHeartbeat => self.respond(request, body, Self::share_group_heartbeat)?,
             ApiKey::ShareGroupDescribe => self.respond(request, body, Self::share_group_describe)?,
+            ApiKey::StreamsGroupHeartbeat => self.respond(request, body, Self::streams_group_heartbeat)?,
+            ApiKey::StreamsGroupDescribe => self.respond(request, body, Self::streams_group_describe)?,
             ApiKey::ShareFetch => {
                 let body = generated::share_fetch::ShareFetchRequest::decode(body, request.version)?;
                 self.share_fetch(request, body);

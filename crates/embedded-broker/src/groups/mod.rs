@@ -10,6 +10,7 @@ mod classic;
 mod consumer;
 mod migration;
 mod pending;
+mod streams;
 
 use ottla_protocol::{
     consumer_protocol::ConsumerProtocolSubscription,
@@ -17,6 +18,7 @@ use ottla_protocol::{
     generated::{
         consumer_group_heartbeat::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse},
         join_group::{JoinGroupRequest, JoinGroupResponse},
+        streams_group_heartbeat::{StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse},
         sync_group::{SyncGroupRequest, SyncGroupResponse},
     },
     time::Instant,
@@ -28,6 +30,9 @@ pub use assignor::Assignor;
 pub(crate) use assignor::Partitions;
 pub(crate) use classic::{ClassicGroup, GroupResponses, GroupState, Joiner, join_error, sync_error};
 pub(crate) use pending::PendingOffsets;
+pub(crate) use streams::{
+    MissingTopic, StreamsGroup, StreamsMember, StreamsSettings, Task, Tasks, by_subtopology, is_leaving,
+};
 
 pub(crate) use consumer::{
     ConsumerGroup, ConsumerMember, Heartbeat, LEAVES, LEAVES_FOR_A_WHILE, ManualTarget, Settings, TopicRegex,
@@ -68,6 +73,8 @@ pub(crate) enum GroupKind {
     Classic(ClassicGroup),
     /// The broker.
     Consumer(ConsumerGroup),
+    /// The broker, which assigns tasks.
+    Streams(StreamsGroup),
 }
 
 /// A committed offset.
@@ -149,7 +156,7 @@ impl Groups {
             GroupKind::Classic(group) => {
                 GroupKind::Consumer(ConsumerGroup::from_classic(now, topics, group, responses))
             }
-            kind @ GroupKind::Consumer(_) => kind,
+            kind @ (GroupKind::Consumer(_) | GroupKind::Streams(_)) => kind,
         };
     }
 
@@ -174,6 +181,7 @@ impl Groups {
         match &mut self.groups.get_mut(name).ok_or(ErrorCode::UNKNOWN_MEMBER_ID)?.kind {
             GroupKind::Classic(group) => group.heartbeat(now, member_id, instance_id, generation),
             GroupKind::Consumer(group) => group.classic_heartbeat(now, member_id, instance_id, generation),
+            GroupKind::Streams(_) => Err(ErrorCode::UNKNOWN_MEMBER_ID),
         }
     }
 
@@ -189,7 +197,7 @@ impl Groups {
         match self.groups.get_mut(&body.group_id).map(|group| &mut group.kind) {
             Some(GroupKind::Classic(group)) => group.sync(now, waiter, body, responses),
             Some(GroupKind::Consumer(group)) => Some(group.classic_sync(now, topics, &body)),
-            None => Some(sync_error(ErrorCode::UNKNOWN_MEMBER_ID)),
+            Some(GroupKind::Streams(_)) | None => Some(sync_error(ErrorCode::UNKNOWN_MEMBER_ID)),
         }
     }
 
@@ -202,6 +210,55 @@ impl Groups {
             Some(Group { kind: GroupKind::Consumer(group), .. }) => group.leave(body),
             Some(_) => Err(not_a_consumer_group(&body.group_id)),
             None => Err((ErrorCode::GROUP_ID_NOT_FOUND, format!("Group {} not found.", body.group_id))),
+        }
+    }
+
+    /// Handles a StreamsGroupHeartbeat of a member that joins or stays; the first one creates the group.
+    pub fn streams_heartbeat(
+        &mut self,
+        now: Instant,
+        topics: &Topics,
+        settings: &StreamsSettings,
+        client_id: &str,
+        body: &StreamsGroupHeartbeatRequest,
+    ) -> Result<StreamsGroupHeartbeatResponse, Refusal> {
+        let name = &body.group_id;
+        match self.groups.get_mut(name) {
+            Some(Group { kind: GroupKind::Streams(group), .. }) => {
+                return group.heartbeat(now, topics, settings, client_id, body);
+            }
+            Some(group) if body.member_epoch != 0 || !group.is_empty() => {
+                return Err((ErrorCode::GROUP_ID_NOT_FOUND, format!("Group {name} is not a streams group.")));
+            }
+            None if body.member_epoch != 0 => {
+                return Err((ErrorCode::GROUP_ID_NOT_FOUND, format!("Streams group {name} not found.")));
+            }
+            Some(_) | None => {}
+        }
+        let mut group = StreamsGroup::default();
+        let response = group.heartbeat(now, topics, settings, client_id, body)?;
+        self.entry(name).kind = GroupKind::Streams(group);
+        Ok(response)
+    }
+
+    /// Handles a StreamsGroupHeartbeat of a member that leaves.
+    pub fn streams_leave(
+        &mut self,
+        body: &StreamsGroupHeartbeatRequest,
+    ) -> Result<StreamsGroupHeartbeatResponse, Refusal> {
+        let name = &body.group_id;
+        match self.groups.get_mut(name) {
+            Some(Group { kind: GroupKind::Streams(group), .. }) => group.leave(body),
+            Some(_) => Err((ErrorCode::GROUP_ID_NOT_FOUND, format!("Group {name} is not a streams group."))),
+            None => Err((ErrorCode::GROUP_ID_NOT_FOUND, format!("Group {name} not found."))),
+        }
+    }
+
+    /// Returns the internal topics that a streams group lacks.
+    pub fn missing_topics(&self, name: &str) -> Vec<MissingTopic> {
+        match self.groups.get(name) {
+            Some(Group { kind: GroupKind::Streams(group), .. }) => group.missing_topics().to_vec(),
+            _ => Vec::new(),
         }
     }
 
@@ -227,6 +284,7 @@ impl Groups {
         match &mut self.groups.get_mut(name).ok_or(ErrorCode::UNKNOWN_MEMBER_ID)?.kind {
             GroupKind::Classic(group) => group.leave(now, member_id, instance_id, responses),
             GroupKind::Consumer(group) => group.remove_member(member_id, instance_id),
+            GroupKind::Streams(_) => Err(ErrorCode::UNKNOWN_MEMBER_ID),
         }
     }
 
@@ -265,7 +323,10 @@ impl Groups {
                 }
                 Some(response)
             }
-            GroupKind::Consumer(_) => {
+            GroupKind::Streams(members) if !members.members.is_empty() => {
+                Some(join_error(ErrorCode::INCONSISTENT_GROUP_PROTOCOL, &body.member_id))
+            }
+            GroupKind::Consumer(_) | GroupKind::Streams(_) => {
                 let mut classic = ClassicGroup::new();
                 let response = classic.join(now, initial_delay, joiner, body, new_id, responses);
                 group.kind = GroupKind::Classic(classic);
@@ -292,6 +353,7 @@ impl Group {
         match &mut self.kind {
             GroupKind::Classic(group) => group.check_commit(now, member_id, instance_id, generation),
             GroupKind::Consumer(group) => group.check_commit(version, member_id, generation),
+            GroupKind::Streams(group) => group.check_commit(member_id, generation),
         }
     }
 
@@ -312,13 +374,14 @@ impl Group {
                 if generation == group.generation { Ok(()) } else { Err(ErrorCode::ILLEGAL_GENERATION) }
             }
             GroupKind::Consumer(group) => group.check_commit(i16::MAX, member_id, generation),
+            GroupKind::Streams(group) => group.check_commit(member_id, generation),
         }
     }
 
     /// Checks whether a member that may commit is in its current epoch, as coordinators before KIP-1251 do.
     pub fn check_commit_epoch(&self, member_id: &str, epoch: i32) -> Result<(), ErrorCode> {
         match &self.kind {
-            GroupKind::Classic(_) => Ok(()),
+            GroupKind::Classic(_) | GroupKind::Streams(_) => Ok(()),
             GroupKind::Consumer(group) => {
                 group.members.get(member_id).map_or(Ok(()), |member| member.check_epoch(epoch))
             }
@@ -334,7 +397,7 @@ impl Group {
         partition: i32,
     ) -> Result<(), ErrorCode> {
         match &self.kind {
-            GroupKind::Classic(_) => Ok(()),
+            GroupKind::Classic(_) | GroupKind::Streams(_) => Ok(()),
             GroupKind::Consumer(group) => group.check_commit_of(member_id, epoch, topic, partition),
         }
     }
@@ -345,6 +408,7 @@ impl Group {
         match &self.kind {
             GroupKind::Classic(_) => Ok(()),
             GroupKind::Consumer(group) => group.check_offset_fetch(member_id, epoch),
+            GroupKind::Streams(group) => group.check_offset_fetch(member_id, epoch),
         }
     }
 
@@ -353,6 +417,7 @@ impl Group {
         match &self.kind {
             GroupKind::Classic(group) => group.state.name(),
             GroupKind::Consumer(group) => group.state_name(),
+            GroupKind::Streams(group) => group.state_name(),
         }
     }
 
@@ -361,6 +426,7 @@ impl Group {
         match &self.kind {
             GroupKind::Classic(_) => "classic",
             GroupKind::Consumer(_) => "consumer",
+            GroupKind::Streams(_) => "streams",
         }
     }
 
@@ -369,6 +435,7 @@ impl Group {
         match &self.kind {
             GroupKind::Classic(group) => group.protocol_type.as_deref().unwrap_or_default(),
             GroupKind::Consumer(_) => "consumer",
+            GroupKind::Streams(_) => "streams",
         }
     }
 
@@ -384,6 +451,7 @@ impl Group {
                     _ => true,
                 }
             }),
+            GroupKind::Streams(group) => group.subscribes_to(topic),
             GroupKind::Consumer(group) => {
                 let id = topics.by_name(topic).and_then(|index| topics.get(index)).map(|topic| topic.id);
                 id.is_some_and(|id| {
@@ -398,6 +466,7 @@ impl Group {
         match &self.kind {
             GroupKind::Classic(group) => group.state == GroupState::Empty,
             GroupKind::Consumer(group) => group.members.is_empty(),
+            GroupKind::Streams(group) => group.members.is_empty(),
         }
     }
 
@@ -406,6 +475,7 @@ impl Group {
         match &mut self.kind {
             GroupKind::Classic(group) => group.handle_timeout(now, responses),
             GroupKind::Consumer(group) => group.handle_timeout(now),
+            GroupKind::Streams(group) => group.handle_timeout(now),
         }
     }
 
@@ -414,6 +484,7 @@ impl Group {
         let next = match &self.kind {
             GroupKind::Classic(group) => group.next_due(),
             GroupKind::Consumer(group) => group.next_due(),
+            GroupKind::Streams(group) => group.next_due(),
         };
         let next = next.filter(|next| self.timer.is_none_or(|timer| timer > *next))?;
         self.timer = Some(next);
