@@ -56,6 +56,9 @@ pub struct Options {
     /// The world of a share group of one seed.
     #[arg(long, value_name = "SEED")]
     share: Option<String>,
+    /// The world of a streams group of one seed.
+    #[arg(long, value_name = "SEED")]
+    streams_group: Option<String>,
 }
 
 /// Runs the simulator with many seeds, and prints each broken promise with the seed that shows it; `cargo xtask sim SEED` replays
@@ -74,6 +77,9 @@ pub struct SwarmOptions {
     /// Worlds of share groups.
     #[arg(long, group = "kind")]
     shares: bool,
+    /// Worlds of streams groups.
+    #[arg(long, group = "kind")]
+    streams_groups: bool,
     /// The number of seeds.
     #[arg(long, default_value = "10000", value_parser = number, value_name = "COUNT")]
     seeds: u64,
@@ -101,6 +107,7 @@ pub fn sim(options: &Options) -> Result<ExitCode> {
         ("--without-ids", &options.without_ids),
         ("--transaction", &options.transaction),
         ("--share", &options.share),
+        ("--streams-group", &options.streams_group),
     ];
     match named.into_iter().find_map(|(flag, value)| Some((flag, value.as_ref()?))) {
         Some((flag, value)) => simulator(&[flag, value]),
@@ -113,6 +120,7 @@ pub fn swarm(options: &SwarmOptions) -> Result<ExitCode> {
         ("--groups", options.groups),
         ("--transactions", options.transactions),
         ("--shares", options.shares),
+        ("--streams-groups", options.streams_groups),
     ];
     let kind = kinds.into_iter().find_map(|(flag, is_chosen)| is_chosen.then_some(flag));
     match options.minutes.map(|minutes| minutes.to_string()) {

@@ -13,6 +13,7 @@ const NEEDS: &[(&str, ApiKey, i16, &str)] = &[
     ("::share_groups::", ApiKey::ShareFetch, 1, "share groups, Kafka 4.1"),
     ("::share_administration::", ApiKey::ShareFetch, 1, "share groups, Kafka 4.1"),
     ("::streams_groups::", ApiKey::StreamsGroupHeartbeat, 0, "streams groups, Kafka 4.1"),
+    ("::streams_members::", ApiKey::StreamsGroupHeartbeat, 0, "streams groups, Kafka 4.1"),
     ("::consumer_groups::", ApiKey::ConsumerGroupHeartbeat, 1, "the consumer protocol, Kafka 4.0"),
     ("::consumer_protocol::", ApiKey::ConsumerGroupHeartbeat, 1, "the consumer protocol, Kafka 4.0"),
     ("::transactions::", ApiKey::EndTxn, 5, "the versions that these scenarios send, Kafka 4.0"),
@@ -43,6 +44,12 @@ const NEEDS: &[(&str, ApiKey, i16, &str)] = &[
         "transaction.version 2, Kafka 4.0",
     ),
     ("::wrong_reassignments_are_refused", ApiKey::AlterPartitionReassignments, 1, "KIP-860, Kafka 4.1"),
+    (
+        "::producer_continues_with_a_recreated_topic",
+        ApiKey::Produce,
+        13,
+        "topic IDs in Produce, without which the new topic may take a batch for the old one, Kafka 4.1",
+    ),
     (
         "::offset_that_was_made_for_the_old_topic_is_refused",
         ApiKey::OffsetCommit,

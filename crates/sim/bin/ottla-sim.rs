@@ -6,7 +6,8 @@
 //! have a ceiling of their memory; the
 //! flags of `WORLDS` replay one of them and of other special worlds. `--transaction SEED`,
 //! `--transactions` and `--hunt-transactions` run the worlds of transactions, `--share SEED`, `--shares` and `--hunt-shares`
-//! those of share groups. `--hunt-misrouting` runs the schedules in which addresses lead elsewhere, by their numbers. `--minutes N` runs fresh seeds, every second one
+//! those of share groups, `--streams-group SEED`, `--streams-groups` and `--hunt-streams` those of streams groups.
+//! `--hunt-misrouting` runs the schedules in which addresses lead elsewhere, by their numbers. `--minutes N` runs fresh seeds, every second one
 //! with its group.
 
 use std::{
@@ -17,10 +18,10 @@ use std::{
 use ottla_sim::{
     Broken, Knobs, Outcome, groups,
     hunt::{
-        Hunt, hunt, hunt_ceilings, hunt_groups, hunt_misrouting, hunt_sasl, hunt_shares, hunt_telemetry,
-        hunt_transactions,
+        Hunt, hunt, hunt_ceilings, hunt_groups, hunt_misrouting, hunt_sasl, hunt_shares, hunt_streams,
+        hunt_telemetry, hunt_transactions,
     },
-    run, shares, transactions,
+    run, shares, streams, transactions,
 };
 
 /// A flag, and the knobs of its world from a seed.
@@ -95,6 +96,7 @@ fn main() -> ExitCode {
             _ => usage(),
         },
         Some("--share" | "--shares" | "--hunt-shares") => of_shares(&arguments),
+        Some("--streams-group" | "--streams-groups" | "--hunt-streams") => of_streams(&arguments),
         Some("--transaction") => match number(1) {
             Some(seed) => one_of_transactions(seed),
             None => usage(),
@@ -265,16 +267,7 @@ fn print_transactions(
 
 /// Replays the group of a seed.
 fn one_group(seed: u64) -> ExitCode {
-    let (result, trace) = groups::replay(seed, true);
-    trace.iter().for_each(|line| println!("{line}"));
-    match result {
-        Ok(summary) => println!("seed {seed}: all guarantees kept, {summary:?}"),
-        Err(broken) => {
-            println!("seed {seed}: {broken}");
-            return ExitCode::from(1);
-        }
-    }
-    ExitCode::SUCCESS
+    print_group(&format!("seed {seed}"), groups::replay(seed, true))
 }
 
 /// Runs the schedule of a name.
@@ -282,13 +275,20 @@ fn scheduled(name: &str) -> ExitCode {
     if let Some((result, trace)) = transactions::schedules::run(name, true) {
         return print_transactions(name, result, &trace);
     }
-    if let Some(replayed) = shares::schedules::run(name, true) {
-        return one_share_group(name, replayed);
+    if let Some(replay) = shares::schedules::run(name, true) {
+        return print_group(name, replay);
+    }
+    if let Some(replay) = streams::schedules::run(name, true) {
+        return print_group(name, replay);
     }
     let Some((result, trace)) = groups::schedules::run(name, true) else {
-        let names =
-            [&groups::schedules::NAMES[..], &transactions::schedules::NAMES, &shares::schedules::NAMES]
-                .concat();
+        let names = [
+            &groups::schedules::NAMES[..],
+            &transactions::schedules::NAMES,
+            &shares::schedules::NAMES,
+            &streams::schedules::NAMES,
+        ]
+        .concat();
         eprintln!("there is no schedule {name}; the schedules are {}", names.join(", "));
         return ExitCode::from(2);
     };
@@ -307,7 +307,7 @@ fn scheduled(name: &str) -> ExitCode {
 fn of_shares(arguments: &[String]) -> ExitCode {
     let number = |index: usize| arguments.get(index).and_then(|text| parse(text));
     match (&*arguments[0], number(1), number(2), arguments.get(3)) {
-        ("--share", Some(seed), ..) => one_share_group(&format!("seed {seed}"), shares::replay(seed, true)),
+        ("--share", Some(seed), ..) => print_group(&format!("seed {seed}"), shares::replay(seed, true)),
         ("--hunt-shares", Some(first), Some(count), Some(checker)) => {
             notice(&hunt_shares(first, count, checker), checker, count)
         }
@@ -321,8 +321,31 @@ fn of_shares(arguments: &[String]) -> ExitCode {
     }
 }
 
-/// Prints the trace and the result of a share group.
-fn one_share_group(name: &str, (result, trace): (Result<shares::Summary, Broken>, Vec<String>)) -> ExitCode {
+/// Runs worlds of streams groups.
+fn of_streams(arguments: &[String]) -> ExitCode {
+    let number = |index: usize| arguments.get(index).and_then(|text| parse(text));
+    match (&*arguments[0], number(1), number(2), arguments.get(3)) {
+        ("--streams-group", Some(seed), ..) => {
+            print_group(&format!("seed {seed}"), streams::replay(seed, true))
+        }
+        ("--hunt-streams", Some(first), Some(count), Some(checker)) => {
+            notice(&hunt_streams(first, count, checker), checker, count)
+        }
+        ("--streams-groups", ..) => match Seeds::parse(&arguments[1..]) {
+            Some(seeds) => swarm_of("streams groups", &seeds, |seed| {
+                streams::run(seed).map(|summary| summary.virtual_time)
+            }),
+            None => usage(),
+        },
+        _ => usage(),
+    }
+}
+
+/// Prints the trace and the result of a group of any kind.
+fn print_group<S: std::fmt::Debug>(
+    name: &str,
+    (result, trace): (Result<S, Broken>, Vec<String>),
+) -> ExitCode {
     trace.iter().for_each(|line| println!("{line}"));
     match result {
         Ok(summary) => {
@@ -351,7 +374,11 @@ fn all_schedules() -> ExitCode {
         let result = shares::schedules::run(name, false);
         (name, result.map(|(result, _)| result.map(|summary| summary.virtual_time)))
     });
-    for (name, result) in of_groups.chain(of_transactions).chain(of_shares) {
+    let of_streams = streams::schedules::NAMES.iter().map(|name| {
+        let result = streams::schedules::run(name, false);
+        (name, result.map(|(result, _)| result.map(|summary| summary.virtual_time)))
+    });
+    for (name, result) in of_groups.chain(of_transactions).chain(of_shares).chain(of_streams) {
         match result {
             Some(Ok(time)) => {
                 println!("{name}: all guarantees kept, {:.0} virtual seconds", time.as_secs_f64());

@@ -2,7 +2,7 @@
 
 use ottla_sorted::SortedMap;
 
-use crate::{Broken, Knobs, groups, run, shares, transactions};
+use crate::{Broken, Knobs, groups, run, shares, streams, transactions};
 
 /// The name of the check that the same seed gives the same trace. It needs a second run of the seed.
 pub const DETERMINISM: &str = "determinism";
@@ -52,6 +52,15 @@ pub fn hunt_shares(first: u64, count: u64, checker: &str) -> Hunt {
     search(first, count + names.len() as u64, checker, |seed| match names.get((seed - first) as usize) {
         Some(name) => shares::schedules::run(name, false).and_then(|(result, _)| result.err()),
         None => shares::run(seed - names.len() as u64).err(),
+    })
+}
+
+/// Like [`hunt`], in the worlds of streams groups: the named schedules, then seeds.
+pub fn hunt_streams(first: u64, count: u64, checker: &str) -> Hunt {
+    let names = streams::schedules::NAMES;
+    search(first, count + names.len() as u64, checker, |seed| match names.get((seed - first) as usize) {
+        Some(name) => streams::schedules::run(name, false).and_then(|(result, _)| result.err()),
+        None => streams::run(seed - names.len() as u64).err(),
     })
 }
 

@@ -14,7 +14,7 @@
 //! work must finish within a bounded virtual time. Read [`swarm`], [`knobs`], [`faults`], [`workload`], [`deadlines`],
 //! [`queries`], [`reader`], [`sasl`], [`telemetry`], [`world`], [`network`], [`client`], [`checkers`]. [`groups`] runs the members of a group in
 //! worlds of their own, with seeds, with [schedules](groups::schedules) that have names, and with a
-//! [crowd](groups::crowd). [`shares`] does so with members of share groups. [`transactions`] has worlds of transactional producers and of copiers.
+//! [crowd](groups::crowd). [`shares`] does so with members of share groups, [`streams`] with members of streams groups. [`transactions`] has worlds of transactional producers and of copiers.
 #![forbid(unsafe_code)]
 
 pub mod checkers;
@@ -29,6 +29,7 @@ pub mod queries;
 pub mod reader;
 pub mod sasl;
 pub mod shares;
+pub mod streams;
 pub mod swarm;
 pub mod telemetry;
 pub mod trace;

@@ -20,7 +20,9 @@ for version; do
   fi
   OTTLA_BOOTSTRAP=$(xtask kafka bootstrap) cargo test --package ottla-scenarios on_apache_kafka > "$work/out" 2>&1 || failed=1
   grep -e ' \.\.\. FAILED$' -e '^NOT CHECKED' "$work/out" "$OTTLA_NOT_CHECKED" | sed 's/^[^:]*://' | sort -u
-  echo "$version: $(grep -c ' \.\.\. ok$' "$work/out") passed, $(grep -c ' \.\.\. FAILED$' "$work/out") failed," \
+  # A test that is not checked counts as one that passes.
+  unchecked=$(grep -c '^NOT CHECKED: test ' "$OTTLA_NOT_CHECKED")
+  echo "$version: $(($(grep -c ' \.\.\. ok$' "$work/out") - unchecked)) passed, $(grep -c ' \.\.\. FAILED$' "$work/out") failed," \
     "$(wc -l < "$OTTLA_NOT_CHECKED") not checked"
   xtask kafka destroy
 done

@@ -47,7 +47,7 @@ pub struct Worlds {
 }
 
 /// The kinds of worlds.
-pub const WORLDS: [Worlds; 8] = [
+pub const WORLDS: [Worlds; 9] = [
     Worlds {
         name: "simulator",
         option: "--hunt",
@@ -89,6 +89,12 @@ pub const WORLDS: [Worlds; 8] = [
         option: "--hunt-shares",
         what: " of share groups",
         heading: "Share groups in the simulator",
+    },
+    Worlds {
+        name: "streams",
+        option: "--hunt-streams",
+        what: " of streams groups",
+        heading: "Streams groups in the simulator",
     },
     Worlds {
         name: "misrouting",

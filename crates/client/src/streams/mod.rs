@@ -9,10 +9,11 @@
 //! # use std::time::Duration;
 //! use ottla::{Config, streams::{StreamsEvent, StreamsMember, Subtopology, Topology}};
 //!
-//! # fn main() -> ottla::Result<()> {
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let copy = Subtopology { id: "0".into(), source_topics: vec!["orders".into()], ..Default::default() };
 //! let topology = Topology { epoch: 0, subtopologies: vec![copy] };
-//! let config = Config::new().set("bootstrap.servers", "localhost:9092")?.set("group.id", "application")?;
+//! let mut config = Config::new();
+//! config.set("bootstrap.servers", "localhost:9092")?.set("group.id", "application")?;
 //! let member = StreamsMember::new(&config, topology)?;
 //! member.join()?;
 //! while let Some(event) = member.poll(Duration::from_secs(60))? {
@@ -25,7 +26,8 @@
 //!         other => println!("{other:?}"),
 //!     }
 //! }
-//! member.close(Duration::from_secs(10))
+//! member.close(Duration::from_secs(10))?;
+//! # Ok(())
 //! # }
 //! ```
 

@@ -25,6 +25,7 @@ mod share_administration;
 mod share_groups;
 mod statistics;
 mod streams_groups;
+mod streams_members;
 mod subscribe;
 mod telemetry;
 mod threads;

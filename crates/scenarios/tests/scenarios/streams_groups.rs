@@ -1,26 +1,20 @@
-//! Calls about streams groups (KIP-1071). The member is a connection that joins by hand: Ottla has no streams client.
+//! Calls about streams groups (KIP-1071). The member is a connection that joins by hand.
 
 use ottla::{
     Admin, ErrorCode, ErrorKind, GroupFilter, GroupOffset, GroupState, GroupType,
     admin::{StreamsGroupDescription, StreamsTask},
 };
-use ottla_protocol::generated::{
-    find_coordinator::FindCoordinatorRequest,
-    streams_group_heartbeat::{StreamsGroupHeartbeatRequest, request},
+use ottla_protocol::{
+    api::ApiKey,
+    generated::{
+        find_coordinator::FindCoordinatorRequest,
+        streams_group_heartbeat::{StreamsGroupHeartbeatRequest, request},
+    },
 };
 use ottla_scenarios::{Backend, TIMEOUT, eventually, raw::RawClient};
 
+ottla_scenarios::run_on_all!(streams_group_is_listed_described_and_deleted);
 ottla_scenarios::run_on_embedded!(streams_groups_are_an_unsupported_version);
-
-mod on_apache_kafka {
-    #[test]
-    fn streams_group_is_listed_described_and_deleted() {
-        let test = "test streams_group_is_listed_described_and_deleted";
-        if let Some(backend) = ottla_scenarios::Backend::apache_kafka(test) {
-            super::streams_group_is_listed_described_and_deleted(&backend);
-        }
-    }
-}
 
 /// A member of a streams group whose application copies a topic.
 struct Member {
@@ -96,6 +90,7 @@ fn admin(backend: &Backend) -> Admin {
 }
 
 fn streams_groups_are_an_unsupported_version(backend: &Backend) {
+    backend.control(|control| control.set_api_versions(None, ApiKey::StreamsGroupDescribe, 1, 0));
     assert_eq!(described(&admin(backend), "g").err(), Some(ErrorKind::UnsupportedVersion));
     let error =
         admin(backend).describe_streams_groups(&["g"], TIMEOUT).expect("the call succeeds").remove(0).1;

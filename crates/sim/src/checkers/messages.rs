@@ -6,6 +6,7 @@ use ottla_protocol::{
         api_versions, describe_groups, describe_transactions, fetch, find_coordinator, leave_group,
         list_offsets, metadata, offset_commit, offset_fetch, offset_for_leader_epoch, produce,
         sasl_authenticate, sasl_handshake, share_acknowledge, share_fetch, share_group_heartbeat,
+        streams_group_heartbeat,
     },
     primitive::{DecodeError, Reader},
 };
@@ -86,6 +87,7 @@ impl Request {
                     DescribeTransactions describe_transactions DescribeTransactionsRequest,
                     SaslHandshake sasl_handshake SaslHandshakeRequest,
                     SaslAuthenticate sasl_authenticate SaslAuthenticateRequest,
+                    StreamsGroupHeartbeat streams_group_heartbeat StreamsGroupHeartbeatRequest,
                 ),
             },
         }
@@ -178,6 +180,7 @@ impl Response {
                     OffsetCommit offset_commit OffsetCommitResponse,
                     OffsetFetch offset_fetch OffsetFetchResponse,
                     LeaveGroup leave_group LeaveGroupResponse,
+                    StreamsGroupHeartbeat streams_group_heartbeat StreamsGroupHeartbeatResponse,
                     ShareGroupHeartbeat share_group_heartbeat ShareGroupHeartbeatResponse,
                     ShareFetch share_fetch ShareFetchResponse,
                     ShareAcknowledge share_acknowledge ShareAcknowledgeResponse,

@@ -133,6 +133,16 @@ impl StreamsMember {
         Err((ErrorCode::FENCED_MEMBER_EPOCH, message))
     }
 
+    /// Returns the tasks that the member may have.
+    pub fn owned(&self) -> Tasks {
+        self.assigned.with(&self.revoking)
+    }
+
+    /// Returns true if the member has to give up tasks.
+    pub fn is_revoking(&self) -> bool {
+        self.progress == Progress::Revoking
+    }
+
     pub(super) fn is_stable_in(&self, epoch: i32) -> bool {
         self.progress == Progress::Stable && self.epoch == epoch
     }
