@@ -105,7 +105,7 @@ pub const KIPS: &[Kip] = &[
     kip(966, "eligible leader replicas", "4.0", Support::Yes, "in descriptions of topics", Some("topics_are_described_with_their_eligible_leaders")),
     kip(1005, "latest tiered offset", "3.9", Support::Yes, "`OffsetSpec::LatestTiered`; `EarliestLocal` of KIP-405 likewise", Some("topic_without_tiered_storage_has_only_local_offsets")),
     kip(1023, "earliest pending upload", "4.2", Support::Yes, "`OffsetSpec::EarliestPendingUpload`", Some("topic_without_tiered_storage_has_only_local_offsets")),
-    kip(1071, "streams groups", "4.2", Support::Part, "administration only; Ottla does not join such a group", Some("streams_group_is_described_with_its_topology_and_tasks")),
+    kip(1071, "streams groups", "4.2", Support::Yes, "`ottla::streams`: a member with its tasks, for a library of stream processing; administration", Some("tasks_move_to_a_second_member_and_back")),
     kip(1073, "fenced brokers", "4.0", Support::Yes, "listed on request", Some("fenced_brokers_are_listed_on_request")),
     kip(1076, "metrics of the application in telemetry", "4.0", Support::Yes, "`ApplicationMetrics`; Rust", Some("metrics_of_the_application_are_pushed_as_subscribed")),
     kip(1092, "closing with a choice", "4.1", Support::Yes, "`Consumer::close_with`; Rust", Some("member_leaves_as_the_operation_demands")),

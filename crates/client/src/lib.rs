@@ -224,6 +224,9 @@
 //! broker, topic and partition as fields. `debug=all`, or single contexts as in `debug=broker,fetch`, adds lines of level
 //! debug with the targets `ottla::broker`, `ottla::fetch` and so on.
 //!
+//! The feature `opentelemetry` writes the current span of [OpenTelemetry](https://docs.rs/opentelemetry) into the headers of records,
+//! and makes it the remote parent of spans at the receiver ([`TracePropagation`], [`TraceContext`]).
+//!
 //! # Testing with the embedded broker
 //!
 //! The crate `ottla-embedded-broker` is a Kafka cluster inside the process of a test: several brokers on local ports, which
@@ -257,6 +260,8 @@ mod interceptors;
 mod logging;
 mod metrics;
 mod oidc;
+#[cfg(feature = "opentelemetry")]
+mod open_telemetry;
 mod producer;
 mod sasl;
 mod share;

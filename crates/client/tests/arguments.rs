@@ -82,3 +82,19 @@ fn error_whose_text_contains_another_has_no_source() {
     let error = TransactionError::Fatal(ottla::Error::from(SendError::Closed));
     assert!(error.to_string().contains("the client is closed") && error.source().is_none());
 }
+
+#[test]
+fn wrong_durations_of_a_reset_are_refused_and_huge_ones_mean_the_beginning() {
+    let (_cluster, mut config) = started();
+    let most = format!("P{}D", u64::MAX);
+    for text in ["-PT1H", "PT-1H", "P", "PT1", "1H", "", "P1M", &most] {
+        let error = config.set("auto.offset.reset", &format!("by_duration:{text}")).expect_err(text);
+        assert!(error.to_string().contains("auto.offset.reset"), "{error}");
+    }
+    config.set("auto.offset.reset", "by_duration:P99999999D").unwrap();
+    Producer::new(&config).unwrap().deliver("t", Record::new().value("v").partition(0), SOON).unwrap();
+    let consumer = Consumer::new(&config).unwrap();
+    consumer.assign(&[("t", 0, Offset::Stored)]).unwrap();
+    let message = consumer.next(SOON).unwrap().expect("the first record");
+    assert_eq!(message.offset(), 0);
+}

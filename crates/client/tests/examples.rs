@@ -44,6 +44,9 @@ mod produce;
 #[path = "../examples/share_group.rs"]
 mod share_group;
 #[allow(dead_code)]
+#[path = "../examples/streams_member.rs"]
+mod streams_member;
+#[allow(dead_code)]
 #[path = "../examples/threads.rs"]
 mod threads;
 #[allow(dead_code)]
@@ -89,6 +92,7 @@ examples!(
     logging_runs: logging,
     produce_runs: produce,
     share_group_runs: share_group,
+    streams_member_runs: streams_member,
     threads_runs: threads,
     transactions_runs: transactions,
 );

@@ -2,7 +2,7 @@
 
 use std::{
     pin::pin,
-    sync::{Arc, Mutex},
+    sync::{Arc, Condvar, Mutex},
     task::{Context, Poll, Waker},
     thread,
     time::Duration,
@@ -199,4 +199,63 @@ fn interceptor_that_panics_loses_no_record() {
     assert_eq!(message.headers().count(), 1);
     consumer.commit_message(&message, SOON).unwrap();
     assert_eq!(consumer.interceptor_counts().panics, 2);
+}
+
+/// Blocks in its calls until the gate opens.
+#[derive(Clone, Default)]
+struct Blocking(Arc<(Mutex<bool>, Condvar)>);
+
+impl Blocking {
+    fn open(&self) {
+        *self.0.0.lock().unwrap() = true;
+        self.0.1.notify_all();
+    }
+
+    fn pass(&self) {
+        let open = self.0.0.lock().unwrap();
+        drop(self.0.1.wait_while(open, |is_open| !*is_open).unwrap());
+    }
+}
+
+impl ProducerInterceptor for Blocking {
+    fn on_acknowledgement(&self, _: &DeliveryBatch) {
+        self.pass();
+    }
+}
+
+impl ConsumerInterceptor for Blocking {
+    fn on_commit(&self, _: &[GroupOffset], _: &CommitResult) {
+        self.pass();
+    }
+}
+
+#[test]
+fn interceptor_that_blocks_bounds_the_calls_and_loses_nothing() {
+    const BRIEF: Duration = Duration::from_millis(50);
+    let (_cluster, config) = started(&[("group.id", "g")]);
+    let (gate, reported) = (Blocking::default(), Notes::default());
+    let reports = reported.clone();
+    let producer = Producer::builder(&config)
+        .interceptor(gate.clone())
+        .on_delivery(move |batch| batch.iter().for_each(|report| reports.add(format!("{:?}", report.error))))
+        .build()
+        .unwrap();
+    producer.send("t", Record::new().value("v")).unwrap();
+    let late = producer.flush(BRIEF).expect_err("the delivery is not reported yet");
+    assert_eq!((late.kind(), reported.count("")), (ErrorKind::TimedOut, 0));
+    gate.open();
+    producer.flush(SOON).unwrap();
+    reported.wait("None", 1);
+    assert_eq!(producer.interceptor_counts().slow, 1);
+
+    let gate = Blocking::default();
+    let consumer = Consumer::builder(&config).interceptor(gate.clone()).build().unwrap();
+    consumer.assign(&[("t", 0, Offset::Beginning)]).unwrap();
+    let message = consumer.next(SOON).unwrap().expect("a record");
+    let late = consumer.commit_message(&message, BRIEF).expect_err("the commit has no outcome yet");
+    assert_eq!(late.kind(), ErrorKind::TimedOut);
+    gate.open();
+    consumer.commit_message(&message, SOON).unwrap();
+    let committed = consumer.committed(&[("t", 0)], SOON).unwrap();
+    assert_eq!(committed[0].as_ref().unwrap().as_ref().map(|offset| offset.offset), Some(1));
 }

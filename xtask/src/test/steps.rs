@@ -202,7 +202,7 @@ fn clippy(session: &Session) -> Result<()> {
     session.compile_in(&slot, "clippy", &mut clippy)?;
     session.pass("clippy has no warning");
     // The rest of the workspace turns all of them on; aws-lc-rs, which compiles for minutes, is checked by the step `recorded`.
-    for features in ["", "log", "capi"] {
+    for features in ["", "log", "capi", "opentelemetry"] {
         let mut clippy = patient_cargo();
         clippy.args(["clippy", "--package", "ottla", "--no-default-features", "--features", features]);
         let what = format!("clippy of the client with the features `{features}`");

@@ -11,8 +11,8 @@ use crate::error::{Error, ErrorKind};
 /// group have the same topology.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Topology {
-    /// The epoch of the topology. A group takes a changed topology only with a later epoch, and members with an earlier one
-    /// get no tasks.
+    /// The epoch of the topology. Members with an earlier one than the group's get no tasks. Kafka 4.4 takes no other topology
+    /// while the group exists.
     pub epoch: i32,
     /// The parts.
     pub subtopologies: Vec<Subtopology>,

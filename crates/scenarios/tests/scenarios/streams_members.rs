@@ -214,7 +214,7 @@ fn wrong_topologies_and_groups_are_refused_with_their_kind(backend: &Backend) {
     let mut first = Application::join(backend, &topic, reads(&[&topic]));
     run_until(&mut [&mut first], |all| all[0].active.len() == 1);
     let kind = refusal(backend, &topic, reads(&[&topic, &other]));
-    assert_eq!(kind, ErrorKind::Broker(ErrorCode::STREAMS_INVALID_TOPOLOGY));
+    assert_eq!(kind, ErrorKind::Broker(ErrorCode::INVALID_REQUEST));
     first.member.close(TIMEOUT).expect("it leaves in time");
 
     let consumer =
