@@ -94,7 +94,7 @@ fn wrong_durations_of_a_reset_are_refused_and_huge_ones_mean_the_beginning() {
     config.set("auto.offset.reset", "by_duration:P99999999D").unwrap();
     Producer::new(&config).unwrap().deliver("t", Record::new().value("v").partition(0), SOON).unwrap();
     let consumer = Consumer::new(&config).unwrap();
-    consumer.assign(&[("t", 0, Offset::Stored)]).unwrap();
+    consumer.assign(&[("t", 0, Offset::Committed)]).unwrap();
     let message = consumer.next(SOON).unwrap().expect("the first record");
     assert_eq!(message.offset(), 0);
 }

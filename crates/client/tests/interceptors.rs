@@ -201,19 +201,27 @@ fn interceptor_that_panics_loses_no_record() {
     assert_eq!(consumer.interceptor_counts().panics, 2);
 }
 
-/// Blocks in its calls until the gate opens.
+/// Blocks in its calls until the gate opens: whether it is open, and whether a call has come.
 #[derive(Clone, Default)]
-struct Blocking(Arc<(Mutex<bool>, Condvar)>);
+struct Blocking(Arc<(Mutex<(bool, bool)>, Condvar)>);
 
 impl Blocking {
     fn open(&self) {
-        *self.0.0.lock().unwrap() = true;
+        self.0.0.lock().unwrap().0 = true;
         self.0.1.notify_all();
     }
 
+    /// Waits until a call blocks.
+    fn wait(&self) {
+        let state = self.0.0.lock().unwrap();
+        drop(self.0.1.wait_while(state, |(_, has_come)| !*has_come).unwrap());
+    }
+
     fn pass(&self) {
-        let open = self.0.0.lock().unwrap();
-        drop(self.0.1.wait_while(open, |is_open| !*is_open).unwrap());
+        let mut state = self.0.0.lock().unwrap();
+        state.1 = true;
+        self.0.1.notify_all();
+        drop(self.0.1.wait_while(state, |(is_open, _)| !*is_open).unwrap());
     }
 }
 
@@ -241,6 +249,7 @@ fn interceptor_that_blocks_bounds_the_calls_and_loses_nothing() {
         .build()
         .unwrap();
     producer.send("t", Record::new().value("v")).unwrap();
+    gate.wait();
     let late = producer.flush(BRIEF).expect_err("the delivery is not reported yet");
     assert_eq!((late.kind(), reported.count("")), (ErrorKind::TimedOut, 0));
     gate.open();
