@@ -77,7 +77,7 @@ const WITHOUT_IO: [&str; 5] =
     ["crates/sorted/src", "crates/p521/src", "crates/protocol/src", "crates/core/src", "crates/sim/src"];
 
 /// The files with values of the Rust API, whose users expect the maps of the standard library, and those that pass them on.
-const WITH_STANDARD_TREES: [&str; 12] = [
+const WITH_STANDARD_TREES: [&str; 14] = [
     "crates/capi/src/admin/ottla/",
     "crates/capi/src/mock/share_groups.rs",
     "crates/core/src/admin/",
@@ -90,6 +90,8 @@ const WITH_STANDARD_TREES: [&str; 12] = [
     "crates/embedded-broker/src/options.rs",
     "crates/embedded-broker/src/releases.rs",
     "crates/embedded-broker/src/share_groups.rs",
+    "crates/core/src/streams/",
+    "crates/embedded-broker/src/streams_progress.rs",
 ];
 
 /// Names that these crates must not use outside of their tests. `HashMap` takes its seed from the operating system, so

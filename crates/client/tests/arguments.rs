@@ -84,7 +84,7 @@ fn error_whose_text_contains_another_has_no_source() {
 }
 
 #[test]
-fn wrong_durations_of_a_reset_are_refused_and_huge_ones_mean_the_beginning() {
+fn wrong_durations_are_refused_and_huge_ones_mean_the_beginning() {
     let (_cluster, mut config) = started();
     let most = format!("P{}D", u64::MAX);
     for text in ["-PT1H", "PT-1H", "P", "PT1", "1H", "", "P1M", &most] {

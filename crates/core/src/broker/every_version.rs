@@ -198,8 +198,7 @@ fn recoded(api: ApiKey, version: i16, bytes: &[u8]) -> Vec<u8> {
         CreatePartitions create_partitions::CreatePartitionsRequest,
         IncrementalAlterConfigs incremental_alter_configs::IncrementalAlterConfigsRequest,
         DescribeGroups describe_groups::DescribeGroupsRequest,
-        ListGroups list_groups::ListGroupsRequest,
-        DeleteGroups delete_groups::DeleteGroupsRequest,
+        ListGroups list_groups::ListGroupsRequest, DeleteGroups delete_groups::DeleteGroupsRequest,
         OffsetDelete offset_delete::OffsetDeleteRequest,
         ConsumerGroupDescribe consumer_group_describe::ConsumerGroupDescribeRequest,
         ConsumerGroupHeartbeat consumer_group_heartbeat::ConsumerGroupHeartbeatRequest,
@@ -249,6 +248,19 @@ fn recoded(api: ApiKey, version: i16, bytes: &[u8]) -> Vec<u8> {
         RemoveRaftVoter remove_raft_voter::RemoveRaftVoterRequest,
     }
     out
+}
+
+fn streams_case() -> Case {
+    let request = streams_group_heartbeat::StreamsGroupHeartbeatRequest {
+        group_id: "g".into(),
+        member_id: "m".into(),
+        member_epoch: 3,
+        active_tasks: Some(vec![]),
+        standby_tasks: Some(vec![]),
+        warmup_tasks: Some(vec![]),
+        ..Default::default()
+    };
+    Case::new("a member that stays", streams::heartbeat_sample(request, TIMEOUT))
 }
 
 /// Returns the requests of an API with every field that some caller sets.
@@ -318,18 +330,7 @@ fn cases(api: ApiKey) -> Vec<Case> {
             };
             vec![Case::new("a member that joins", share::heartbeat_sample(request, TIMEOUT))]
         }
-        ApiKey::StreamsGroupHeartbeat => {
-            let request = streams_group_heartbeat::StreamsGroupHeartbeatRequest {
-                group_id: "g".into(),
-                member_id: "m".into(),
-                member_epoch: 3,
-                active_tasks: Some(vec![]),
-                standby_tasks: Some(vec![]),
-                warmup_tasks: Some(vec![]),
-                ..Default::default()
-            };
-            vec![Case::new("a member that stays", streams::heartbeat_sample(request, TIMEOUT))]
-        }
+        ApiKey::StreamsGroupHeartbeat => vec![streams_case()],
         ApiKey::ShareFetch => {
             let encode = share::fetcher::samples(api, false);
             vec![Case { what: "records, and acknowledgements", versions: api.versions(), encode }]
