@@ -25,7 +25,7 @@ pub(super) struct Setup {
 
 impl Setup {
     pub(super) fn from_seed(seed: u64) -> Self {
-        let mut rng = Rng::from_seed(seed ^ 0x7374_7265_616d_73);
+        let mut rng = Rng::from_seed(seed ^ 0x0073_7472_6561_6d73);
         let mut pick = |choices: &[u64]| choices[rng.below(choices.len() as u64) as usize];
         let has_faults = pick(&[0, 1, 1]) == 1;
         Self {
