@@ -38,7 +38,7 @@ pub const FLOORS: [&[&str]; 10] = [
     &["offsets", "produce", "telemetry"],
     &["admin", "fetch", "txn"],
     &["group"],
-    &["share"],
+    &["share", "streams"],
     &["message"],
     &["broker", "cluster"],
 ];

@@ -1,7 +1,7 @@
 //! Responses on their way to the parts that asked for them.
 
-use super::{ClusterCore, part::RequestOwner};
-use crate::{broker::connection::Response, error::Error, machine::Instant};
+use super::ClusterCore;
+use crate::{connection::Response, contract::part::RequestOwner, error::Error, machine::Instant};
 
 impl ClusterCore {
     /// Passes a response to the part that sent the request. Returns true if it reports that the node is not the

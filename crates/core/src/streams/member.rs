@@ -31,8 +31,8 @@ use super::{
 use crate::{
     admin::groups::streams_groups::StreamsTask,
     backoff::Backoff,
-    broker::connection::Response,
-    cluster::route::RoutedRequest,
+    connection::Response,
+    contract::route::RoutedRequest,
     error::{Error, ErrorKind},
     group::{departure::GroupMembershipOperation, has_moved, is_permanent, new_member_id},
     machine::Instant,

@@ -45,7 +45,7 @@ mod scripted;
 #[cfg(all(test, not(ottla_loom)))]
 pub(crate) use self::member::routed as heartbeat_sample;
 
-use std::{collections::VecDeque, sync::Arc, time::Duration};
+use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
 
 use self::{
     member::{Step, StreamsMember},
@@ -54,13 +54,13 @@ use self::{
     shared::StreamsShared,
 };
 use crate::{
-    broker::connection::Response,
-    cluster::{
+    completion::Completion,
+    connection::Response,
+    contract::{
         metadata::Metadata,
-        part::{Interest, MetadataChanges, Need, Part, RequestOwner, SnapshotTime},
+        part::{Interest, MetadataChanges, Need, Needs, Part, RequestOwner, SnapshotTime},
         route::{CoordinatorKey, Route},
     },
-    completion::Completion,
     error::Error,
     group::departure::GroupMembershipOperation,
     machine::{Instant, earliest},
@@ -183,10 +183,6 @@ impl Part for StreamsGroup {
         self.carry_out_steps(now);
     }
 
-    fn poll_need(&mut self) -> Option<Need> {
-        self.needs.pop_front()
-    }
-
     fn add_topics(&self, _topics: &mut Interest) {}
 
     fn add_statistics(&mut self, _at: SnapshotTime, statistics: &mut Statistics) {
@@ -197,5 +193,13 @@ impl Part for StreamsGroup {
         self.needs.clear();
         self.shared.close();
         self.end_leaving();
+    }
+}
+
+impl Needs for StreamsGroup {
+    type Message = Infallible;
+
+    fn poll_need(&mut self) -> Option<Need> {
+        self.needs.pop_front()
     }
 }

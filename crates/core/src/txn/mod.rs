@@ -84,13 +84,8 @@ use ottla_protocol::error_code::ErrorCode;
 use ottla_sorted::SortedMap;
 
 use self::{
-    attempt::Attempt,
-    clock::Clock,
-    ending::CoordinatorJob,
-    markers::MarkerCheck,
-    offsets::OffsetsCall,
-    partitions::Registering,
-    requests::Terms,
+    attempt::Attempt, clock::Clock, ending::CoordinatorJob, markers::MarkerCheck, offsets::OffsetsCall,
+    partitions::Registering, requests::Terms,
 };
 use crate::{
     completion::Completion,

@@ -22,8 +22,9 @@ mod setup;
 use std::{sync::Arc, time::Duration};
 
 use ottla_core::{
-    broker::{BrokerParts, buffer::BufferPool, connection::ConnectionSettings},
+    broker::BrokerParts,
     cluster::{ClusterSettings, command::Command},
+    connection::{ConnectionSettings, buffer::BufferPool},
     machine::Instant,
     rng::Rng,
     streams::{
