@@ -116,6 +116,22 @@ pub(super) fn common_failure<'a>(errors: impl Iterator<Item = Option<&'a Error>>
     first.map(Failure::of)
 }
 
+/// Requires that one of the partitions has a leader: leaders are looked up first, and without one no broker is asked.
+///
+/// # Errors
+///
+/// None of the partitions exists.
+pub(super) fn require_leader<T>(results: &[Result<T, Error>]) -> Result<(), Failure> {
+    let is_missing = |result: &Result<T, Error>| {
+        let kind = result.as_ref().err().map(Error::kind);
+        matches!(kind, Some(ErrorKind::UnknownTopic | ErrorKind::UnknownPartition))
+    };
+    if results.iter().all(is_missing) {
+        return Err(Failure::new(code::_NOENT, "Failed to query partition leaders: No leaders found"));
+    }
+    Ok(())
+}
+
 /// A call in flight. The thread that wakes it, usually an I/O thread, finishes it.
 struct Call {
     kind: c_int,

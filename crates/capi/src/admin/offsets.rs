@@ -15,7 +15,7 @@ use ottla_protocol::vocabulary::LeaderEpoch;
 use ottla_sorted::SortedSet;
 
 use super::{
-    call::{Listed, Outcome, call, code_in_result, common_failure, found},
+    call::{Listed, Outcome, call, code_in_result, common_failure, found, require_leader},
     options::AdminOptions,
 };
 use crate::{
@@ -107,6 +107,9 @@ fn outcome(asked: &[Question], results: Result<Vec<Result<ListedOffset, Error>>,
     let results = results.map_err(|error| Failure::of(&error))?;
     if let Some(failure) = common_failure(results.iter().map(|result| result.as_ref().err())) {
         return Err(failure);
+    }
+    if !results.is_empty() {
+        require_leader(&results)?;
     }
     let infos = asked.iter().zip(&results);
     let infos = infos.map(|((name, partition, _), result)| ListedInfo::new(name, *partition, result));

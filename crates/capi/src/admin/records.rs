@@ -6,7 +6,7 @@ use ottla_core::error::{Error, ErrorKind};
 use ottla_sorted::SortedSet;
 
 use super::{
-    call::{Outcome, call, code_in_result, common_failure, found, objects},
+    call::{Outcome, call, code_in_result, common_failure, found, objects, require_leader},
     options::AdminOptions,
 };
 use crate::{
@@ -60,14 +60,7 @@ fn outcome(asked: &[(String, i32, i64)], results: Result<Vec<Result<i64, Error>>
     if let Some(failure) = common_failure(results.iter().map(|result| result.as_ref().err())) {
         return Err(failure);
     }
-    // The leaders are looked up first.
-    let has_leader = |result: &Result<i64, Error>| {
-        let kind = result.as_ref().err().map(Error::kind);
-        !matches!(kind, Some(ErrorKind::UnknownTopic | ErrorKind::UnknownPartition))
-    };
-    if !results.iter().any(has_leader) {
-        return Err(Failure::new(code::_NOENT, "Failed to query partition leaders: No leaders found"));
-    }
+    require_leader(&results)?;
     let list = ShownList(List::with_capacity(results.len()));
     // SAFETY: the list was just created, or is NULL.
     if let Some(list) = unsafe { list.0.as_mut() } {

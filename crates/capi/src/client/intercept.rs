@@ -60,6 +60,15 @@ impl Client {
         }
     }
 
+    /// Passes a consumed message to the interceptors. Errors are not records.
+    #[cold]
+    pub(crate) fn intercept_consumed(&self, message: *mut rd_kafka_message_t) {
+        // SAFETY: the caller has the message.
+        if unsafe { !(*message).err.is_error() } {
+            self.intercept_message(kind::CONSUME, message);
+        }
+    }
+
     /// Calls the on_commit interceptors.
     pub(crate) fn intercept_commit(&self, offsets: *const List, code: RespErr) {
         if self.interceptors().has(kind::COMMIT) {

@@ -45,6 +45,14 @@ pub(crate) enum Op {
     Call(Call),
 }
 
+impl Op {
+    /// True for the outcome of a commit that a closed consumer refused: only polls for messages and the background thread
+    /// pass it to the application's function.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self, Self::Committed(committed) if committed.is_refused)
+    }
+}
+
 /// A function to run on the thread that serves a queue.
 pub(crate) struct Call(pub(crate) Box<dyn FnOnce() + Send>);
 

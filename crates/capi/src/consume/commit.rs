@@ -241,19 +241,29 @@ impl Client {
         // Events need the callback, too: the function is not called, it says that the outcome is wanted.
         let own = own.is_some().then(|| (Arc::clone(self.main()), own, conf.opaque));
         if let Some((queue, callback, opaque)) = to.or(own) {
-            queue.push(Op::Committed(Box::new(Committed { code, list, callback, opaque })));
+            queue.push(Op::Committed(Box::new(Committed {
+                code,
+                list,
+                callback,
+                opaque,
+                is_refused: false,
+            })));
         }
     }
 
-    /// Refuses a commit of a closed consumer: a call that waits learns of it, a queue gets nothing.
+    /// Refuses a commit of a closed consumer: a call that waits learns of it, or the callback when its queue is polled.
     fn refuse_commit(
         &self,
-        is_queued: bool,
+        to: Option<Arc<Queue>>,
         list: *mut List,
         callback: Option<ListCb>,
         opaque: *mut c_void,
     ) -> RespErr {
-        if is_queued {
+        if let Some(queue) = to {
+            let list = Listed::copy_of(list);
+            let opaque = Opaque(opaque);
+            let refused = Committed { code: code::_DESTROY, list, callback, opaque, is_refused: true };
+            queue.push(Op::Committed(Box::new(refused)));
             return code::NO_ERROR;
         }
         if let Some(callback) = callback {
@@ -389,7 +399,7 @@ export!(
             };
         if client.membership().phase() == Phase::Closed {
             let list = list.map_or(ptr::null_mut(), |list| ptr::from_ref(list).cast_mut());
-            return client.refuse_commit(to.is_some(), list, cb, commit_opaque);
+            return client.refuse_commit(to, list, cb, commit_opaque);
         }
         let opaque = Opaque(commit_opaque);
         let commit = Commit::of(client, consumer, list);
@@ -407,7 +417,13 @@ export!(
                     commit.outcome(&result)
                 };
                 match cb {
-                    Some(_) => client.serve_committed(&Committed { code, list, callback: cb, opaque }),
+                    Some(_) => client.serve_committed(&Committed {
+                        code,
+                        list,
+                        callback: cb,
+                        opaque,
+                        is_refused: false,
+                    }),
                     None => client.push_committed(code, list, None),
                 }
                 return code;

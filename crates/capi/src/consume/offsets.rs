@@ -120,6 +120,8 @@ pub(crate) struct Committed {
     pub(crate) list: Listed,
     pub(crate) callback: Option<ListCb>,
     pub(crate) opaque: Opaque,
+    /// The consumer was closed, so nothing was sent.
+    pub(crate) is_refused: bool,
 }
 
 impl Offsets {
@@ -261,6 +263,16 @@ impl Offsets {
     /// Removes the position of a partition that is read from another offset now.
     pub(crate) fn forget_position(&self, topic: &str, partition: i32) {
         self.state.lock().read.remove(&(topic.to_owned(), partition));
+    }
+
+    /// Takes back that the application got messages of a partition, because it has none since the partition started: there is no
+    /// position, and nothing to commit.
+    pub(super) fn forget_start(&self, topic: &str, partition: i32) {
+        let (mut state, key) = (self.state.lock(), (topic.to_owned(), partition));
+        state.read.remove(&key);
+        if let Some(kept) = state.partitions.get_mut(&key) {
+            kept.is_consumed = false;
+        }
     }
 
     /// Returns true if a partition of the topic was assigned at any time.

@@ -7,7 +7,7 @@
 //!   (`batches.c`).
 
 use ottla::Consumer;
-use ottla_core::cluster::command::Command;
+use ottla_core::{cluster::command::Command, fetch::deliver::FetchedRecords};
 
 use crate::{
     client::handle::Client,
@@ -43,6 +43,32 @@ pub(crate) fn settle(
     kept
 }
 
+/// Forgets the positions from which partitions started while the application has none of their messages: an interceptor that
+/// commits then commits nothing.
+pub(crate) fn forget_starts(client: &Client, messages: &[*mut rd_kafka_message_t]) {
+    each_fetched(messages, |fetched| {
+        if fetched.is_at_start() {
+            client.offsets().forget_start(fetched.topic(), fetched.partition());
+        }
+    });
+}
+
+/// Notes that the application gets messages of partitions.
+pub(crate) fn note_starts(client: &Client, messages: &[*mut rd_kafka_message_t]) {
+    let Some(consumer) = client.consumer() else { return };
+    each_fetched(messages, |fetched| client.note_consumed(consumer, fetched.topic(), fetched.partition()));
+}
+
+fn each_fetched(messages: &[*mut rd_kafka_message_t], mut then: impl FnMut(&FetchedRecords)) {
+    let mut last = None;
+    for slab in messages.iter().filter_map(|message| slab_of(*message)) {
+        if last.replace(slab) != Some(slab) {
+            // SAFETY: the slab lives as long as its messages, which are the caller's.
+            then(unsafe { &*slab }.fetched());
+        }
+    }
+}
+
 /// Ends a call for messages of one slab, the first and the last of which are given: returns true if the application gets
 /// them.
 fn keeps(
@@ -65,7 +91,7 @@ fn keeps(
         consumer.handle().command(Command::Fetch(command));
         // The application may have got no message yet.
         if fetched.is_at_start() {
-            client.offsets().forget_position(fetched.topic(), fetched.partition());
+            client.offsets().forget_start(fetched.topic(), fetched.partition());
         }
     }
     false

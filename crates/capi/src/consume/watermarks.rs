@@ -2,7 +2,10 @@
 
 use std::ffi::c_int;
 
-use ottla_core::{error::ErrorKind, offsets::list_offsets::OffsetSpec};
+use ottla_core::{
+    error::{Error, ErrorKind},
+    offsets::list_offsets::OffsetSpec,
+};
 use ottla_protocol::vocabulary::LeaderEpoch;
 
 use crate::{
@@ -23,7 +26,7 @@ const REFUSALS: u32 = 3;
 
 /// Returns the code of an offset query without a result. Missing topics, partitions and leaders have one code; a leader
 /// that can't be reached is retried until the timeout.
-fn code_of_offset_query(error: &ottla_core::error::Error) -> RespErr {
+fn code_of_offset_query(error: &Error) -> RespErr {
     match error.kind() {
         ErrorKind::UnknownTopic => code::_UNKNOWN_PARTITION,
         ErrorKind::Resolve
@@ -39,7 +42,7 @@ fn code_of_offset_query(error: &ottla_core::error::Error) -> RespErr {
 }
 
 /// Returns the code of an offset query that failed as a whole. Before a broker is known, there is nothing to wait for.
-fn code_of_failed_query(client: &Client, error: &ottla_core::error::Error) -> RespErr {
+fn code_of_failed_query(client: &Client, error: &Error) -> RespErr {
     match code_of_offset_query(error) {
         code::_TIMED_OUT if client.learned_brokers().is_empty() => code::_ALL_BROKERS_DOWN,
         code => code,
@@ -159,7 +162,16 @@ export!(
                 },
             }
         }
-        let Some(Err(error)) = results.first().filter(|_| !has_result) else { return code::NO_ERROR };
+        if has_result {
+            return code::NO_ERROR;
+        }
+        // What a broker refused says more than what no broker was asked about.
+        let is_missing =
+            |error: &&Error| matches!(error.kind(), ErrorKind::UnknownTopic | ErrorKind::UnknownPartition);
+        let errors = || results.iter().filter_map(|result| result.as_ref().err());
+        let Some(error) = errors().find(|error| !is_missing(error)).or_else(|| errors().next()) else {
+            return code::NO_ERROR;
+        };
         match code_of_failed_query(client, error) {
             code::_ALL_BROKERS_DOWN => mark_failed(list, code::_ALL_BROKERS_DOWN),
             code => code,

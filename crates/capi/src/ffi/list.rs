@@ -199,6 +199,18 @@ impl List {
         !list.is_null() && Self::passed(list).is_none()
     }
 
+    /// Returns a copy with the same elements; NULL if memory ran out.
+    pub(crate) fn copy(&self) -> *mut Self {
+        let copy = Self::with_capacity(self.elements().len());
+        // SAFETY: NULL if memory ran out, or a list with no other owner.
+        if let Some(copy) = unsafe { copy.as_mut() } {
+            for element in self.elements() {
+                copy.push(element.copy());
+            }
+        }
+        copy
+    }
+
     pub(crate) fn with_capacity(size: usize) -> *mut Self {
         let size = size.min(1 << 20);
         // SAFETY: the struct is written before it is used; only elements below `cnt` are read.
@@ -299,6 +311,12 @@ impl Drop for Listed {
 }
 
 impl Listed {
+    /// Returns a copy of the application's list; NULL stays NULL.
+    pub(crate) fn copy_of(list: *const List) -> Self {
+        // SAFETY: NULL or a list, which is only read.
+        Self(unsafe { list.as_ref() }.map_or(ptr::null_mut(), List::copy))
+    }
+
     pub(crate) const fn as_ptr(&self) -> *mut List {
         self.0
     }
@@ -463,14 +481,7 @@ export!(
     #[local(ptr::null_mut())]
     fn rd_kafka_topic_partition_list_copy(list: Part<List>) -> *mut List {
         let Some(list) = List::passed(list) else { return ptr::null_mut() };
-        let copy = List::with_capacity(list.elements().len());
-        // SAFETY: NULL if memory ran out, or a list with no other owner.
-        if let Some(copy) = unsafe { copy.as_mut() } {
-            for element in list.elements() {
-                copy.push(element.copy());
-            }
-        }
-        copy
+        list.copy()
     }
 );
 

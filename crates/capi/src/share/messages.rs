@@ -38,7 +38,7 @@ impl Messages {
         let mut new = Self { tag: Tag::of::<Self>(), messages: Vec::with_capacity(count), slabs: Vec::new() };
         acquired.into_iter().for_each(|records| new.add(client, records));
         if client.interceptors().has(kind::CONSUME) {
-            new.messages.iter().for_each(|message| client.intercept_message(kind::CONSUME, *message));
+            new.messages.iter().for_each(|message| client.intercept_consumed(*message));
         }
         new
     }

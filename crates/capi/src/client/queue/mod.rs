@@ -91,7 +91,7 @@ impl Wake for QueueWaker {
 
     fn wake_by_ref(self: &Arc<Self>) {
         if let Some(queue) = self.0.upgrade() {
-            queue.end().signal();
+            queue.wake_polls();
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::{ffi::c_int, ptr, sync::Arc, time::Instant};
 
+use ottla::Consumer;
+
 use super::{
     Queue,
     state::{Next, Places, Ready, State, Waited},
@@ -14,7 +16,7 @@ use crate::{
         op::{ErrorMessage, Op, wants},
         yielding::take_yield,
     },
-    consume::settle::settle,
+    consume::settle::{forget_starts, note_starts, settle},
     ffi::{
         boundary::{Blamed, is_inherited},
         cancel::Uncancelled,
@@ -30,6 +32,18 @@ impl Queue {
         self.owner()?.downcast()
     }
 
+    /// Wakes the polls that wait where the entries end up, and notifies the application. The end of a consumer ends waits only:
+    /// there is nothing to be polled.
+    pub(super) fn wake_polls(self: &Arc<Self>) {
+        let (end, client) = (self.end(), self.client());
+        if client.as_ref().and_then(|client| client.consumer()).is_some_and(Consumer::is_closed) {
+            drop(end.state.with(false, State::signal));
+            end.changed.notify_all();
+        } else {
+            end.signal();
+        }
+    }
+
     /// Serves entries by callbacks: waits for the first one, and takes those that are available then.
     pub(crate) fn serve(self: &Arc<Self>, client: &Client, timeout_ms: c_int) -> c_int {
         let mut served = 0;
@@ -37,6 +51,9 @@ impl Queue {
         while let Some(op) = self.pop(until) {
             until = Some(past());
             served += 1;
+            if op.is_refusal() {
+                continue;
+            }
             if let Some(rest) = client.serve(op) {
                 self.end().push_front(rest);
                 break;
@@ -79,10 +96,11 @@ impl Queue {
         }
         // A callback may destroy the client.
         let held = client.weak().upgrade();
-        let count = self.take_messages(client, timeout, into, all);
-        into[..count].iter().for_each(|message| client.intercept_message(kind::CONSUME, *message));
+        // Positions advance behind the interceptors, which may commit: the application has no message yet.
+        let count = self.collect_messages(client, timeout, into, 0, all, true);
+        let kept = Self::intercepted(client, &mut into[..count]);
         drop(held);
-        count
+        kept
     }
 
     #[inline]
@@ -109,20 +127,34 @@ impl Queue {
         all: bool,
     ) -> usize {
         if !all {
-            return self.collect_messages(client, timeout, into, count, all);
+            return self.collect_messages(client, timeout, into, count, all, false);
         }
         // A callback or another thread may destroy the client.
         let held = client.weak().upgrade();
-        let collected = self.collect_messages(client, timeout, into, count, all);
-        let kept = match client.consumer() {
-            Some(consumer) => settle(client, consumer, &mut into[..collected]),
-            None => collected,
-        };
+        let collected = self.collect_messages(client, timeout, into, count, all, true);
+        let kept = Self::settled(client, &mut into[..collected]);
         drop(held);
         kept
     }
 
-    /// Reads from the consumer, serves entries, and waits.
+    /// Passes messages to the interceptors before the positions advance behind them; returns the number of those that are left.
+    fn intercepted(client: &Client, messages: &mut [*mut rd_kafka_message_t]) -> usize {
+        forget_starts(client, messages);
+        messages.iter().for_each(|message| client.intercept_consumed(*message));
+        let kept = Self::settled(client, messages);
+        note_starts(client, &messages[..kept]);
+        kept
+    }
+
+    /// Advances the positions behind messages, drops those that are out of date, and returns the number of the others.
+    fn settled(client: &Client, messages: &mut [*mut rd_kafka_message_t]) -> usize {
+        match client.consumer() {
+            Some(consumer) => settle(client, consumer, messages),
+            None => messages.len(),
+        }
+    }
+
+    /// Reads from the consumer, serves entries, and waits. With `settles`, the caller advances the positions.
     fn collect_messages(
         self: &Arc<Self>,
         client: &Client,
@@ -130,6 +162,7 @@ impl Queue {
         into: &mut [*mut rd_kafka_message_t],
         mut count: usize,
         all: bool,
+        settles: bool,
     ) -> usize {
         let consumer = client.consumer();
         // A callback or another thread may destroy the client.
@@ -142,7 +175,7 @@ impl Queue {
             let queue = end.as_ref().unwrap_or(self);
             let places = Places {
                 into: &mut into[count..],
-                is_batch: all,
+                is_batch: settles,
                 as_events: false,
                 is_end,
                 is_without_consumer: consumer.is_none(),
@@ -182,7 +215,7 @@ impl Queue {
                     continue;
                 }
                 Next::Read(seen) => match consumer {
-                    Some(consumer) if queue.read(client, consumer) => continue,
+                    Some(consumer) if queue.read(client, consumer, settles && count > 0) => continue,
                     _ => seen,
                 },
                 Next::Wait(seen) => seen,
@@ -211,6 +244,7 @@ impl Queue {
         let Some(consumer) = client.consumer() else {
             while let Some(op) = self.pop(until) {
                 match op {
+                    op if op.is_refusal() => {}
                     op @ Op::Call(_) => drop(client.serve(op)),
                     op => return Some(Event::of(op)),
                 }
@@ -221,17 +255,24 @@ impl Queue {
         let mut queue = self.end();
         loop {
             let mut one = [ptr::null_mut()];
+            let intercepts = client.interceptors().has(kind::CONSUME);
             let places = Places {
                 into: &mut one,
-                is_batch: false,
+                is_batch: intercepts,
                 as_events: true,
                 is_end: true,
                 is_without_consumer: false,
             };
             let seen = match queue.state.with(places, State::take).1 {
                 Next::Full => {
-                    if client.interceptors().has(kind::CONSUME) {
-                        client.intercept_message(kind::CONSUME, one[0]);
+                    if intercepts {
+                        // An interceptor may destroy the client.
+                        let held = client.weak().upgrade();
+                        let kept = Self::intercepted(client, &mut one);
+                        drop(held);
+                        if kept == 0 {
+                            continue;
+                        }
                     }
                     return Some(Event::of(Op::Message(ErrorMessage(one[0]))));
                 }
@@ -244,6 +285,7 @@ impl Queue {
                     client.serve(op);
                     continue;
                 }
+                Next::Op(op) if op.is_refusal() => continue,
                 Next::Op(op) => {
                     if let Op::Rebalance(rebalance) = &op {
                         client.note_rebalance_event(rebalance);
@@ -256,7 +298,7 @@ impl Queue {
                     }
                     continue;
                 }
-                Next::Read(seen) if queue.read(client, consumer) => {
+                Next::Read(seen) if queue.read(client, consumer, false) => {
                     let _ = seen;
                     continue;
                 }

@@ -33,20 +33,21 @@ impl Drop for Reading<'_> {
 
 impl Queue {
     /// Reads for the queue, whose reader this thread is. Returns false if there is nothing; the queue will be
-    /// signalled.
-    pub(super) fn read(self: &Arc<Self>, client: &Client, consumer: &Consumer) -> bool {
+    /// signalled. With `is_collecting`, the call has messages behind which it advances positions at its end.
+    pub(super) fn read(self: &Arc<Self>, client: &Client, consumer: &Consumer, is_collecting: bool) -> bool {
         if self.is_for_messages() {
             consumer.note_group_poll();
         }
         // If this thread panics, another one has to check.
         let mut reading = Reading { queue: self, found: true };
-        reading.found =
-            self.open_walk(client, consumer) || self.state.with((), State::has_events) || self.pull(consumer);
+        reading.found = self.open_walk(client, consumer, is_collecting)
+            || self.state.with((), State::has_events)
+            || self.pull(consumer);
         reading.found
     }
 
     /// Converts the next records that were taken to messages. Returns false if there are none.
-    fn open_walk(&self, client: &Client, consumer: &Consumer) -> bool {
+    fn open_walk(&self, client: &Client, consumer: &Consumer, is_collecting: bool) -> bool {
         while let Some(walk) = self.state.with((), State::next_walk) {
             match walk {
                 Walk::Leave(slab, None) => drop(slab),
@@ -58,7 +59,7 @@ impl Queue {
                 Walk::SetAside(walk) => set_aside(consumer, walk),
                 Walk::Stale(walk) => drop(walk),
                 Walk::Open(walk) => {
-                    if self.open(client, consumer, walk) {
+                    if self.open(client, consumer, walk, is_collecting) {
                         return true;
                     }
                 }
@@ -68,11 +69,13 @@ impl Queue {
     }
 
     /// Converts the next records of a walk to messages. Returns false if there are none.
-    fn open(&self, client: &Client, consumer: &Consumer, mut walk: PieceWalk) -> bool {
+    fn open(&self, client: &Client, consumer: &Consumer, mut walk: PieceWalk, is_collecting: bool) -> bool {
         let fetched = Arc::clone(walk.fetched());
         let Ok(topic) = client.topic(fetched.topic(), None) else { return false };
         let Some(slab) = OpenSlab::of(&mut walk, Topic::object(topic)) else {
-            fetched.set_position(fetched.next_offset(), fetched.last_epoch());
+            if !is_collecting {
+                fetched.set_position(fetched.next_offset(), fetched.last_epoch());
+            }
             return false;
         };
         client.note_consumed(consumer, fetched.topic(), fetched.partition());
