@@ -264,7 +264,8 @@ impl Builder<'_> {
         self.written_to("\"t%a\"", count);
     }
 
-    fn written_to(&mut self, topic: &str, count: usize) {
+    /// Produces some messages to a topic, and waits until they are written.
+    pub fn written_to(&mut self, topic: &str, count: usize) {
         let (client, _) = self.cluster();
         for at in 0..count {
             // One partition: the order between several is not determined.

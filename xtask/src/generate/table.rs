@@ -109,7 +109,7 @@ pub const WITHOUT_SUCCESS: [(&str, &str); 3] = [
 ];
 
 /// What a prototype does not say: the code of the result, or of a parameter.
-const CODES: [(&str, &str, &str); 76] = [
+const CODES: [(&str, &str, &str); 77] = [
     ("rd_kafka_ListOffsetsResultInfo_timestamp", "", "i64~"),
     ("rd_kafka_consume_callback", "", "i~"),
     ("rd_kafka_consume_callback_queue", "", "i~"),
@@ -144,6 +144,7 @@ const CODES: [(&str, &str, &str); 76] = [
     ("rd_kafka_poll", "", "v"),
     ("rd_kafka_queue_poll_callback", "", "v"),
     ("rd_kafka_outq_len", "", "v"),
+    ("rd_kafka_topic_partition_available", "", "v"),
     ("rd_kafka_thread_cnt", "", "i~"),
     ("rd_kafka_queue_length", "", "i64~"),
     ("rd_kafka_controllerid", "", "i~"),
