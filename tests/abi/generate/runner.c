@@ -96,6 +96,13 @@ static void program_run(char *text, long seconds) {
         _exit(0);
 }
 
+/* Returns the milliseconds that are left: the end of a handle has a part of the time, because the original often hangs there. */
+static long left_until(long ends, long seconds) {
+        long left = ends - millis(), since = progress->since;
+        long of_handle = since + seconds * 400 - millis();
+        return since && of_handle < left ? of_handle : left;
+}
+
 /* Forwards what the child prints, until it ends or the deadline has come; returns its time on a processor. */
 static long watch(pid_t child, int from, long seconds) {
         struct rusage usage;
@@ -104,12 +111,14 @@ static long watch(pid_t child, int from, long seconds) {
         char buffer[65536];
         for (;;) {
                 struct pollfd waits = {from, POLLIN, 0};
-                long left = ends - millis();
+                long left = left_until(ends, seconds);
                 ssize_t got;
-                if (left <= 0 || poll(&waits, 1, (int)left) == 0) {
+                if (left <= 0) {
                         is_late = 1;
                         break;
                 }
+                if (poll(&waits, 1, left < 500 ? (int)left : 500) == 0)
+                        continue;
                 got = read(from, buffer, sizeof(buffer));
                 if (got <= 0)
                         break;

@@ -98,6 +98,7 @@ struct block *block_named(const char *name);
 /* Where each thread is; shared with the parent. */
 struct progress {
         char at[4][NAME + 32];
+        long since; /* when the main thread began to clean up a handle, in milliseconds; 0 before */
 };
 extern struct progress *progress;
 extern __thread int thread_index;       /* -1 in a thread of the library */

@@ -67,7 +67,11 @@ static void destroy(struct slot *slot) {
         if (strcmp(kind->destroy, "-")) {
                 if (thread_index >= 0)
                         snprintf(progress->at[thread_index], sizeof(progress->at[0]), "cleanup of %s", slot->name);
+                if (thread_index == 0)
+                        progress->since = millis();
                 ((void (*)(void *))symbol(kind->destroy))(pointer);
+                if (thread_index == 0)
+                        progress->since = 0;
                 note(kind->destroy);
         }
 }

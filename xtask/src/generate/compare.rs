@@ -11,7 +11,8 @@ use super::{
 use crate::{Result, shell::root};
 
 const FILE: &str = "tests/abi/generate/differences.txt";
-const PAGE: &str = "docs/differences.md";
+/// The page with a row for each permitted difference.
+pub const PAGE: &str = "docs/differences.md";
 
 /// Lines of the two libraries in the same place; one that is missing is empty.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

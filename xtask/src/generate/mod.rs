@@ -90,7 +90,7 @@ struct Options {
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     first: u64,
     /// Programs at a time; most of them wait
-    #[arg(long, value_name = "NUMBER", default_value_t = 24)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 40)]
     jobs: usize,
     /// Name the functions that were not reached
     #[arg(long)]
@@ -107,6 +107,9 @@ struct Options {
     /// Write the parameters for which the original survives NULL into tests/abi/generate/nulls.txt
     #[arg(long)]
     write_nulls: bool,
+    /// Write the number of programs that met each row into docs/differences.md
+    #[arg(long, conflicts_with_all = ["write", "write_nulls"])]
+    write_counts: bool,
     /// Do not shrink what is found
     #[arg(long)]
     whole: bool,
@@ -222,6 +225,10 @@ pub fn main(args: &[String]) -> Result<ExitCode> {
     println!("{}", report.summary(&setting.table, options.coverage));
     let minutes = began.elapsed().as_secs_f64() / 60.0;
     println!("{:.0} programs per minute, from seed {first}", report.programs as f64 / minutes);
+    if options.write_counts {
+        let path = root().join(compare::PAGE);
+        fs::write(&path, report.write_counts(&fs::read_to_string(&path)?)?)?;
+    }
     Ok(if report.findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -383,8 +390,9 @@ fn try_seed(
 ) -> Result<()> {
     let lock = || report.lock().unwrap_or_else(PoisonError::into_inner);
     let program = setting.program(seed);
+    let began = Instant::now();
     let (outcome, transcripts) = pair.compare(&program, Pace::Quick)?;
-    lock().count(&transcripts);
+    lock().count(&transcripts, began.elapsed());
     match outcome {
         Outcome::Same => lock().same += 1,
         Outcome::OriginalFails(ending) => {

@@ -1,6 +1,6 @@
 //! What the programs of a run found, and which functions they reached.
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::{collections::BTreeMap, fmt::Write as _, time::Duration};
 
 use super::{
     compare::Difference,
@@ -8,6 +8,13 @@ use super::{
     runner::Transcript,
     table::{EXCLUDED, Table, WITHOUT_SUCCESS},
 };
+
+use crate::Result;
+
+/// The lines around the counts in the page of the differences.
+const BEGIN: &str =
+    "<!-- programs that met a row: written by `cargo xtask abi --generate --write-counts` -->";
+const END: &str = "<!-- end of the programs that met a row -->";
 
 /// A difference without a row.
 #[derive(Clone, Debug)]
@@ -25,6 +32,8 @@ pub struct Report {
     pub programs: usize,
     /// The time on a processor in microseconds, of the original and of Ottla.
     pub cpu: [u64; 2],
+    /// The time of all programs, which run beside each other.
+    pub time: Duration,
     pub same: usize,
     /// The original crashed or hung in a step.
     pub original_fails: BTreeMap<String, usize>,
@@ -39,8 +48,9 @@ pub struct Report {
 
 impl Report {
     /// Counts a program and its calls.
-    pub fn count(&mut self, [original, ottla]: &[Transcript; 2]) {
+    pub fn count(&mut self, [original, ottla]: &[Transcript; 2], time: Duration) {
         self.programs += 1;
+        self.time += time;
         self.cpu[0] += original.cpu;
         self.cpu[1] += ottla.cpu;
         for (function, succeeded) in original.calls() {
@@ -66,6 +76,26 @@ impl Report {
             }
         }
         unreached
+    }
+
+    /// Returns the page of the differences with the number of programs that met each row.
+    ///
+    /// # Errors
+    ///
+    /// The page has no place for them.
+    pub fn write_counts(&self, page: &str) -> Result<String> {
+        let (before, rest) = page.split_once(BEGIN).ok_or("the page of the differences has no counts")?;
+        let (_, after) = rest.split_once(END).ok_or("the counts of the differences have no end")?;
+        let mut met: Vec<_> = self.rows.iter().filter(|(_, programs)| **programs > 0).collect();
+        met.sort_by_key(|(row, programs)| (std::cmp::Reverse(**programs), row.as_str()));
+        let mut text = format!("{before}{BEGIN}\n| row | programs of {} |\n|---|---|\n", self.programs);
+        for (row, programs) in met {
+            let _ = writeln!(text, "| {row} | {programs} |");
+        }
+        let never: Vec<_> =
+            self.rows.iter().filter(|(_, count)| **count == 0).map(|(row, _)| row.as_str()).collect();
+        let _ = writeln!(text, "| none met {} | 0 |", never.join(", "));
+        Ok(format!("{text}{END}{after}"))
     }
 
     /// Formats the counts; `is_long` names every function that was not reached.
@@ -102,7 +132,11 @@ impl Report {
         }
         let all = table.functions.len() - EXCLUDED.len();
         let [original, ottla] = self.cpu.map(|cpu| cpu as f64 / 1000.0 / self.programs.max(1) as f64);
-        let _ = writeln!(text, "CPU per program: original {original:.0} ms, Ottla {ottla:.0} ms");
+        let time = self.time.as_secs_f64() * 1000.0 / self.programs.max(1) as f64;
+        let _ = writeln!(
+            text,
+            "a program takes {time:.0} ms with both libraries; CPU: original {original:.0} ms, Ottla {ottla:.0} ms"
+        );
         let _ = write!(
             text,
             "{} programs: {} the same, {} with a row, {} end the original, {} not repeatable, {} findings; {} of {all} functions \
@@ -117,5 +151,21 @@ impl Report {
             failed.len(),
         );
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_replace_those_of_the_page() {
+        let rows = BTreeMap::from([("a".to_owned(), 1), ("b".to_owned(), 3), ("c".to_owned(), 0)]);
+        let report = Report { programs: 9, rows, ..Report::default() };
+        let page = report.write_counts(&format!("x\n{BEGIN}\nold\n{END}\ny\n")).unwrap();
+        let table = "| row | programs of 9 |\n|---|---|\n| b | 3 |\n| a | 1 |\n| none met c | 0 |\n";
+        assert_eq!(page, format!("x\n{BEGIN}\n{table}{END}\ny\n"));
+        assert_eq!(report.write_counts(&page).unwrap(), page);
+        assert!(report.write_counts("x").is_err());
     }
 }
