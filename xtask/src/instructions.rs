@@ -4,7 +4,7 @@
 //! Each case runs its program twice under callgrind, with different numbers of messages, and divides the difference: starting
 //! and connecting do not count. The embedded brokers run outside of valgrind.
 //!
-//! # Pitfalls
+//! What would make the counts differ:
 //!
 //! - Programs run much slower under valgrind, and a linger would end their batches with fewer messages, so it is long ([`LINGER`]).
 //! - How far a producer's application runs ahead of the thread that sends depends on the machine's load, and with it how much new
