@@ -91,6 +91,8 @@ const KAFKA_4_4_0: &[(i16, i16, i16)] = &[
     (77, 1, 1),
     (78, 1, 2),
     (79, 1, 2),
+    (88, 0, 1),
+    (89, 0, 1),
     (90, 0, 1),
     (91, 0, 0),
     (92, 0, 0),
@@ -98,7 +100,7 @@ const KAFKA_4_4_0: &[(i16, i16, i16)] = &[
 ];
 
 #[test]
-fn versions_of_kafka_4_3_1_are_advertised() {
+fn versions_of_kafka_4_4_are_advertised() {
     let mut world = World::with_topic();
     let connection = world.open(1);
     for version in 0..=4 {
@@ -186,6 +188,8 @@ macro_rules! every_request {
         $act::<describe_producers::DescribeProducersRequest>(0..=0 $(, $argument)?);
         $act::<describe_transactions::DescribeTransactionsRequest>(0..=0 $(, $argument)?);
         $act::<list_transactions::ListTransactionsRequest>(0..=2 $(, $argument)?);
+        $act::<streams_group_heartbeat::StreamsGroupHeartbeatRequest>(0..=1 $(, $argument)?);
+        $act::<streams_group_describe::StreamsGroupDescribeRequest>(0..=1 $(, $argument)?);
     }};
 }
 
