@@ -26,8 +26,9 @@ static void query(rd_kafka_t *rk, rd_kafka_topic_t *topic, int is_member) {
         say("  low %lld high %lld", (long long)low, (long long)high);
         say_list("offsets for times", rd_kafka_offsets_for_times(rk, list, 0), list);
         if (is_member) {
-                list->elems[0].err = RD_KAFKA_RESP_ERR__FAIL;
-                say_list("committed", rd_kafka_committed(rk, list, 0), list);
+                rd_kafka_resp_err_t result = rd_kafka_committed(rk, list, 0);
+                /* The response may be there before librdkafka looks at the time. */
+                say("  committed %s", !result || result == RD_KAFKA_RESP_ERR__TIMED_OUT ? "ends" : err(result));
                 list->elems[0].offset = 0;
                 say("  seek %s", err(rd_kafka_seek(topic, 0, 0, 0)));
                 say_error("  seek partitions", rd_kafka_seek_partitions(rk, list, 0));
