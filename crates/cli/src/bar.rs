@@ -72,7 +72,7 @@ mod absent {
     pub struct Bar;
 
     impl Bar {
-        /// There is no line.
+        /// Returns `None`: without the feature no line is drawn.
         pub fn line() -> Option<Self> {
             None
         }

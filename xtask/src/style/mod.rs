@@ -108,9 +108,10 @@ impl Source {
     /// Returns the lines before the unit tests.
     fn production(&self) -> impl Iterator<Item = &str> {
         // Tests whose helpers other modules use are `pub(in path) mod tests`.
-        let of_tests = ["#[cfg(test)]", "#[cfg(all(test, not(ottla_loom)))]"];
-        let is_tests =
-            move |(line, next): (&str, &str)| of_tests.contains(&line) && next.ends_with("mod tests {");
+        // Also tests of one system, or not of the models.
+        let is_tests = |(line, next): (&str, &str)| {
+            line.starts_with("#[cfg(") && line.contains("test") && next.ends_with("mod tests {")
+        };
         let following = self.text.lines().skip(1).chain([""]);
         let pairs = self.text.lines().zip(following);
         pairs.take_while(move |pair| !is_tests(*pair)).map(|(line, _)| line)

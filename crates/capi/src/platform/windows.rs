@@ -25,7 +25,7 @@ pub(crate) const READ: c_int = libc::O_RDONLY | libc::O_BINARY | libc::O_NOINHER
 pub(crate) const CREATE: c_int =
     libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_BINARY | libc::O_NOINHERIT;
 
-/// `VirtualAlloc`: the content of the pages is no longer needed.
+/// `VirtualAlloc`: the system may discard the content of the pages.
 const MEM_RESET: u32 = 0x0008_0000;
 const PAGE_READWRITE: u32 = 4;
 const SOL_SOCKET: c_int = 0xffff;
@@ -149,13 +149,13 @@ pub(crate) fn monotonic_nanos() -> i64 {
 ///
 /// # Safety
 ///
-/// The bytes are the caller's and no longer used, and the address is that of a page.
+/// The bytes belong to the caller, who does not read them before it writes them, and the address is that of a page.
 pub(crate) unsafe fn give_up_pages(address: *mut c_void, size: usize) {
     // SAFETY: by the contract of this function.
     unsafe { VirtualAlloc(address, size, MEM_RESET, PAGE_READWRITE) };
 }
 
-/// Writes a line to standard error: there is no syslog.
+/// Writes a line to standard error, in place of a system log.
 ///
 /// # Safety
 ///

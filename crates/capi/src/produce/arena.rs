@@ -186,7 +186,7 @@ impl Stock {
 
     fn trim(&mut self, kept: usize) {
         for chunk in self.spare.drain(kept.min(self.spare.len())..) {
-            // SAFETY: the chunk's bytes are no longer used, and it begins with a page.
+            // SAFETY: a spare chunk has no owner that reads it, and it begins with a page.
             unsafe { give_up_pages(chunk.cast(), CHUNK) };
             self.without_pages.push(chunk);
         }

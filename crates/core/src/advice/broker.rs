@@ -162,11 +162,7 @@ pub(super) const ROWS: &[(i16, Fault, &str)] = &[
     (51, Nobody, "Nothing: the previous transaction is being completed, and the client tries again."),
     (52, Nobody, "Nothing: the coordinator has moved, and the client finds the new one."),
     (53, Permission, "Grant the user WRITE and DESCRIBE on the transactional id (`ottla acls`)."),
-    (
-        54,
-        Cluster,
-        "Set `authorizer.class.name` on the brokers: without it there are no access control lists.",
-    ),
+    (54, Cluster, "Set `authorizer.class.name` on the brokers, which enables access control lists."),
     (55, Nobody, "Send it again without the entries that failed for a reason of their own."),
     (56, Cluster, "Replace the disk of the broker; another replica takes over."),
     (57, Application, "Name a folder of `log.dirs` of the broker."),

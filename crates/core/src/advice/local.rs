@@ -95,7 +95,7 @@ pub(super) const ROWS: &[(&str, Fault, &str)] = &[
         Permission,
         "Correct user, password, token, ticket or certificate; `ottla doctor -F FILE` tries them.",
     ),
-    ("_NO_OFFSET", Nobody, "Nothing: there is no offset to commit yet."),
+    ("_NO_OFFSET", Nobody, "Nothing: no record has been consumed since the last commit."),
     ("_OUTDATED", Nobody, "Nothing: the result is of an earlier state and is dropped."),
     ("_TIMED_OUT_QUEUE", Network, "The request was not sent in time: look for slow brokers, or send less."),
     (
@@ -119,7 +119,7 @@ pub(super) const ROWS: &[(&str, Fault, &str)] = &[
     ),
     ("_PARTIAL", Nobody, "Look at each entry of the result: some have an error of their own."),
     ("_READ_ONLY", Application, "Work on a copy: the object belongs to a message or to the client."),
-    ("_NOENT", Application, "Nothing: there is no such header, entry or topic."),
+    ("_NOENT", Application, "Check the name: the header, entry or topic does not exist."),
     ("_UNDERFLOW", Network, "A response is too short: look for proxies between client and broker."),
     ("_INVALID_TYPE", Application, "Correct the type of the value."),
     ("_RETRY", Nobody, "Call it again."),

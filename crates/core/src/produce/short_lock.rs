@@ -84,10 +84,12 @@ fn nap() {
 #[cfg(test)]
 mod tests {
     #[cfg(target_os = "linux")]
-    use std::{fs, path::Path, sync::mpsc};
+    use std::{fs, sync::mpsc};
     use std::{sync::Arc, thread};
 
     use super::*;
+    #[cfg(target_os = "linux")]
+    use crate::lock::tests::sleeps;
 
     #[test]
     fn only_one_thread_at_a_time_holds_the_value() {
@@ -107,14 +109,6 @@ mod tests {
             .collect();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         assert_eq!(*counter.lock(), 200_000);
-    }
-
-    /// Returns how often a thread has given up its processor to wait for something.
-    #[cfg(target_os = "linux")]
-    fn sleeps(thread: &Path) -> u64 {
-        let status = fs::read_to_string(Path::new("/proc").join(thread).join("status")).unwrap();
-        let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
-        count.expect("Linux counts them").trim().parse().unwrap()
     }
 
     #[cfg(target_os = "linux")]

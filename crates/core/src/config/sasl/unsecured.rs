@@ -52,7 +52,7 @@ impl UnsecuredToken {
                 "lifeSeconds" => {
                     let seconds = value.parse().ok().filter(|seconds| *seconds > 0);
                     fields.life_seconds = seconds.ok_or_else(|| {
-                        format!("Invalid sasl.oauthbearer.config: value for 'lifeSeconds={}' is no number above 0",
+                        format!("Invalid sasl.oauthbearer.config: value for 'lifeSeconds={}' is not a number above 0",
                             quoted(value))
                     })?;
                 }
