@@ -126,6 +126,46 @@ fn streams_assignment_is_sent_once() {
 }
 
 #[test]
+fn offsets_are_kept_for_tasks_of_the_member_only() {
+    let mut group = Group::new();
+    let _ = group.reported(&join("a"));
+    let offset = |subtopology_id: &str, partition| request::TaskOffset {
+        subtopology_id: subtopology_id.to_owned(),
+        partition,
+        offset: 7,
+        ..Default::default()
+    };
+    let task_offsets = Some(vec![offset("a", 3), offset("a", 99), offset("other", 3)]);
+    let _ = group.reported(&StreamsGroupHeartbeatRequest { task_offsets, ..beat("a", 1, None) });
+    let member = group.describe().members.remove(0);
+    let known: Vec<_> =
+        member.task_offsets.iter().map(|it| (&*it.subtopology_id, it.partition, it.offset)).collect();
+    assert_eq!(known, [("a", 3, 7)]);
+}
+
+#[test]
+fn tasks_of_a_chain_are_as_many_as_those_of_its_beginning() {
+    let mut group = Group::new();
+    let part = |number: usize| {
+        let name = |number: usize| format!("between-{number}");
+        let source =
+            request::RepartitionSourceTopic { name: name(number.saturating_sub(1)), ..Default::default() };
+        request::Subtopology {
+            subtopology_id: format!("{:04}", 9999 - number),
+            source_topics: if number == 0 { vec!["t".to_owned()] } else { vec![] },
+            repartition_source_topics: if number == 0 { vec![] } else { vec![source] },
+            repartition_sink_topics: vec![name(number)],
+            ..Default::default()
+        }
+    };
+    // The last one comes first, so that each look at all of them finds out about one more.
+    let subtopologies = std::iter::once(part(0)).chain((1..20).rev().map(part)).collect();
+    let topology = Some(request::Topology { epoch: 0, subtopologies });
+    let _ = group.send(&StreamsGroupHeartbeatRequest { topology, ..join("a") });
+    assert_eq!(group.reported(&beat("a", 1, None)).1.map(|tasks| tasks.len()), Some(20 * 4));
+}
+
+#[test]
 fn active_task_goes_to_another_member_after_it_is_given_up() {
     let mut group = Group::new();
     let _ = group.reported(&join("a"));

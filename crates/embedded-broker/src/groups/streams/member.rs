@@ -100,13 +100,24 @@ impl StreamsMember {
         if let Ok(timeout) = u64::try_from(body.rebalance_timeout_ms) {
             self.rebalance_timeout = Duration::from_millis(timeout);
         }
-        for offset in body.task_offsets.iter().flatten() {
-            self.offsets.insert((offset.subtopology_id.clone(), offset.partition), offset.offset);
-        }
-        for offset in body.task_end_offsets.iter().flatten() {
-            self.end_offsets.insert((offset.subtopology_id.clone(), offset.partition), offset.offset);
-        }
+        self.note_offsets(body);
         before != (self.process_id.clone(), self.topology_epoch, self.endpoint.clone(), self.rack_id.clone())
+    }
+
+    /// Takes the offsets of the member's tasks. Those of others would only take memory.
+    fn note_offsets(&mut self, body: &StreamsGroupHeartbeatRequest) {
+        let owned = self.owned();
+        self.offsets.retain(|task, _| owned.has(task));
+        self.end_offsets.retain(|task, _| owned.has(task));
+        let of_task = |id: &str, partition| Some((id.to_owned(), partition)).filter(|task| owned.has(task));
+        for reported in body.task_offsets.iter().flatten() {
+            let task = of_task(&reported.subtopology_id, reported.partition);
+            self.offsets.extend(task.map(|task| (task, reported.offset)));
+        }
+        for reported in body.task_end_offsets.iter().flatten() {
+            let task = of_task(&reported.subtopology_id, reported.partition);
+            self.end_offsets.extend(task.map(|task| (task, reported.offset)));
+        }
     }
 
     /// Checks the member's epoch; epoch 0 joins again. The previous epoch is accepted if the member has no task that it should

@@ -67,6 +67,11 @@ impl Tasks {
         }
     }
 
+    /// Returns true if it has the task in any role.
+    pub fn has(&self, task: &Task) -> bool {
+        self.active.contains(task) || self.standby.contains(task) || self.warmup.contains(task)
+    }
+
     /// Returns true if it has any of these tasks in the same role.
     pub fn has_any(&self, tasks: &Self) -> bool {
         !self.intersection(tasks).is_empty()

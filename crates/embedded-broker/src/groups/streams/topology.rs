@@ -60,13 +60,7 @@ pub(super) fn configure(topology: &request::Topology, topics: &Topics) -> Ready 
     if let Some(detail) = wrongly_partitioned(topology, &existing) {
         return Ready::not_yet(WRONGLY_PARTITIONED, detail);
     }
-    let mut counts: SortedMap<String, i32> = SortedMap::new();
-    for _ in 0..=topology.subtopologies.len() {
-        for part in &topology.subtopologies {
-            let count = count_of(part, topology, &counts, &existing);
-            counts.insert(part.subtopology_id.clone(), count);
-        }
-    }
+    let counts = counts_of(topology, &existing);
     let mut missing = Vec::new();
     for part in &topology.subtopologies {
         let count = counts.get(&part.subtopology_id).copied().unwrap_or(0).max(1);
@@ -98,22 +92,37 @@ pub(super) fn configure(topology: &request::Topology, topics: &Topics) -> Ready 
     Ready { tasks: None, missing, problem: Some((MISSING_INTERNAL, detail)) }
 }
 
-/// Returns the number of tasks of a subtopology: the most partitions of a topic that it reads.
-fn count_of(
-    part: &request::Subtopology,
+/// Returns the number of tasks of each subtopology: the most partitions of a topic that it reads. Subtopologies that read what others
+/// write are looked at again until nothing changes.
+fn counts_of(
     topology: &request::Topology,
-    counts: &SortedMap<String, i32>,
     existing: &impl Fn(&str) -> Option<i32>,
-) -> i32 {
-    let of_sources = part.source_topics.iter().filter_map(|name| existing(name));
-    let of_repartition = part.repartition_source_topics.iter().map(|topic| {
-        let writers =
-            topology.subtopologies.iter().filter(|other| other.repartition_sink_topics.contains(&topic.name));
-        let written = writers.filter_map(|other| counts.get(&other.subtopology_id).copied()).max();
-        let fixed = Some(topic.partitions).filter(|count| *count > 0);
-        existing(&topic.name).or(fixed).or(written).unwrap_or(0)
-    });
-    of_sources.chain(of_repartition).max().unwrap_or(0)
+) -> SortedMap<String, i32> {
+    let mut writers: SortedMap<&str, Vec<&str>> = SortedMap::new();
+    for part in &topology.subtopologies {
+        for topic in &part.repartition_sink_topics {
+            writers.entry(topic).or_default().push(&part.subtopology_id);
+        }
+    }
+    let mut counts: SortedMap<String, i32> = SortedMap::new();
+    loop {
+        let before = counts.clone();
+        for part in &topology.subtopologies {
+            let of_sources = part.source_topics.iter().filter_map(|name| existing(name));
+            let of_repartition = part.repartition_source_topics.iter().map(|topic| {
+                let of_writer = |writer: &&str| counts.get(*writer).copied();
+                let written = writers.get(&*topic.name).into_iter().flatten().filter_map(of_writer).max();
+                let fixed = Some(topic.partitions).filter(|count| *count > 0);
+                existing(&topic.name).or(fixed).or(written).unwrap_or(0)
+            });
+            let count = of_sources.chain(of_repartition).max().unwrap_or(0);
+            counts.insert(part.subtopology_id.clone(), count);
+        }
+        // A count only grows, up to the largest of a topic that exists or has a number.
+        if counts == before {
+            return counts;
+        }
+    }
 }
 
 fn wrongly_partitioned(
