@@ -49,6 +49,12 @@ impl OwnedTasks {
         self.revoke(lost, reason)
     }
 
+    /// Forgets all tasks, which the application has stopped. A late acknowledgement of one of their revocations acknowledges no
+    /// later one.
+    pub(super) fn clear(&mut self) {
+        *self = Self { last_revocation: self.last_revocation, ..Self::default() };
+    }
+
     /// The application has given up the tasks of this revocation. Returns the event that follows, if one is due.
     pub(super) fn acknowledge(&mut self, revocation: u64) -> Option<StreamsEvent> {
         let revoked = self.revoked.remove(&revocation)?;

@@ -420,6 +420,26 @@ fn member_that_leaves_says_so_and_a_static_one_may_return() {
 }
 
 #[test]
+fn late_acknowledgement_gives_up_no_task_of_a_later_membership() {
+    let mut script = Script::with_tasks(&[0]);
+    script.wait();
+    let _ = script.heartbeat();
+    script.confirm(4, tasks(&[], &[]));
+    let old = script.event();
+    script.member.leave(script.now, GroupMembershipOperation::Default);
+    let _ = script.take_steps();
+    script.confirm(-1, StreamsGroupHeartbeatResponse::default());
+    script.member.join(script.now);
+    let _ = script.heartbeat();
+    script.confirm(5, tasks(&[0], &[]));
+    let _ = (script.event(), script.heartbeat());
+    script.confirm(6, tasks(&[], &[]));
+    let _ = script.event();
+    script.acknowledge(&old);
+    assert!(script.next().is_none(), "the member owns the task still");
+}
+
+#[test]
 fn shutdown_of_the_application_is_requested_once() {
     let mut script = Script::with_tasks(&[0]);
     script.member.request_shutdown();
