@@ -68,9 +68,9 @@ use std::{collections::VecDeque, sync::Arc, time::Duration};
 use ottla_protocol::vocabulary::Generation;
 use ottla_sorted::SortedSet;
 
-pub(crate) use self::membership::consumer_protocol::{
-    new_member_id,
-    responses::{has_moved, is_permanent},
+pub(crate) use self::membership::{
+    consumer_protocol::new_member_id,
+    heartbeat_rules::{DEFAULT_INTERVAL, has_moved, heartbeat_interval, is_permanent, retry_wait},
 };
 use self::{
     assignor::RebalanceProtocol,

@@ -31,7 +31,7 @@ use crate::{
     connection::Response,
     contract::route::RoutedRequest,
     error::{Error, ErrorKind},
-    group::{has_moved, is_permanent, new_member_id},
+    group::{DEFAULT_INTERVAL, has_moved, heartbeat_interval, is_permanent, new_member_id, retry_wait},
     machine::Instant,
     rng::Rng,
 };
@@ -41,8 +41,6 @@ const API: &str = "ShareGroupHeartbeat";
 const JOINS: i32 = 0;
 /// The epoch of a member that leaves.
 const LEAVES: i32 = -1;
-/// The interval of heartbeats until the coordinator sets it, and if it sets none.
-const DEFAULT_INTERVAL: Duration = Duration::from_secs(5);
 /// The minimum timeout of a heartbeat: a broker that is slow for a moment must not look like one that is down.
 const MIN_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -307,8 +305,7 @@ impl ShareMember {
         self.state = State::Stable;
         self.backoff.reset();
         self.reported = None;
-        let interval = u64::try_from(response.heartbeat_interval_ms).unwrap_or(0);
-        self.interval = if interval == 0 { DEFAULT_INTERVAL } else { Duration::from_millis(interval) };
+        self.interval = heartbeat_interval(response.heartbeat_interval_ms);
         self.next = now + self.interval;
     }
 
@@ -347,9 +344,7 @@ impl ShareMember {
         if matches!(error.kind(), ErrorKind::Bug | ErrorKind::Closed) {
             return self.fail(error);
         }
-        let wait = self.backoff.next(&mut self.rng);
-        let moved = matches!(error.kind(), ErrorKind::Broker(code) if has_moved(code));
-        let wait = if moved && self.backoff.failures() == 1 { Duration::ZERO } else { wait };
+        let wait = retry_wait(&error, &mut self.backoff, &mut self.rng);
         if !error.is_retriable() {
             self.report(error.with_next_attempt(wait));
         }

@@ -34,7 +34,10 @@ use crate::{
     connection::Response,
     contract::route::RoutedRequest,
     error::{Error, ErrorKind},
-    group::{departure::GroupMembershipOperation, has_moved, is_permanent, new_member_id},
+    group::{
+        DEFAULT_INTERVAL, departure::GroupMembershipOperation, has_moved, heartbeat_interval, is_permanent,
+        new_member_id, retry_wait,
+    },
     machine::Instant,
     rng::Rng,
     txn::may_have_been_sent,
@@ -49,8 +52,6 @@ const LEAVES: i32 = -1;
 const LEAVES_FOR_A_WHILE: i32 = -2;
 /// The epoch of the endpoints of a member that knows none.
 const NO_ENDPOINTS: i32 = -1;
-/// The interval of heartbeats until the coordinator sets it, and if it sets none.
-const DEFAULT_INTERVAL: Duration = Duration::from_secs(5);
 /// The minimum timeout of a heartbeat: a broker that is slow for a moment must not look like one that is down.
 const MIN_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -199,7 +200,7 @@ impl StreamsMember {
         let is_static = self.settings.instance_id.is_some();
         let was_in = matches!(self.state, State::Joining | State::Stable);
         self.end_membership();
-        self.tasks = OwnedTasks::default();
+        self.tasks.clear();
         let epoch = match operation.leaves(is_static) {
             true => Some(LEAVES),
             false if is_static => Some(LEAVES_FOR_A_WHILE),
@@ -392,8 +393,7 @@ impl StreamsMember {
         self.known.epoch = Some(response.member_epoch);
         self.backoff.reset();
         self.reported = None;
-        let interval = u64::try_from(response.heartbeat_interval_ms).unwrap_or(0);
-        self.interval = if interval == 0 { DEFAULT_INTERVAL } else { Duration::from_millis(interval) };
+        self.interval = heartbeat_interval(response.heartbeat_interval_ms);
         self.next = now + self.interval;
         if let Some(sent) = sent {
             self.confirmed = Some(sent.tasks);
@@ -502,9 +502,7 @@ impl StreamsMember {
         if matches!(error.kind(), ErrorKind::Bug | ErrorKind::Closed) {
             return self.fail(error);
         }
-        let wait = self.backoff.next(&mut self.rng);
-        let moved = matches!(error.kind(), ErrorKind::Broker(code) if has_moved(code));
-        let wait = if moved && self.backoff.failures() == 1 { Duration::ZERO } else { wait };
+        let wait = retry_wait(&error, &mut self.backoff, &mut self.rng);
         if !error.is_retriable() {
             self.report(error.with_next_attempt(wait));
         }

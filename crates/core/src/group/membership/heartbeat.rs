@@ -5,11 +5,12 @@ use std::{sync::Arc, time::Duration};
 use ottla_protocol::generated::consumer_group_heartbeat::ConsumerGroupHeartbeatRequest;
 use ottla_sorted::SortedSet;
 
-use super::target::{PartitionsById, encode};
+use super::{
+    heartbeat_rules::DEFAULT_INTERVAL,
+    target::{PartitionsById, encode},
+};
 use crate::{group::settings::GroupSettings, machine::Instant};
 
-/// The interval of heartbeats until the coordinator sets it, and if it sets none.
-pub(super) const DEFAULT_INTERVAL: Duration = Duration::from_secs(5);
 /// The waits between the first heartbeats of a member that joined and has no partitions yet, in twentieths of the interval;
 /// together they are one interval.
 const FIRST_WAITS: [u32; 5] = [1, 2, 4, 6, 7];

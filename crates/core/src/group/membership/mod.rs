@@ -3,6 +3,7 @@
 pub(super) mod classic;
 pub(super) mod consumer_protocol;
 mod heartbeat;
+pub(super) mod heartbeat_rules;
 pub(super) mod requests;
 mod target;
 

@@ -10,7 +10,8 @@ use ottla_protocol::{
 use super::{
     super::{
         classic::{Step, Term},
-        heartbeat::{DEFAULT_INTERVAL, JOINS},
+        heartbeat::JOINS,
+        heartbeat_rules::{has_moved, heartbeat_interval, is_permanent, retry_wait},
     },
     API, ConsumerMember, LEAVES_FOR_A_WHILE, State, new_member_id,
 };
@@ -98,9 +99,7 @@ impl ConsumerMember {
             self.withdrawal_ends.get_or_insert(sent + self.settings.max_poll_interval);
         }
         self.is_changed |= response.assignment.is_some() || self.goal.is_none();
-        let interval = u64::try_from(response.heartbeat_interval_ms).unwrap_or(0);
-        self.heartbeat.interval =
-            if interval == 0 { DEFAULT_INTERVAL } else { Duration::from_millis(interval) };
+        self.heartbeat.interval = heartbeat_interval(response.heartbeat_interval_ms);
         self.heartbeat.schedule(sent, !self.target.is_empty());
         self.heartbeat.not_before = now;
         match self.state {
@@ -197,9 +196,7 @@ impl ConsumerMember {
         if matches!(error.kind(), ErrorKind::Bug | ErrorKind::Closed) {
             return self.fail(error);
         }
-        let wait = self.backoff.next(&mut self.rng);
-        let moved = matches!(error.kind(), ErrorKind::Broker(code) if has_moved(code));
-        let wait = if moved && self.backoff.failures() == 1 { Duration::ZERO } else { wait };
+        let wait = retry_wait(&error, &mut self.backoff, &mut self.rng);
         if !error.is_retriable() {
             self.report(error.with_next_attempt(wait));
         }
@@ -214,24 +211,4 @@ impl ConsumerMember {
             self.state = State::Joining(at);
         }
     }
-}
-
-/// Returns true if the coordinator of the group is another node.
-pub(crate) const fn has_moved(code: ErrorCode) -> bool {
-    matches!(code, ErrorCode::COORDINATOR_NOT_AVAILABLE | ErrorCode::NOT_COORDINATOR)
-}
-
-/// Returns true if the coordinator would refuse the same heartbeat again.
-pub(crate) const fn is_permanent(code: ErrorCode) -> bool {
-    matches!(
-        code,
-        ErrorCode::GROUP_ID_NOT_FOUND
-            | ErrorCode::GROUP_MAX_SIZE_REACHED
-            | ErrorCode::UNSUPPORTED_ASSIGNOR
-            | ErrorCode::INVALID_REQUEST
-            | ErrorCode::UNSUPPORTED_VERSION
-            | ErrorCode::GROUP_AUTHORIZATION_FAILED
-            | ErrorCode::INVALID_REGULAR_EXPRESSION
-            | ErrorCode::INVALID_GROUP_ID
-    )
 }
