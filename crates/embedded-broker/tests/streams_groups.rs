@@ -133,7 +133,6 @@ fn offsets_are_kept_for_tasks_of_the_member_only() {
         subtopology_id: subtopology_id.to_owned(),
         partition,
         offset: 7,
-        ..Default::default()
     };
     let task_offsets = Some(vec![offset("a", 3), offset("a", 99), offset("other", 3)]);
     let _ = group.reported(&StreamsGroupHeartbeatRequest { task_offsets, ..beat("a", 1, None) });

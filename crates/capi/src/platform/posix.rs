@@ -49,7 +49,7 @@ pub(crate) fn monotonic_nanos() -> i64 {
 ///
 /// # Safety
 ///
-/// The bytes are the caller's and no longer used, and the address is that of a page.
+/// The bytes belong to the caller, who does not read them before it writes them, and the address is that of a page.
 pub(crate) unsafe fn give_up_pages(address: *mut c_void, size: usize) {
     // SAFETY: by the contract of this function.
     unsafe { libc::madvise(address, size, libc::MADV_DONTNEED) };
