@@ -35,7 +35,7 @@ struct Check {
     run: fn() -> Result<()>,
 }
 
-const CHECKS: [Check; 2] = [
+const CHECKS: [Check; 3] = [
     Check {
         name: "deny",
         what: "cargo deny: licences, sources and banned crates of the dependencies",
@@ -47,6 +47,21 @@ const CHECKS: [Check; 2] = [
         what: "the tests of TLS with AWS-LC instead of ring",
         inputs: &["Cargo.lock", "crates/net/Cargo.toml", "crates/net/src/tls"],
         run: aws_lc,
+    },
+    Check {
+        name: "features",
+        what: "the tests of the features opentelemetry and serde",
+        inputs: &[
+            "Cargo.lock",
+            "crates/client/Cargo.toml",
+            "crates/client/src/open_telemetry.rs",
+            "crates/client/src/trace_context.rs",
+            "crates/client/tests/open_telemetry.rs",
+            "crates/core/Cargo.toml",
+            "crates/core/src/stats",
+            "crates/core/tests/serde.rs",
+        ],
+        run: features,
     },
 ];
 
@@ -119,6 +134,15 @@ fn cargo_deny(checks: &[&str]) -> Result<()> {
 
 fn aws_lc() -> Result<()> {
     succeed(cargo().args(["test", "--package", "ottla-net", "--lib", "--features", "aws-lc-rs", "tls::"]), 20)
+}
+
+fn features() -> Result<()> {
+    let test = |package: &str, feature: &str, tests: &[&str]| {
+        succeed(cargo().args(["test", "--package", package, "--features", feature]).args(tests), 20)
+    };
+    test("ottla-core", "serde", &["--test", "serde"])?;
+    test("ottla", "opentelemetry", &["--test", "open_telemetry"])?;
+    test("ottla", "opentelemetry", &["--lib", "open_telemetry::"])
 }
 
 fn succeed(command: &mut Command, minutes: u64) -> Result<()> {

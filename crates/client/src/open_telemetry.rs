@@ -1,8 +1,7 @@
 //! Trace context of OpenTelemetry (feature `opentelemetry`): the span of the thread that sends is the parent of the spans of those
 //! that receive.
 //!
-//! Only the interface of OpenTelemetry is used. With `tracing` it works through the layer of `tracing-opentelemetry`, which makes
-//! each entered span the current one of OpenTelemetry.
+//! Only the interface of OpenTelemetry is used: whatever makes a span the current one of the thread, its context is sent.
 
 use opentelemetry::{
     Context, SpanId, TraceFlags, TraceId,

@@ -1,5 +1,4 @@
 //! Trace context of OpenTelemetry from the thread that sends to the one that receives.
-#![cfg(feature = "opentelemetry")]
 
 use std::time::Duration;
 
