@@ -21,8 +21,8 @@ impl TraceContext {
         Some(known.with_state(span.trace_state().header()))
     }
 
-    /// Returns the current context of OpenTelemetry with this as the remote parent of new spans. A `tracestate` that is not valid
-    /// is left out.
+    /// Returns the current context of OpenTelemetry with this as the remote parent of new spans. A `tracestate` that
+    /// OpenTelemetry refuses is left out.
     ///
     /// ```
     /// # fn example(message: &ottla::Message) {
@@ -74,7 +74,7 @@ mod tests {
         let of_telemetry = context.to_context();
         assert!(of_telemetry.span().span_context().is_remote());
         assert_eq!(TraceContext::of_context(&of_telemetry), Some(context.clone()));
-        let wrong = context.clone().with_state("=,=");
+        let wrong = context.clone().with_state("without a value");
         assert_eq!(TraceContext::of_context(&wrong.to_context()), Some(context.with_state("")));
     }
 }

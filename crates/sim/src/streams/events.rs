@@ -21,7 +21,7 @@ impl Run {
                 _ => {}
             };
         }
-        match self.rng.below(13) {
+        match self.rng.below(14) {
             0 => self.move_coordinator(),
             1 | 2 => self.inject(FaultAction::LoseResponse),
             3 => self.refuse_heartbeats(),
