@@ -38,14 +38,20 @@ static rd_kafka_resp_err_t on_new(rd_kafka_t *rk, const rd_kafka_conf_t *conf UN
 /* What one call of each kind returns. */
 static void take(rd_kafka_t *rk, rd_kafka_queue_t *queue, int kind) {
         rd_kafka_message_t *messages[3] = {NULL, NULL, NULL};
+        const rd_kafka_message_t *shown;
         rd_kafka_event_t *event;
         ssize_t count = 0, i;
         switch (kind) {
         case 0: count = (messages[0] = rd_kafka_consumer_poll(rk, TIMEOUT_MS)) ? 1 : 0; break;
         case 1: count = rd_kafka_consume_batch_queue(queue, TIMEOUT_MS, messages, 3); break;
         default:
-                if ((event = rd_kafka_queue_poll(queue, TIMEOUT_MS)))
-                        rd_kafka_event_destroy(event);
+                if (!(event = rd_kafka_queue_poll(queue, TIMEOUT_MS)))
+                        break;
+                if (kind == 3 && (shown = rd_kafka_event_message_next(event)))
+                        say("message at %s, another %d", offset_name(shown->offset), rd_kafka_event_message_next(event) != NULL);
+                else if (kind == 4)
+                        say("messages: %zu, then %zu", rd_kafka_event_message_array(event, &shown, 1), rd_kafka_event_message_array(event, &shown, 1));
+                rd_kafka_event_destroy(event);
         }
         for (i = 0; i < count; i++)
                 rd_kafka_message_destroy(messages[i]);
@@ -82,6 +88,65 @@ CASE(interceptors_run_before_the_position) {
 }
 
 CASE(interceptors_of_fetch_events) { intercept(2); }
+
+CASE(interceptors_of_events_that_are_read) {
+        intercept(3);
+        intercept(4);
+}
+
+static rd_kafka_event_t *fetched(rd_kafka_queue_t *queue) {
+        rd_kafka_event_t *event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
+        while (event && rd_kafka_event_type(event) != RD_KAFKA_EVENT_FETCH) {
+                rd_kafka_event_destroy(event);
+                event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
+        }
+        return event;
+}
+
+static void show(rd_kafka_t *rk, rd_kafka_event_t *event) {
+        rd_kafka_topic_partition_list_t *list = list_of("t", 0);
+        const rd_kafka_message_t *message = event ? rd_kafka_event_message_next(event) : NULL;
+        say("message: %s", message ? offset_name(message->offset) : "none");
+        rd_kafka_position(rk, list);
+        say("position: %s", offset_name(list->elems[0].offset));
+        say("commit: %s", err(rd_kafka_commit(rk, NULL, 0)));
+        rd_kafka_committed(rk, list, TIMEOUT_MS);
+        say("committed: %s", offset_name(list->elems[0].offset));
+        rd_kafka_topic_partition_list_destroy(list);
+}
+
+/* Events that the application holds while it polls others, seeks or revokes. */
+CASE(events_that_are_read_later) {
+        rd_kafka_t *cluster = cluster_of_one();
+        rd_kafka_conf_t *conf = conf_of("bootstrap.servers", servers_of(cluster), "log_level", "0", "auto.offset.reset", "earliest",
+                                        "enable.auto.commit", "false", "group.id", "g", NULL);
+        rd_kafka_topic_partition_list_t *list = list_of("t", 0);
+        rd_kafka_event_t *events[4];
+        rd_kafka_queue_t *queue;
+        rd_kafka_t *rk;
+        int i;
+        write_messages(cluster, 4);
+        rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, NULL, 0);
+        queue = rd_kafka_queue_get_consumer(rk);
+        rd_kafka_assign(rk, list);
+        for (i = 0; i < 4; i++)
+                events[i] = fetched(queue);
+        show(rk, NULL);
+        show(rk, events[1]);
+        show(rk, events[0]);
+        list->elems[0].offset = 1;
+        rd_kafka_error_destroy(rd_kafka_seek_partitions(rk, list, TIMEOUT_MS));
+        show(rk, NULL);
+        show(rk, events[2]);
+        rd_kafka_assign(rk, NULL);
+        say("after the revocation: %d", rd_kafka_event_message_next(events[3]) != NULL);
+        for (i = 0; i < 4; i++)
+                rd_kafka_event_destroy(events[i]);
+        rd_kafka_topic_partition_list_destroy(list);
+        rd_kafka_queue_destroy(queue);
+        rd_kafka_destroy(rk);
+        rd_kafka_destroy(cluster);
+}
 
 static struct recorder commits = RECORDER;
 

@@ -9,9 +9,10 @@ use std::{
 use crate::{
     client::{
         contexts::Contexts,
-        op::{Op, event_type_of},
+        handle::Client,
+        op::{ErrorMessage, Op, event_type_of},
     },
-    consume::message::Held,
+    consume::{event_message::Taking, message::Held},
     ffi::{
         boundary::{Handle, Opaque, Tag, c_text},
         codes::{RespErr, code},
@@ -40,8 +41,8 @@ pub struct Event {
     pub(super) code: RespErr,
     pub(super) text: CString,
     pub(super) is_fatal: bool,
-    /// True once the one message of a fetch event was returned.
-    is_shown: bool,
+    /// The taking of a fetch event's one message; `None` once it was returned.
+    taking: Option<Taking>,
     pub(super) log: Option<(c_int, Contexts, &'static CStr)>,
     /// The result of an admin call, and the pointer of its options.
     result: Option<ResultBody>,
@@ -64,7 +65,7 @@ impl Event {
             code: code::NO_ERROR,
             text: CString::default(),
             is_fatal: false,
-            is_shown: false,
+            taking: None,
             log: None,
             result: None,
             opaque: Opaque(ptr::null_mut()),
@@ -110,6 +111,12 @@ impl Event {
         event
     }
 
+    /// Creates the event of a message that the application takes with [`Self::next`].
+    pub(super) fn of_fetched(client: &Client, message: *mut rd_kafka_message_t) -> Self {
+        let taking = Some(Taking::later(client, message));
+        Self { taking, ..Self::of(Op::Message(ErrorMessage(message))) }
+    }
+
     /// Replaces the code that stands for any fatal error by the reason, which events have.
     pub(super) fn explain_fatal(mut self, fatal: impl FnOnce() -> Option<(RespErr, String)>) -> Self {
         if matches!(self.op, Some(Op::Message(_)))
@@ -130,7 +137,7 @@ impl Event {
             code,
             text: c_text(&text),
             is_fatal: false,
-            is_shown: false,
+            taking: None,
             log: None,
             result: None,
             opaque: Opaque(ptr::null_mut()),
@@ -154,8 +161,9 @@ impl Event {
     pub(super) fn next(&mut self) -> *const rd_kafka_message_t {
         match &mut self.op {
             Some(Op::Delivery(delivery)) => delivery.next(),
-            Some(Op::Message(message)) if self.kind == event_type::FETCH && !self.is_shown => {
-                self.is_shown = true;
+            Some(Op::Message(message)) if self.kind == event_type::FETCH => {
+                let Some(taking) = self.taking.take() else { return ptr::null() };
+                taking.take(message.0);
                 message.0
             }
             _ => ptr::null(),

@@ -59,7 +59,8 @@ pub(crate) fn note_starts(client: &Client, messages: &[*mut rd_kafka_message_t])
     each_fetched(messages, |fetched| client.note_consumed(consumer, fetched.topic(), fetched.partition()));
 }
 
-fn each_fetched(messages: &[*mut rd_kafka_message_t], mut then: impl FnMut(&FetchedRecords)) {
+/// Calls `then` with the records that the messages belong to.
+pub(super) fn each_fetched(messages: &[*mut rd_kafka_message_t], mut then: impl FnMut(&FetchedRecords)) {
     let mut last = None;
     for slab in messages.iter().filter_map(|message| slab_of(*message)) {
         if last.replace(slab) != Some(slab) {

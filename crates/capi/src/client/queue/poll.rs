@@ -13,7 +13,7 @@ use crate::{
         event::Event,
         handle::Client,
         interceptors::kind,
-        op::{ErrorMessage, Op, wants},
+        op::{Op, wants},
         yielding::take_yield,
     },
     consume::settle::{forget_starts, note_starts, settle},
@@ -255,27 +255,15 @@ impl Queue {
         let mut queue = self.end();
         loop {
             let mut one = [ptr::null_mut()];
-            let intercepts = client.interceptors().has(kind::CONSUME);
             let places = Places {
                 into: &mut one,
-                is_batch: intercepts,
+                is_batch: true,
                 as_events: true,
                 is_end: true,
                 is_without_consumer: false,
             };
             let seen = match queue.state.with(places, State::take).1 {
-                Next::Full => {
-                    if intercepts {
-                        // An interceptor may destroy the client.
-                        let held = client.weak().upgrade();
-                        let kept = Self::intercepted(client, &mut one);
-                        drop(held);
-                        if kept == 0 {
-                            continue;
-                        }
-                    }
-                    return Some(Event::of(Op::Message(ErrorMessage(one[0]))));
-                }
+                Next::Full => return Some(Event::of_fetched(client, one[0])),
                 // Rebalances are events only if the application enabled that.
                 Next::Op(op @ Op::Rebalance(_)) if !wants(client.conf().events, event_type::REBALANCE) => {
                     client.serve(op);
