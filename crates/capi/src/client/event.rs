@@ -9,15 +9,15 @@ use std::{
 use crate::{
     client::{
         contexts::Contexts,
-        handle::Client,
         op::{ErrorMessage, Op, event_type_of},
     },
-    consume::{event_message::Taking, message::Held},
+    consume::message::Held,
     ffi::{
         boundary::{Handle, Opaque, Tag, c_text},
         codes::{RespErr, code},
         error::describe,
-        types::{event_type, rd_kafka_message_t},
+        object::WeakObject,
+        types::{event_type, rd_kafka_message_t, rd_kafka_t},
     },
 };
 
@@ -31,6 +31,15 @@ pub(crate) struct Failure {
     pub(crate) text: String,
 }
 
+/// What happens when the application reads the message of a fetch event.
+#[derive(Debug)]
+pub(crate) enum Untaken {
+    /// The position advances.
+    Message,
+    /// This client's interceptors are called, too, or it notes that the application gets messages of the partition.
+    MessageOf(WeakObject<rd_kafka_t>),
+}
+
 /// An event.
 #[repr(C)]
 #[derive(Debug)]
@@ -41,8 +50,8 @@ pub struct Event {
     pub(super) code: RespErr,
     pub(super) text: CString,
     pub(super) is_fatal: bool,
-    /// The taking of a fetch event's one message; `None` once it was returned.
-    taking: Option<Taking>,
+    /// What reading a fetch event's one message does; `None` once it was read.
+    pub(super) untaken: Option<Untaken>,
     pub(super) log: Option<(c_int, Contexts, &'static CStr)>,
     /// The result of an admin call, and the pointer of its options.
     result: Option<ResultBody>,
@@ -65,7 +74,7 @@ impl Event {
             code: code::NO_ERROR,
             text: CString::default(),
             is_fatal: false,
-            taking: None,
+            untaken: None,
             log: None,
             result: None,
             opaque: Opaque(ptr::null_mut()),
@@ -111,10 +120,9 @@ impl Event {
         event
     }
 
-    /// Creates the event of a message that the application takes with [`Self::next`].
-    pub(super) fn of_fetched(client: &Client, message: *mut rd_kafka_message_t) -> Self {
-        let taking = Some(Taking::later(client, message));
-        Self { taking, ..Self::of(Op::Message(ErrorMessage(message))) }
+    /// Creates the event of a message that the application takes by reading it.
+    pub(super) fn of_fetched(message: *mut rd_kafka_message_t, untaken: Untaken) -> Self {
+        Self { untaken: Some(untaken), ..Self::of(Op::Message(ErrorMessage(message))) }
     }
 
     /// Replaces the code that stands for any fatal error by the reason, which events have.
@@ -137,7 +145,7 @@ impl Event {
             code,
             text: c_text(&text),
             is_fatal: false,
-            taking: None,
+            untaken: None,
             log: None,
             result: None,
             opaque: Opaque(ptr::null_mut()),
@@ -156,18 +164,6 @@ impl Event {
     /// Returns the result of an admin call, if it is a `T`.
     pub(crate) fn result<T: 'static>(&self) -> Option<&T> {
         self.result.as_ref()?.downcast_ref()
-    }
-
-    pub(super) fn next(&mut self) -> *const rd_kafka_message_t {
-        match &mut self.op {
-            Some(Op::Delivery(delivery)) => delivery.next(),
-            Some(Op::Message(message)) if self.kind == event_type::FETCH => {
-                let Some(taking) = self.taking.take() else { return ptr::null() };
-                taking.take(message.0);
-                message.0
-            }
-            _ => ptr::null(),
-        }
     }
 }
 

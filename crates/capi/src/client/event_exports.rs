@@ -8,6 +8,7 @@ use std::{
 use crate::{
     admin::names,
     client::{event::Event, op::Op, topic::Topic},
+    consume::event_message::take,
     ffi::{
         argument::{Buffer, Ref, RefMut},
         boundary::is_inherited,
@@ -59,10 +60,23 @@ export!(
     }
 );
 
+/// Returns the next message of an event, which the application takes.
+fn next_message(event: &mut Event) -> *const rd_kafka_message_t {
+    match &mut event.op {
+        Some(Op::Delivery(delivery)) => delivery.next(),
+        Some(Op::Message(message)) if event.kind == event_type::FETCH => {
+            let Some(untaken) = event.untaken.take() else { return ptr::null() };
+            take(&untaken, message.0);
+            message.0
+        }
+        _ => ptr::null(),
+    }
+}
+
 export!(
     #[local(ptr::null())]
     fn rd_kafka_event_message_next(event: RefMut<Event>) -> *const rd_kafka_message_t {
-        event.get().map_or(ptr::null(), Event::next)
+        event.get().map_or(ptr::null(), next_message)
     }
 );
 
@@ -79,7 +93,7 @@ export!(
         }
         let mut count = 0;
         while count < size {
-            let message = event.next();
+            let message = next_message(event);
             if message.is_null() {
                 break;
             }

@@ -203,6 +203,55 @@ static void of_a_consumer(const char *brokers) {
         CHECK(logged == 0);
 }
 
+static int64_t position_of(rd_kafka_t *rk) {
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+        int64_t offset;
+        rd_kafka_topic_partition_list_add(list, "unread", 0);
+        CHECK(rd_kafka_position(rk, list) == RD_KAFKA_RESP_ERR_NO_ERROR);
+        offset = list->elems[0].offset;
+        rd_kafka_topic_partition_list_destroy(list);
+        return offset;
+}
+
+/* An event that is destroyed unread moves no position, so that no commit includes its message. */
+static void unread(const char *brokers) {
+        rd_kafka_conf_t *conf = configuration(brokers);
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+        rd_kafka_t *rk = start(RD_KAFKA_PRODUCER, configuration(brokers));
+        const rd_kafka_message_t *message;
+        rd_kafka_event_t *event;
+        rd_kafka_queue_t *queue;
+        int i;
+        for (i = 0; i < 3; i++)
+                CHECK(!rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("unread"), RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_VALUE("v", 1), RD_KAFKA_V_END));
+        CHECK(!rd_kafka_flush(rk, TIMEOUT_MS));
+        rd_kafka_destroy(rk);
+        set(conf, "group.id", "unread");
+        set(conf, "enable.auto.commit", "false");
+        rk = start(RD_KAFKA_CONSUMER, conf);
+        queue = rd_kafka_queue_get_consumer(rk);
+        rd_kafka_topic_partition_list_add(list, "unread", 0)->offset = 0;
+        CHECK(!rd_kafka_assign(rk, list));
+        event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
+        CHECK(rd_kafka_event_type(event) == RD_KAFKA_EVENT_FETCH && rd_kafka_event_message_count(event) == 1);
+        CHECK(position_of(rk) == RD_KAFKA_OFFSET_INVALID);
+        rd_kafka_event_destroy(event);
+        CHECK(position_of(rk) == RD_KAFKA_OFFSET_INVALID);
+        CHECK(rd_kafka_commit(rk, NULL, 0) == RD_KAFKA_RESP_ERR__NO_OFFSET);
+        event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
+        CHECK((message = rd_kafka_event_message_next(event)) && message->offset == 1 && position_of(rk) == 2);
+        CHECK(!rd_kafka_event_message_next(event) && position_of(rk) == 2);
+        rd_kafka_event_destroy(event);
+        event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
+        CHECK(rd_kafka_event_message_array(event, &message, 1) == 1 && message->offset == 2 && position_of(rk) == 3);
+        rd_kafka_event_destroy(event);
+        CHECK(!rd_kafka_commit(rk, NULL, 0));
+        rd_kafka_topic_partition_list_destroy(list);
+        rd_kafka_queue_destroy(queue);
+        rd_kafka_consumer_close(rk);
+        rd_kafka_destroy(rk);
+}
+
 int main(int argc, char **argv) {
         if (argc < 2)
                 return 2;
@@ -211,6 +260,7 @@ int main(int argc, char **argv) {
         by_events(argv[1]);
         in_the_background(argv[1]);
         of_a_consumer(argv[1]);
+        unread(argv[1]);
         CHECK(rd_kafka_wait_destroyed(5000) == 0);
         return bad != 0;
 }

@@ -16,7 +16,10 @@ use crate::{
         op::{Op, wants},
         yielding::take_yield,
     },
-    consume::settle::{forget_starts, note_starts, settle},
+    consume::{
+        event_message::take_later,
+        settle::{forget_starts, note_starts, settle},
+    },
     ffi::{
         boundary::{Blamed, is_inherited},
         cancel::Uncancelled,
@@ -263,7 +266,7 @@ impl Queue {
                 is_without_consumer: false,
             };
             let seen = match queue.state.with(places, State::take).1 {
-                Next::Full => return Some(Event::of_fetched(client, one[0])),
+                Next::Full => return Some(Event::of_fetched(one[0], take_later(client, one[0]))),
                 // Rebalances are events only if the application enabled that.
                 Next::Op(op @ Op::Rebalance(_)) if !wants(client.conf().events, event_type::REBALANCE) => {
                     client.serve(op);
