@@ -22,13 +22,18 @@ pub struct Page {
 
 pub const PAGES: [Page; 8] = [
     Page {
-        name: "docs/pitfalls.md",
+        name: "docs/internals/pitfalls.md",
         package: "xtask",
         target: &[],
         test: "pitfalls_md_lists_the_heads_of_the_modules",
     },
-    Page { name: "docs/kips.md", package: "xtask", target: &[], test: "kips_md_lists_the_table" },
-    Page { name: "docs/mistakes.md", package: "xtask", target: &[], test: "mistakes_md_lists_the_patches" },
+    Page { name: "docs/guide/kips.md", package: "xtask", target: &[], test: "kips_md_lists_the_table" },
+    Page {
+        name: "docs/internals/mistakes.md",
+        package: "xtask",
+        target: &[],
+        test: "mistakes_md_lists_the_patches",
+    },
     Page {
         name: "CONFIGURATION.md",
         package: "ottla-core",
@@ -42,13 +47,13 @@ pub const PAGES: [Page; 8] = [
         test: "statistics_md_matches_the_table",
     },
     Page {
-        name: "docs/telemetry.md",
+        name: "docs/guide/telemetry.md",
         package: "ottla-core",
         target: &["--lib"],
         test: "telemetry_md_has_the_table_of_metrics",
     },
     Page {
-        name: "docs/errors.md",
+        name: "docs/guide/errors.md",
         package: "ottla-capi",
         target: &["--lib"],
         test: "errors_md_has_every_code",

@@ -1,6 +1,6 @@
 //! The Kafka Improvement Proposals that concern a client, and what Ottla does with each.
 //!
-//! docs/kips.md is generated from [`KIPS`]. A row names a test that shows the behaviour, or says that there is none yet;
+//! docs/guide/kips.md is generated from [`KIPS`]. A row names a test that shows the behaviour, or says that there is none yet;
 //! a test compares the names with the sources.
 
 /// A proposal.
@@ -101,7 +101,7 @@ pub const KIPS: &[Kip] = &[
     kip(899, "return to the bootstrap servers", "3.8", Support::Yes, "`metadata.recovery.strategy`", Some("silent_brokers_cause_a_rebootstrap")),
     kip(919, "calls to controllers", "3.7", Support::Yes, "`bootstrap.controllers`; administration only", Some("controllers_serve_administration_without_brokers")),
     kip(932, "share groups", "4.2", Support::Yes, "[share-groups.md](share-groups.md)", Some("share_session_requires_its_next_epoch_and_releases_records")),
-    kip(951, "leaders in responses", "3.7", Support::Yes, "the next request goes to the new leader; [kip-951.md](kip-951.md)", Some("leader_hint_needs_a_newer_epoch_and_a_reachable_leader")),
+    kip(951, "leaders in responses", "3.7", Support::Yes, "the next request goes to the new leader; [kip-951.md](../internals/kip-951.md)", Some("leader_hint_needs_a_newer_epoch_and_a_reachable_leader")),
     kip(966, "eligible leader replicas", "4.0", Support::Yes, "in descriptions of topics", Some("topics_are_described_with_their_eligible_leaders")),
     kip(1005, "latest tiered offset", "3.9", Support::Yes, "`OffsetSpec::LatestTiered`; `EarliestLocal` of KIP-405 likewise", Some("topic_without_tiered_storage_has_only_local_offsets")),
     kip(1023, "earliest pending upload", "4.2", Support::Yes, "`OffsetSpec::EarliestPendingUpload`", Some("topic_without_tiered_storage_has_only_local_offsets")),
@@ -161,15 +161,15 @@ mod tests {
     use super::*;
     use crate::{pitfalls, shell::root};
 
-    /// Compares docs/kips.md, or writes it if `OTTLA_WRITE_DOCS` is set.
+    /// Compares docs/guide/kips.md, or writes it if `OTTLA_WRITE_DOCS` is set.
     #[test]
     fn kips_md_lists_the_table() {
-        let path = root().join("docs/kips.md");
+        let path = root().join("docs/guide/kips.md");
         if std::env::var_os("OTTLA_WRITE_DOCS").is_some() {
             std::fs::write(&path, page()).expect("the page can be written");
         }
         let written = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(written == page(), "docs/kips.md is stale: run `cargo xtask docs`");
+        assert!(written == page(), "docs/guide/kips.md is stale: run `cargo xtask docs`");
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub struct Options {
     #[arg(long, default_value = profiled::PROFILE, value_name = "NAME")]
     profile: String,
     /// Optimize the library with a profile of its own work: two builds instead of one, and less CPU for every message
-    /// (docs/where-the-time-goes.md has the figures); needs llvm-profdata of rustc's LLVM.
+    /// (docs/internals/where-the-time-goes.md has the figures); needs llvm-profdata of rustc's LLVM.
     #[arg(long)]
     profiled: bool,
 }

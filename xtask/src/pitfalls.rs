@@ -9,7 +9,7 @@
 //! ```
 //!
 //! A name is a test function, or a program of the C tests such as `table.c`. [`check`] fails for a name that does not exist;
-//! docs/pitfalls.md is the index of all of them.
+//! docs/internals/pitfalls.md is the index of all of them.
 
 use std::{collections::BTreeSet, path::Path};
 
@@ -115,7 +115,7 @@ mod tests {
             if pitfalls.is_empty() {
                 continue;
             }
-            let _ = write!(page, "\n## [`{path}`](../{path})\n\n");
+            let _ = write!(page, "\n## [`{path}`](../../{path})\n\n");
             for Pitfall { text, tests } in pitfalls {
                 let tests: Vec<String> = tests.iter().map(|test| format!("`{test}`")).collect();
                 let _ = writeln!(page, "- {text} ({}).", tests.join(", "));
@@ -134,15 +134,15 @@ mod tests {
         assert_eq!(pitfalls(head), [fact("One fact that goes on", &["a", "b.c"]), fact("Another", &[])]);
     }
 
-    /// Compares docs/pitfalls.md, or writes it if `OTTLA_WRITE_DOCS` is set.
+    /// Compares docs/internals/pitfalls.md, or writes it if `OTTLA_WRITE_DOCS` is set.
     #[test]
     fn pitfalls_md_lists_the_heads_of_the_modules() {
-        let path = root().join("docs/pitfalls.md");
+        let path = root().join("docs/internals/pitfalls.md");
         let wanted = page(&style::sources(&root()).expect("git lists the sources"));
         if std::env::var_os("OTTLA_WRITE_DOCS").is_some() {
             std::fs::write(&path, &wanted).expect("the page can be written");
         }
         let page = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(page == wanted, "docs/pitfalls.md is stale: run `cargo xtask docs`");
+        assert!(page == wanted, "docs/internals/pitfalls.md is stale: run `cargo xtask docs`");
     }
 }

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The compiler learns which branches are taken and which functions to inline. Both builds take as long as an ordinary
-//! one (docs/where-the-time-goes.md has the times, and what is gained). `llvm-profdata` must understand the profiles of
+//! one (docs/internals/where-the-time-goes.md has the times, and what is gained). `llvm-profdata` must understand the profiles of
 //! rustc's LLVM, so it comes from the toolchain or is of the same version.
 //!
 //! A process writes its profile when it exits in the ordinary way. The bench's program ends by `_Exit`, so it is compiled with

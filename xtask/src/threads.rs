@@ -1,5 +1,5 @@
 //! `cargo xtask threads` and `cargo xtask sanitize`: run the loom models of the code that threads share, and the tests
-//! under sanitizers and valgrind. `docs/threads.md` describes them.
+//! under sanitizers and valgrind. `docs/internals/threads.md` describes them.
 
 use std::{
     env,

@@ -1,5 +1,5 @@
 //! `cargo xtask bench connections`: connections with TLS and client certificates to many brokers. It prints a table; figures
-//! of a full run are in `docs/security.md`.
+//! of a full run are in `docs/guide/security.md`.
 
 use std::{
     io::{BufRead, BufReader, Write},

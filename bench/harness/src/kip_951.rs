@@ -1,5 +1,5 @@
 //! `cargo xtask bench kip-951`: measures the time from send to acknowledgement while leaders move, with and without
-//! KIP-951, for all peers. The table in `docs/kip-951.md` is generated from the stored runs.
+//! KIP-951, for all peers. The table in `docs/internals/kip-951.md` is generated from the stored runs.
 //!
 //! One run is one process that sends at a fixed rate. While it does, the leaders of all partitions are rotated three
 //! times. The same is done with every client in turn, and then again.
@@ -27,8 +27,8 @@ cargo xtask bench kip-951 [OPTIONS]
   --against NAME      only `kafka`, `quick-followers` (Kafka with replica.fetch.backoff.ms=10) or `embedded`
   --lag MILLISECONDS  how long the embedded brokers' metadata lag (default 1000)
   --no-build          do not build again
-  --no-keep           print, but write neither bench/runs/kip-951/ nor docs/kip-951.md
-  --report            only write docs/kip-951.md again, from the newest file of bench/runs/kip-951/
+  --no-keep           print, but write neither bench/runs/kip-951/ nor docs/internals/kip-951.md
+  --report            only write docs/internals/kip-951.md again, from the newest file of bench/runs/kip-951/
 ";
 
 const PARTITIONS: usize = 100;
@@ -245,13 +245,13 @@ fn report() -> Result<()> {
         .filter_map(|text| serde_json::from_str(&text).ok())
         .collect();
     files.sort_by_key(|file| std::cmp::Reverse(file["date"].as_str().unwrap_or_default().to_owned()));
-    let page = folder().join("../docs/kip-951.md");
+    let page = folder().join("../docs/internals/kip-951.md");
     let text = fs::read_to_string(&page)?;
     let (before, rest) =
-        text.split_once(BEGIN).ok_or("docs/kip-951.md has lost the beginning of its table")?;
-    let (_, after) = rest.split_once(END).ok_or("docs/kip-951.md has lost the end of its table")?;
+        text.split_once(BEGIN).ok_or("docs/internals/kip-951.md has lost the beginning of its table")?;
+    let (_, after) = rest.split_once(END).ok_or("docs/internals/kip-951.md has lost the end of its table")?;
     fs::write(&page, format!("{before}{BEGIN}\n\n{}\n{END}{after}", tables(&files)))?;
-    println!("docs/kip-951.md is written");
+    println!("docs/internals/kip-951.md is written");
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! `cargo xtask bench linger`: measures linger per broker. Ottla with linger per partition, per broker and `auto`,
 //! librdkafka and franz-go do the same work: messages of 100 bytes at a fixed rate, to random partitions. The report is
-//! `docs/broker-linger.md`, with its charts next to it.
+//! `docs/internals/broker-linger.md`, with its charts next to it.
 
 use std::{fmt::Write, fs, path::PathBuf};
 
@@ -24,8 +24,8 @@ cargo xtask bench linger [OPTIONS]
   --work NAME,...     only this work (see the report; `partitions` and `loads` are the sweeps)
   --against NAME      only `kafka` or only `embedded`
   --no-build          do not build again
-  --no-keep           print, but write neither bench/runs/linger/ nor docs/broker-linger.md
-  --report            only write docs/broker-linger.md again, from bench/runs/linger/
+  --no-keep           print, but write neither bench/runs/linger/ nor docs/internals/broker-linger.md
+  --report            only write docs/internals/broker-linger.md again, from bench/runs/linger/
 ";
 
 const SIZE: usize = 100;
@@ -378,12 +378,12 @@ fn report() -> Result<()> {
         .filter_map(|text| serde_json::from_str::<Value>(&text).ok())
         .max_by_key(|file| file["date"].as_str().unwrap_or_default().to_owned())
         .ok_or("no measurement yet")?;
-    let docs: PathBuf = folder().join("../docs");
+    let docs: PathBuf = folder().join("../docs/internals");
     let file = docs.join("broker-linger.md");
     let text = fs::read_to_string(&file)?;
     let (before, rest) =
-        text.split_once(BEGIN).ok_or("docs/broker-linger.md has lost the beginning of its tables")?;
-    let (_, after) = rest.split_once(END).ok_or("docs/broker-linger.md has lost the end of its tables")?;
+        text.split_once(BEGIN).ok_or("docs/internals/broker-linger.md has lost the beginning of its tables")?;
+    let (_, after) = rest.split_once(END).ok_or("docs/internals/broker-linger.md has lost the end of its tables")?;
     fs::write(&file, format!("{before}{BEGIN}\n\n{}\n{END}{after}", tables(&newest)))?;
     let runs = list(&newest);
     let named = |run: &Value| {
@@ -406,7 +406,7 @@ fn report() -> Result<()> {
     let latency = of("loads", "rate", "p99_ms");
     let picture = lines("p99 in ms, over messages per second (broker.linger.ms)", &latency);
     fs::write(docs.join("broker-linger-latency.svg"), picture)?;
-    println!("docs/broker-linger.md is written");
+    println!("docs/internals/broker-linger.md is written");
     Ok(())
 }
 

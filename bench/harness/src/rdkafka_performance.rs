@@ -1,5 +1,5 @@
 //! `cargo xtask bench rdkafka-performance`: runs the four commands whose results librdkafka publishes, with the
-//! original program and with Ottla's, on two brokers of Apache Kafka. The table in `docs/rdkafka-performance.md` is
+//! original program and with Ottla's, on two brokers of Apache Kafka. The table in `docs/internals/rdkafka-performance.md` is
 //! generated from the stored runs.
 
 use std::{
@@ -32,8 +32,8 @@ cargo xtask bench rdkafka-performance [OPTIONS]
   --only NAME,...     only these programs (ottla, original, original-linger, ours-on-librdkafka)
   --command NAME,...  only these commands (none, acks-0, snappy, gzip)
   --no-build          do not build again
-  --no-keep           print, but write neither bench/runs/rdkafka-performance/ nor docs/rdkafka-performance.md
-  --report            only write docs/rdkafka-performance.md again, from the newest file of bench/runs/rdkafka-performance/
+  --no-keep           print, but write neither bench/runs/rdkafka-performance/ nor docs/internals/rdkafka-performance.md
+  --report            only write docs/internals/rdkafka-performance.md again, from the newest file of bench/runs/rdkafka-performance/
 ";
 
 /// A program, with its arguments in addition to the published ones.
@@ -301,14 +301,14 @@ fn report() -> Result<()> {
         .filter_map(|text| serde_json::from_str::<Value>(&text).ok())
         .max_by_key(|file| file["date"].as_str().unwrap_or_default().to_owned())
         .ok_or("nothing was measured yet")?;
-    let page = folder().join("../docs/rdkafka-performance.md");
+    let page = folder().join("../docs/internals/rdkafka-performance.md");
     let text = fs::read_to_string(&page)?;
     let (before, rest) =
-        text.split_once(BEGIN).ok_or("docs/rdkafka-performance.md has lost the beginning of its table")?;
+        text.split_once(BEGIN).ok_or("docs/internals/rdkafka-performance.md has lost the beginning of its table")?;
     let (_, after) =
-        rest.split_once(END).ok_or("docs/rdkafka-performance.md has lost the end of its table")?;
+        rest.split_once(END).ok_or("docs/internals/rdkafka-performance.md has lost the end of its table")?;
     fs::write(&page, format!("{before}{BEGIN}\n\n{}\n{END}{after}", tables(&newest)))?;
-    println!("\ndocs/rdkafka-performance.md is written");
+    println!("\ndocs/internals/rdkafka-performance.md is written");
     Ok(())
 }
 

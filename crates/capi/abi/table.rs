@@ -122,8 +122,8 @@ pub fn status_page() -> String {
         "# What is there of librdkafka's interface\n\n\
          All {} symbols are exported: {} complete, {} partial. `rdkafka_ottla.h` adds {} functions, whose names begin with\n\
          `rd_kafka_ottla_`. The headers describe each function. What all of them do with mistakes and with panics is in\n\
-         [misuse.md](../../docs/misuse.md), and how they differ from the original in\n\
-         [differences.md](../../docs/differences.md).\n\n\
+         [misuse.md](../../docs/guide/misuse.md), and how they differ from the original in\n\
+         [differences.md](../../docs/guide/differences.md).\n\n\
          Generated from [functions.txt](abi/functions.txt); a test compares it with the library's symbols.\n",
         original.len(),
         count(Status::Complete),

@@ -389,6 +389,6 @@ struct Readme;
 
 /// So are those of the pages that begin with Rust.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/start/rust.md")]
-#[doc = include_str!("../../../docs/testing.md")]
+#[doc = include_str!("../../../docs/guide/start/rust.md")]
+#[doc = include_str!("../../../docs/guide/testing.md")]
 struct Pages;

@@ -25,7 +25,7 @@ pub struct MetricsSnapshot {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Metric {
-    /// The name of the Java client's metric, such as `org.apache.kafka.producer.request.latency.avg` (docs/telemetry.md).
+    /// The name of the Java client's metric, such as `org.apache.kafka.producer.request.latency.avg` (docs/guide/telemetry.md).
     pub name: String,
     /// The kind of the metric.
     pub kind: MetricKind,
@@ -50,7 +50,7 @@ pub enum MetricKind {
 }
 
 impl MetricsSnapshot {
-    /// Iterates over the metrics, in the order of docs/telemetry.md. Metrics without values are left out.
+    /// Iterates over the metrics, in the order of docs/guide/telemetry.md. Metrics without values are left out.
     pub fn iter(&self) -> impl Iterator<Item = Metric> + '_ {
         self.points.iter().map(|point| Metric {
             name: format!("{}{}", self.kind.prefix(), point.name),

@@ -1,7 +1,7 @@
 //! Compares `broker.linger.ms=auto` with every fixed linger, over loads of five orders of magnitude and round trips of
 //! 0.2 to 200 ms, in virtual time: the real collector, and a broker that serves one request after the other.
 //!
-//! `OTTLA_WRITE_DOCS=1 cargo test -p ottla-core --test adaptive_linger` writes docs/adaptive-linger.md.
+//! `OTTLA_WRITE_DOCS=1 cargo test -p ottla-core --test adaptive_linger` writes docs/internals/adaptive-linger.md.
 
 use std::{cmp::Reverse, collections::BinaryHeap, fmt::Write, time::Duration};
 
@@ -215,12 +215,15 @@ fn adaptive_linger_matches_the_best_fixed_linger() {
             .expect("a string takes everything");
         }
     }
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/adaptive-linger.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/internals/adaptive-linger.md");
     if std::env::var_os("OTTLA_WRITE_DOCS").is_some() {
-        std::fs::write(path, &table).expect("docs/adaptive-linger.md can be written");
+        std::fs::write(path, &table).expect("docs/internals/adaptive-linger.md can be written");
     }
     let committed = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(committed == table, "docs/adaptive-linger.md is stale; run the test with OTTLA_WRITE_DOCS=1");
+    assert!(
+        committed == table,
+        "docs/internals/adaptive-linger.md is stale; run the test with OTTLA_WRITE_DOCS=1"
+    );
 }
 
 #[test]

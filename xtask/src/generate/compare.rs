@@ -12,7 +12,7 @@ use crate::{Result, shell::root};
 
 const FILE: &str = "tests/abi/generate/differences.txt";
 /// The page with a row for each permitted difference.
-pub const PAGE: &str = "docs/differences.md";
+pub const PAGE: &str = "docs/guide/differences.md";
 
 /// Lines of the two libraries in the same place; one that is missing is empty.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -118,7 +118,7 @@ fn without_names(line: &str) -> &str {
     }
 }
 
-/// A row: the name of one in docs/differences.md, patterns of the lines, and of steps of the program.
+/// A row: the name of one in docs/guide/differences.md, patterns of the lines, and of steps of the program.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Row {
     name: String,
@@ -207,7 +207,7 @@ impl Rows {
     ///
     /// # Errors
     ///
-    /// A row has another form, or docs/differences.md does not have it.
+    /// A row has another form, or docs/guide/differences.md does not have it.
     pub fn read() -> Result<Self> {
         let rows = Self::parse(&fs::read_to_string(root().join(FILE))?)?;
         let page = fs::read_to_string(root().join(PAGE))?;

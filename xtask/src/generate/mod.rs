@@ -6,7 +6,7 @@
 //!                                                                                         │ tests/abi/generate/*.c
 //!                                                             the original ◄── runner ──► Ottla
 //!                                                                  └────── compare ──────┘
-//!                           docs/differences.md, tests/abi/generate/differences.txt  │ without a row: shrink, print as C
+//!                           docs/guide/differences.md, tests/abi/generate/differences.txt  │ without a row: shrink, print as C
 //! ```
 //!
 //! [`table`] gives each argument a code, [`values`] has the values of arguments, [`kinds`] the kinds of handles. [`mod@print`] writes
@@ -64,7 +64,7 @@ use crate::{
 };
 
 /// Runs programs that are made from seeds with Ottla's C library and with the original librdkafka 2.16.0, and compares what they
-/// print. A difference without a row in docs/differences.md is shrunk and printed as C.
+/// print. A difference without a row in docs/guide/differences.md is shrunk and printed as C.
 #[derive(Debug, clap::Parser)]
 #[command(name = "cargo xtask abi --generate", disable_help_subcommand = true)]
 struct Options {
@@ -107,7 +107,7 @@ struct Options {
     /// Write the parameters for which the original survives NULL into tests/abi/generate/nulls.txt
     #[arg(long)]
     write_nulls: bool,
-    /// Write the number of programs that met each row into docs/differences.md
+    /// Write the number of programs that met each row into docs/guide/differences.md
     #[arg(long, conflicts_with_all = ["write", "write_nulls"])]
     write_counts: bool,
     /// Do not shrink what is found

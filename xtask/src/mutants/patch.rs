@@ -42,7 +42,7 @@ pub struct Worlds {
     pub option: &'static str,
     /// The words behind the name of the checker.
     pub what: &'static str,
-    /// The heading in docs/mistakes.md.
+    /// The heading in docs/internals/mistakes.md.
     pub heading: &'static str,
 }
 

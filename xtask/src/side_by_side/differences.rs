@@ -1,7 +1,7 @@
-//! The intended differences from the original: rows of `docs/differences.md`, and the hunks that each allows.
+//! The intended differences from the original: rows of `docs/guide/differences.md`, and the hunks that each allows.
 //!
 //! ```text
-//! docs/differences.md                              a row: name, reason
+//! docs/guide/differences.md                              a row: name, reason
 //! tests/abi/side_by_side/differences/NAME.txt      the hunks of the row, by case
 //! tests/abi/side_by_side/differences/to_be_fixed.txt   hunks without a decision, which `--write` adds
 //! ```
@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{Result, shell::root};
 
-const PAGE: &str = "docs/differences.md";
+const PAGE: &str = "docs/guide/differences.md";
 const FOLDER: &str = "tests/abi/side_by_side/differences";
 /// The rows of `cargo xtask abi --generate`.
 const GENERATED: &str = "tests/abi/generate/differences.txt";
@@ -219,12 +219,12 @@ fn reasons(page: &str) -> Result<BTreeSet<String>> {
         };
         let reason = rest.split_once('|').map_or("", |(_, reason)| reason).trim_matches(['|', ' ']);
         // A row that only generated programs have.
-        if !reason.is_empty() && rest.starts_with(&format!("../{GENERATED}) |")) {
+        if !reason.is_empty() && rest.starts_with(&format!("../../{GENERATED}) |")) {
             continue;
         }
-        if reason.is_empty() || !rest.starts_with(&format!("../{FOLDER}/{name}.txt) |")) {
+        if reason.is_empty() || !rest.starts_with(&format!("../../{FOLDER}/{name}.txt) |")) {
             return Err(
-                format!("{PAGE}: a row is `| [NAME](../{FOLDER}/NAME.txt) | REASON |`: {line}").into()
+                format!("{PAGE}: a row is `| [NAME](../../{FOLDER}/NAME.txt) | REASON |`: {line}").into()
             );
         }
         if !names.insert(name.to_owned()) {
@@ -301,7 +301,7 @@ mod tests {
 
     #[test]
     fn row_without_its_file_or_a_reason_is_refused() {
-        let link = format!("../{FOLDER}/a.txt");
+        let link = format!("../../{FOLDER}/a.txt");
         assert!(reasons(&format!("| [a]({link}) | so it is |")).unwrap().contains("a"));
         for row in
             [format!("| [a]({link}) |  |"), "| [a](a.txt) | so it is |".to_owned(), format!("| [a]({link})")]

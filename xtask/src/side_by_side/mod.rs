@@ -4,7 +4,7 @@
 //! ```text
 //! tests/abi/side_by_side/*.{c,cpp} ──compile once──► programs ──run each case twice──► two transcripts ──► hunks
 //!                                                         Ottla | original                                   │
-//!                docs/differences.md, tests/abi/side_by_side/differences ── rows that allow a hunk ──────────┘
+//!                docs/guide/differences.md, tests/abi/side_by_side/differences ── rows that allow a hunk ──────────┘
 //! ```
 //!
 //! [`options`] of the command line; [`original`] fetches librdkafka, [`mod@programs`] compiles and runs, [`transcript`] compares,

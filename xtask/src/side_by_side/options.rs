@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::programs::{Case, Kind};
 
 /// Runs every case of tests/abi/side_by_side with Ottla's C library and with the original librdkafka 2.16.0, and compares the
-/// transcripts. docs/differences.md has a row with the reason for each permitted difference, and
+/// transcripts. docs/guide/differences.md has a row with the reason for each permitted difference, and
 /// tests/abi/side_by_side/differences the lines that a row permits.
 ///
 /// Cases with brokers start embedded ones; `OTTLA_BOOTSTRAP` names others.

@@ -68,7 +68,7 @@ impl Report {
         let [same, failed, not_checked] = self.counts();
         text += &format!(
             "{} cases: {same} as allowed, {failed} failed, {not_checked} not checked; {uses} differences of {} rows of \
-             docs/differences.md, {open} to be fixed",
+             docs/guide/differences.md, {open} to be fixed",
             self.cases.len(),
             rows.len()
         );

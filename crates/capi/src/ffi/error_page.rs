@@ -1,4 +1,4 @@
-//! docs/errors.md: every error code with its names, its text, and what to do.
+//! docs/guide/errors.md: every error code with its names, its text, and what to do.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use crate::ffi::{
     error::describe,
 };
 
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/errors.md");
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide/errors.md");
 
 const HEAD: &str = "# Errors, and what to do
 
@@ -68,7 +68,7 @@ fn errors_md_has_every_code() {
         std::fs::write(FILE, &page).unwrap();
     }
     let file = std::fs::read_to_string(FILE).unwrap_or_default();
-    assert!(file == page, "docs/errors.md is stale: run `cargo xtask docs`");
+    assert!(file == page, "docs/guide/errors.md is stale: run `cargo xtask docs`");
 }
 
 #[test]

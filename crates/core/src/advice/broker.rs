@@ -114,7 +114,7 @@ pub(super) const ROWS: &[(i16, Fault, &str)] = &[
     (
         35,
         Cluster,
-        "Upgrade the broker, or do without the feature: docs/kips.md names the version that each needs.",
+        "Upgrade the broker, or do without the feature: docs/guide/kips.md names the version that each needs.",
     ),
     (36, Application, "Use the topic that is there, or another name."),
     (37, Application, "Ask for at least one partition; partitions can be added, not removed."),

@@ -101,7 +101,7 @@ pub(super) const ROWS: &[(&str, Fault, &str)] = &[
     (
         "_UNSUPPORTED_FEATURE",
         Cluster,
-        "Upgrade the broker, or do without the feature: docs/kips.md names the version that each needs.",
+        "Upgrade the broker, or do without the feature: docs/guide/kips.md names the version that each needs.",
     ),
     ("_WAIT_CACHE", Nobody, "Wait: metadata is being fetched."),
     ("_INTR", Nobody, "Call it again."),

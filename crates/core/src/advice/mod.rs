@@ -1,6 +1,6 @@
 //! What to do about an error: a row for every error code of Kafka, and for every code of the C interface that the client itself sets.
 //!
-//! docs/errors.md is generated from the rows, and [`Error::advice`](crate::error::Error::advice) returns them. `broker` and `local` are
+//! docs/guide/errors.md is generated from the rows, and [`Error::advice`](crate::error::Error::advice) returns them. `broker` and `local` are
 //! the tables.
 
 mod broker;

@@ -9,7 +9,7 @@
 //!               │
 //!             table ─── one row per field ──► json, prometheus, STATISTICS.md
 //!               │
-//!            metrics ── one row per metric of the Java client, computed from fields ──► pushes, docs/telemetry.md
+//!            metrics ── one row per metric of the Java client, computed from fields ──► pushes, docs/guide/telemetry.md
 //! ```
 //!
 //! Counters are updated per batch and per request, never per record.

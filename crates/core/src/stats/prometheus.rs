@@ -101,7 +101,7 @@ mod tests {
     use crate::stats::snapshot::{BrokerStatistics, ConsumerStatistics, EosStatistics, GroupStatistics};
 
     /// The dashboard and the alerts, which name metrics.
-    const FILES: [&str; 2] = ["docs/grafana.json", "docs/alerts.yml"];
+    const FILES: [&str; 2] = ["docs/guide/grafana.json", "docs/guide/alerts.yml"];
 
     /// Returns the names of metrics in a text.
     fn names(text: &str) -> impl Iterator<Item = &str> {

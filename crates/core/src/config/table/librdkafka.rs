@@ -676,7 +676,7 @@ pub(super) const ROWS: &[Property] = &[
         ),
     Property::global("enable.metrics.push")
         .boolean("true")
-        .doc("Send client metrics to brokers that request them (KIP-714, [docs/telemetry.md](docs/telemetry.md))."),
+        .doc("Send client metrics to brokers that request them (KIP-714, [docs/guide/telemetry.md](docs/guide/telemetry.md))."),
     Property::topic("request.required.acks")
         .producer()
         .named_integer(-1, 1, &[("all", -1)], "-1")
