@@ -208,6 +208,8 @@ fn recoded(api: ApiKey, version: i16, bytes: &[u8]) -> Vec<u8> {
         ShareGroupDescribe share_group_describe::ShareGroupDescribeRequest,
         StreamsGroupHeartbeat streams_group_heartbeat::StreamsGroupHeartbeatRequest,
         StreamsGroupDescribe streams_group_describe::StreamsGroupDescribeRequest,
+        StreamsGroupTopologyDescriptionUpdate
+            streams_group_topology_description_update::StreamsGroupTopologyDescriptionUpdateRequest,
         DescribeShareGroupOffsets describe_share_group_offsets::DescribeShareGroupOffsetsRequest,
         AlterShareGroupOffsets alter_share_group_offsets::AlterShareGroupOffsetsRequest,
         DeleteShareGroupOffsets delete_share_group_offsets::DeleteShareGroupOffsetsRequest,
@@ -331,6 +333,15 @@ fn cases(api: ApiKey) -> Vec<Case> {
             vec![Case::new("a member that joins", share::heartbeat_sample(request, TIMEOUT))]
         }
         ApiKey::StreamsGroupHeartbeat => vec![streams_case()],
+        ApiKey::StreamsGroupTopologyDescriptionUpdate => {
+            let request =
+                streams_group_topology_description_update::StreamsGroupTopologyDescriptionUpdateRequest {
+                    group_id: "g".into(),
+                    member_id: "m".into(),
+                    ..Default::default()
+                };
+            vec![Case::new("a description", streams::push_sample(request, TIMEOUT))]
+        }
         ApiKey::ShareFetch => {
             let encode = share::fetcher::samples(api, false);
             vec![Case { what: "records, and acknowledgements", versions: api.versions(), encode }]

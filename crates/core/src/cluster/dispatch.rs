@@ -45,6 +45,11 @@ impl ClusterCore {
                     return streams.handle_response(now, term, result);
                 }
             }
+            RequestOwner::StreamsDescription(number) => {
+                if let Some(streams) = &mut self.streams {
+                    return streams.handle_push_response(now, number, result);
+                }
+            }
             RequestOwner::Admin(request) => return self.admin.handle_response(now, request, result),
             RequestOwner::Telemetry(request) => {
                 if let Some(telemetry) = &mut self.telemetry

@@ -51,6 +51,7 @@ const FIRST_VERSIONS: &[(ApiKey, i16)] = &[
     (ApiKey::ShareGroupDescribe, 1),
     (ApiKey::StreamsGroupHeartbeat, 0),
     (ApiKey::StreamsGroupDescribe, 0),
+    (ApiKey::StreamsGroupTopologyDescriptionUpdate, 0),
     (ApiKey::DescribeShareGroupOffsets, 0),
     (ApiKey::AlterShareGroupOffsets, 0),
     (ApiKey::DeleteShareGroupOffsets, 0),
@@ -150,6 +151,8 @@ mod tests {
             ShareGroupDescribe share_group_describe::ShareGroupDescribeResponse,
             StreamsGroupHeartbeat streams_group_heartbeat::StreamsGroupHeartbeatResponse,
             StreamsGroupDescribe streams_group_describe::StreamsGroupDescribeResponse,
+            StreamsGroupTopologyDescriptionUpdate
+                streams_group_topology_description_update::StreamsGroupTopologyDescriptionUpdateResponse,
             DescribeShareGroupOffsets describe_share_group_offsets::DescribeShareGroupOffsetsResponse,
             AlterShareGroupOffsets alter_share_group_offsets::AlterShareGroupOffsetsResponse,
             DeleteShareGroupOffsets delete_share_group_offsets::DeleteShareGroupOffsetsResponse,

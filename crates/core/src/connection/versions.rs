@@ -113,6 +113,7 @@ pub(crate) const SENT: &[ApiKey] = &[
     ApiKey::ShareGroupDescribe,
     ApiKey::StreamsGroupHeartbeat,
     ApiKey::StreamsGroupDescribe,
+    ApiKey::StreamsGroupTopologyDescriptionUpdate,
     ApiKey::DescribeShareGroupOffsets,
     ApiKey::AlterShareGroupOffsets,
     ApiKey::DeleteShareGroupOffsets,

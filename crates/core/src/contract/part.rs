@@ -176,6 +176,8 @@ pub(crate) enum RequestOwner {
     Share(u64),
     /// The membership in a streams group; the number identifies its term.
     Streams(u64),
+    /// The push of a topology's description, with its number.
+    StreamsDescription(u64),
     /// Administrative calls.
     Admin(AdminRequest),
     /// Client metrics.

@@ -16,8 +16,9 @@ use std::{collections::VecDeque, time::Duration};
 use ottla_protocol::{
     api::ApiKey,
     error_code::ErrorCode,
-    generated::streams_group_heartbeat::{
-        StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse, request,
+    generated::{
+        streams_group_heartbeat::{StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse, request},
+        streams_group_topology_description_update::StreamsGroupTopologyDescriptionUpdateResponse,
     },
     primitive::Reader,
 };
@@ -25,6 +26,7 @@ use ottla_protocol::{
 use super::{
     news::{RevocationReason, StreamsEndpoint, StreamsEvent, StreamsMembership, StreamsStatus, TaskOffsets},
     owned::OwnedTasks,
+    push::{self, DescriptionPush},
     settings::StreamsSettings,
     task::TaskSets,
 };
@@ -38,7 +40,7 @@ use crate::{
         DEFAULT_INTERVAL, departure::GroupMembershipOperation, has_moved, heartbeat_interval, is_permanent,
         new_member_id, retry_wait,
     },
-    machine::Instant,
+    machine::{Instant, earliest},
     rng::Rng,
     txn::may_have_been_sent,
 };
@@ -75,6 +77,7 @@ pub(super) struct StreamsMember {
     offsets: Option<TaskOffsets>,
     offsets_at: Instant,
     shutdown: Shutdown,
+    push: DescriptionPush,
     interval: Duration,
     /// The time of the next heartbeat.
     next: Instant,
@@ -119,6 +122,8 @@ struct InFlight {
 pub(super) enum Step {
     /// Send this request to the coordinator; its response belongs to this term.
     Send(RoutedRequest, u64),
+    /// Send the topology's description to the coordinator; its response has this number.
+    Push(RoutedRequest, u64),
     /// The member has left.
     Left,
     /// An event for the application.
@@ -145,6 +150,7 @@ impl StreamsMember {
             offsets: None,
             offsets_at: Instant::ZERO,
             shutdown: Shutdown::No,
+            push: DescriptionPush::new((first, longest)),
             interval: DEFAULT_INTERVAL,
             next: Instant::ZERO,
             backoff: Backoff::new(first, longest),
@@ -160,6 +166,7 @@ impl StreamsMember {
         StreamsMembership {
             epoch: self.known.epoch.filter(|_| is_in),
             tasks: self.tasks.all().to_tasks(),
+            wants_topology_description: self.push.is_wanted(),
             ..self.known.clone()
         }
     }
@@ -220,8 +227,10 @@ impl StreamsMember {
         }
     }
 
-    /// Sends the heartbeat that is due.
+    /// Sends the heartbeat and the description that are due.
     pub(super) fn advance(&mut self, now: Instant) {
+        let push = self.push.poll_request(now, &self.settings, &self.known.member_id);
+        self.steps.extend(push.map(|(request, number)| Step::Push(request, number)));
         if self.in_flight.is_some() {
             return;
         }
@@ -306,7 +315,10 @@ impl StreamsMember {
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
         match self.state {
             State::Joining if !self.tasks.all().is_empty() => None,
-            State::Joining | State::Stable => Some(self.next).filter(|_| self.in_flight.is_none()),
+            State::Joining | State::Stable => earliest(
+                Some(self.next).filter(|_| self.in_flight.is_none()),
+                self.push.poll_timeout(&self.settings),
+            ),
             State::Leaving(until) => Some(until),
             State::Outside | State::Failed => None,
         }
@@ -329,6 +341,28 @@ impl StreamsMember {
             decoded.map_err(|error| Error::new(ErrorKind::BadResponse, error.to_string()).with_api(API))
         });
         self.handle_decoded(now, term, result)
+    }
+
+    /// Handles the response to a push of the description, or the error instead of one. Returns true if the coordinator moved.
+    pub(super) fn handle_push_response(
+        &mut self,
+        now: Instant,
+        number: u64,
+        result: Result<Response, Error>,
+    ) -> bool {
+        self.handle_decoded_push(now, number, result.and_then(push::decode))
+    }
+
+    /// Handles the decoded response to a push of the description, or the error instead of one.
+    pub(super) fn handle_decoded_push(
+        &mut self,
+        now: Instant,
+        number: u64,
+        result: Result<StreamsGroupTopologyDescriptionUpdateResponse, Error>,
+    ) -> bool {
+        let outcome = self.push.handle_response(now, &mut self.rng, number, result);
+        self.steps.extend(outcome.error.map(StreamsEvent::Error).map(Step::Event));
+        outcome.has_moved
     }
 
     /// Handles the decoded response to a heartbeat, or the error instead of one.
@@ -404,6 +438,9 @@ impl StreamsMember {
                 self.shutdown = Shutdown::Sent;
             }
         }
+        if response.topology_description_required {
+            self.push.ask(now);
+        }
         self.note_group(response);
         if let Some(assigned) = assigned {
             self.steps.extend(self.tasks.assign(assigned).map(Step::Event));
@@ -427,7 +464,6 @@ impl StreamsMember {
     /// Takes what a response says about the group.
     fn note_group(&mut self, response: StreamsGroupHeartbeatResponse) {
         let known = &mut self.known;
-        known.wants_topology_description = response.topology_description_required;
         let lag = match response.acceptable_recovery_lag {
             ..0 => i64::from(response.acceptable_recovery_lag_legacy),
             lag => lag,
@@ -516,6 +552,7 @@ impl StreamsMember {
         self.is_unsure = false;
         self.endpoint_epoch = NO_ENDPOINTS;
         self.known.epoch = None;
+        self.push.forget();
     }
 
     fn finish_leaving(&mut self) {

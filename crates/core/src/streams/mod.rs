@@ -7,6 +7,7 @@
 //! ```text
 //!  topology ──► StreamsMember ── StreamsGroupHeartbeat ──► coordinator
 //!                 │ owned: OwnedTasks
+//!                 │ push ── StreamsGroupTopologyDescriptionUpdate ──► coordinator, if it asks
 //!                 ▼
 //!  application ◄── StreamsShared: Assigned, Revoked, Status, Endpoints
 //!      └── acknowledge, offsets, shutdown, leave ──► StreamsCommand
@@ -18,6 +19,8 @@
 //! | `task` | sets of tasks by role |
 //! | `owned` | the tasks of a member from one assignment to the next |
 //! | `member` | the protocol with the coordinator |
+//! | [`description`] | the topology's nodes, for people and tools |
+//! | `push` | sending that description when the coordinator asks for it |
 //! | [`news`] | events and what is known of the membership |
 //! | [`shared`] | the state that the application's threads share with the part |
 //! | [`settings`] | the settings from the configuration, and the topology |
@@ -31,9 +34,11 @@
 //! - A member that is fenced while the application gives up tasks has two revocations open; no task is in both
 //!   (`task_is_revoked_once_when_the_member_is_fenced_meanwhile`).
 
+pub mod description;
 mod member;
 pub mod news;
 mod owned;
+mod push;
 pub mod settings;
 pub mod shared;
 mod task;
@@ -41,9 +46,11 @@ pub mod topology;
 
 #[cfg(all(test, not(ottla_loom)))]
 mod scripted;
+#[cfg(all(test, not(ottla_loom)))]
+mod scripted_push;
 
 #[cfg(all(test, not(ottla_loom)))]
-pub(crate) use self::member::routed as heartbeat_sample;
+pub(crate) use self::{member::routed as heartbeat_sample, push::routed as push_sample};
 
 use std::{collections::VecDeque, convert::Infallible, sync::Arc, time::Duration};
 
@@ -59,7 +66,7 @@ use crate::{
     contract::{
         metadata::Metadata,
         part::{Interest, MetadataChanges, Need, Needs, Part, RequestOwner, SnapshotTime},
-        route::{CoordinatorKey, Route},
+        route::{CoordinatorKey, Route, RoutedRequest},
     },
     error::Error,
     group::departure::GroupMembershipOperation,
@@ -139,6 +146,18 @@ impl StreamsGroup {
         self.member.handle_response(now, term, result)
     }
 
+    /// Handles the response to a push of the topology's description, or the error instead of one. Returns true if the coordinator
+    /// moved.
+    pub(crate) fn handle_push_response(
+        &mut self,
+        now: Instant,
+        number: u64,
+        result: Result<Response, Error>,
+    ) -> bool {
+        self.is_changed = true;
+        self.member.handle_push_response(now, number, result)
+    }
+
     fn carry_out_steps(&mut self, now: Instant) {
         self.member.advance(now);
         // Before the events, so that the application sees their tasks in the membership.
@@ -147,17 +166,20 @@ impl StreamsGroup {
         }
         while let Some(step) = self.member.poll_step() {
             match step {
-                Step::Send(request, term) => {
-                    let group = CoordinatorKey::group(Arc::clone(&self.shared.settings.group_id));
-                    let route = Route::Coordinator(group);
-                    let owner = RequestOwner::Streams(term);
-                    self.needs.push_back(Need::Request { route, request, owner });
+                Step::Send(request, term) => self.request(request, RequestOwner::Streams(term)),
+                Step::Push(request, number) => {
+                    self.request(request, RequestOwner::StreamsDescription(number));
                 }
                 Step::Left => self.end_leaving(),
                 Step::Event(event) => self.shared.push(event),
                 Step::Fail(error) => self.shared.fail(error),
             }
         }
+    }
+
+    fn request(&mut self, request: RoutedRequest, owner: RequestOwner) {
+        let group = CoordinatorKey::group(Arc::clone(&self.shared.settings.group_id));
+        self.needs.push_back(Need::Request { route: Route::Coordinator(group), request, owner });
     }
 
     fn end_leaving(&mut self) {

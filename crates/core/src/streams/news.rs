@@ -110,7 +110,8 @@ pub struct StreamsMembership {
     pub acceptable_recovery_lag: Option<i64>,
     /// The interval in which the coordinator wants the offsets of tasks, if it sets one.
     pub task_offset_interval: Option<Duration>,
-    /// The coordinator has a plug-in that stores the topology's description, and lacks it (KIP-1331).
+    /// The coordinator has a plug-in that stores the topology's description, has asked this member for it, and does not have it
+    /// yet (KIP-1331).
     pub wants_topology_description: bool,
 }
 

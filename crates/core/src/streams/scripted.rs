@@ -18,26 +18,29 @@ use super::{
 };
 use crate::{
     admin::groups::streams_groups::StreamsTask,
+    contract::route::RoutedRequest,
     error::{Error, ErrorKind},
     group::departure::GroupMembershipOperation,
     machine::Instant,
     rng::Rng,
 };
 
-const INTERVAL: Duration = Duration::from_secs(5);
+pub(super) const INTERVAL: Duration = Duration::from_secs(5);
 
-fn settings() -> StreamsSettings {
+pub(super) fn settings() -> StreamsSettings {
     let part =
         Subtopology { id: "a".to_owned(), source_topics: vec!["t".to_owned()], ..Subtopology::default() };
     StreamsSettings::with_defaults("g", Topology { epoch: 0, subtopologies: vec![part] })
 }
 
 /// A member, and what it said last.
-struct Script {
-    now: Instant,
-    member: StreamsMember,
+pub(super) struct Script {
+    pub(super) now: Instant,
+    pub(super) member: StreamsMember,
     term: u64,
-    events: Vec<StreamsEvent>,
+    pub(super) events: Vec<StreamsEvent>,
+    /// The pushes of the topology's description that were sent.
+    pub(super) pushes: Vec<(RoutedRequest, u64)>,
     failure: Option<Error>,
     has_left: bool,
 }
@@ -79,11 +82,11 @@ impl Script {
         Self::with(settings())
     }
 
-    fn with(settings: StreamsSettings) -> Self {
+    pub(super) fn with(settings: StreamsSettings) -> Self {
         let now = Instant::from_nanos(1_000_000_000);
         let mut member = StreamsMember::new(settings, Rng::from_seed(1));
         member.join(now);
-        Self { now, member, term: 0, events: Vec::new(), failure: None, has_left: false }
+        Self { now, member, term: 0, events: Vec::new(), pushes: Vec::new(), failure: None, has_left: false }
     }
 
     /// Returns a member with these active and no standby tasks, in epoch 3, whose ownership the coordinator knows.
@@ -99,12 +102,12 @@ impl Script {
     }
 
     /// Returns the next heartbeat, if one is sent.
-    fn next(&mut self) -> Option<StreamsGroupHeartbeatRequest> {
+    pub(super) fn next(&mut self) -> Option<StreamsGroupHeartbeatRequest> {
         self.member.advance(self.now);
         self.take_steps()
     }
 
-    fn take_steps(&mut self) -> Option<StreamsGroupHeartbeatRequest> {
+    pub(super) fn take_steps(&mut self) -> Option<StreamsGroupHeartbeatRequest> {
         let mut sent = None;
         while let Some(step) = self.member.poll_step() {
             match step {
@@ -118,6 +121,7 @@ impl Script {
                             .expect("it is valid"),
                     );
                 }
+                Step::Push(request, number) => self.pushes.push((request, number)),
                 Step::Event(event) => self.events.push(event),
                 Step::Fail(error) => self.failure = Some(error),
                 Step::Left => self.has_left = true,
@@ -126,7 +130,7 @@ impl Script {
         sent
     }
 
-    fn heartbeat(&mut self) -> StreamsGroupHeartbeatRequest {
+    pub(super) fn heartbeat(&mut self) -> StreamsGroupHeartbeatRequest {
         self.next().expect("a heartbeat")
     }
 
@@ -136,12 +140,12 @@ impl Script {
         moved
     }
 
-    fn confirm(&mut self, member_epoch: i32, response: StreamsGroupHeartbeatResponse) {
+    pub(super) fn confirm(&mut self, member_epoch: i32, response: StreamsGroupHeartbeatResponse) {
         let heartbeat_interval_ms = 5_000;
         self.respond(Ok(StreamsGroupHeartbeatResponse { member_epoch, heartbeat_interval_ms, ..response }));
     }
 
-    fn refuse(&mut self, error_code: ErrorCode) -> bool {
+    pub(super) fn refuse(&mut self, error_code: ErrorCode) -> bool {
         self.respond(Ok(StreamsGroupHeartbeatResponse {
             error_code,
             ..StreamsGroupHeartbeatResponse::default()
@@ -164,7 +168,7 @@ impl Script {
         assert!(self.take_steps().is_none(), "only `advance` sends");
     }
 
-    fn wait(&mut self) {
+    pub(super) fn wait(&mut self) {
         self.now += INTERVAL;
     }
 }

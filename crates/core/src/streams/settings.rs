@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use super::topology::Topology;
+use super::{description::TopologyDescription, topology::Topology};
 use crate::{
     config::EffectiveConfig,
     error::{Error, ErrorKind},
@@ -26,6 +26,8 @@ pub struct StreamsSettings {
     pub backoff: (Duration, Duration),
     /// What the application processes.
     pub topology: Topology,
+    /// The description of the topology's nodes, which is sent if the coordinator asks for it (KIP-1331).
+    pub description: Option<TopologyDescription>,
     /// The process: its members share the state on its disk. `None` for an ID of the member's own.
     pub process_id: Option<Arc<str>>,
     /// Host and port under which other processes of the application reach this one.
@@ -57,6 +59,16 @@ impl StreamsSettings {
         })
     }
 
+    /// Sets the description of the topology's nodes.
+    ///
+    /// # Errors
+    ///
+    /// The description contradicts itself.
+    pub fn with_description(self, description: Option<TopologyDescription>) -> Result<Self, Error> {
+        description.as_ref().map_or(Ok(()), TopologyDescription::check)?;
+        Ok(Self { description, ..self })
+    }
+
     /// Returns the settings of a member of the group `group_id` with the defaults of the properties.
     pub fn with_defaults(group_id: impl Into<Arc<str>>, topology: Topology) -> Self {
         Self {
@@ -67,6 +79,7 @@ impl StreamsSettings {
             request_timeout: Duration::from_secs(60),
             backoff: (Duration::from_millis(100), Duration::from_secs(1)),
             topology,
+            description: None,
             process_id: None,
             endpoint: None,
             client_tags: BTreeMap::new(),
