@@ -419,6 +419,11 @@ impl Cluster {
             "num.network.threads=2".to_owned(),
             "num.io.threads=4".to_owned(),
             "log.cleaner.dedupe.buffer.size=8388608".to_owned(),
+            // Kafka 4.4 stores descriptions of topologies by this; older versions know no such setting.
+            format!(
+                "group.streams.topology.description.plugin.class={}",
+                "org.apache.kafka.server.streams.InMemoryTopologyDescriptionPlugin"
+            ),
         ];
         for topic in ["offsets.topic", "transaction.state.log", "share.coordinator.state.topic"] {
             lines.push(format!("{topic}.replication.factor={replicas}"));

@@ -50,13 +50,16 @@ const CHECKS: [Check; 3] = [
     },
     Check {
         name: "features",
-        what: "the tests of the features opentelemetry and serde",
+        what: "the tests of the features opentelemetry, serde and tracing",
         inputs: &[
             "Cargo.lock",
             "crates/client/Cargo.toml",
+            "crates/client/src/logging",
             "crates/client/src/open_telemetry.rs",
             "crates/client/src/trace_context.rs",
+            "crates/client/tests/logging.rs",
             "crates/client/tests/open_telemetry.rs",
+            "crates/client/tests/tracing.rs",
             "crates/core/Cargo.toml",
             "crates/core/src/stats",
             "crates/core/tests/serde.rs",
@@ -141,8 +144,10 @@ fn features() -> Result<()> {
         succeed(cargo().args(["test", "--package", package, "--features", feature]).args(tests), 20)
     };
     test("ottla-core", "serde", &["--test", "serde"])?;
-    test("ottla", "opentelemetry", &["--test", "open_telemetry"])?;
-    test("ottla", "opentelemetry", &["--lib", "open_telemetry::"])
+    // `logging` has no subscriber of `tracing`, so its lines go to `log`.
+    let of_tracing = ["--test", "tracing", "--test", "open_telemetry", "--test", "logging"];
+    test("ottla", "opentelemetry,tracing", &of_tracing)?;
+    test("ottla", "opentelemetry,tracing", &["--lib", "open_telemetry::"])
 }
 
 fn succeed(command: &mut Command, minutes: u64) -> Result<()> {

@@ -251,8 +251,10 @@ fn missing_streams_groups_are_named() {
     let listed = streams_groups(&["list"]);
     assert_eq!((listed.code, &*listed.out), (0, ""), "{}", listed.err);
     assert_eq!(streams_groups(&["describe", "--all", "--members"]).code, 0);
-    for arguments in [["describe", "wordcount"], ["delete", "wordcount"]] {
-        let refused = streams_groups(&arguments);
+    for arguments in
+        [&["describe", "wordcount"][..], &["describe", "--topology", "wordcount"], &["delete", "wordcount"]]
+    {
+        let refused = streams_groups(arguments);
         assert_eq!(refused.code, 1);
         assert!(refused.err.contains("group \"wordcount\""), "{}", refused.err);
     }

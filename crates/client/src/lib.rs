@@ -224,8 +224,13 @@
 //! broker, topic and partition as fields. `debug=all`, or single contexts as in `debug=broker,fetch`, adds lines of level
 //! debug with the targets `ottla::broker`, `ottla::fetch` and so on.
 //!
+//! The feature `tracing` writes the same lines as events of [`tracing`](https://docs.rs/tracing) if the application has a subscriber.
+//! Their fields `facility` and `severity` are those of the C library's lines. Their parent is the current span of the thread, or
+//! else the span in which the client was created, which the client does not keep open.
+//!
 //! The feature `opentelemetry` writes the current span of [OpenTelemetry](https://docs.rs/opentelemetry) into the headers of records,
-//! and makes it the remote parent of spans at the receiver ([`TracePropagation`], [`TraceContext`]).
+//! and makes it the remote parent of spans at the receiver ([`TracePropagation`], [`TraceContext`]). The layer of
+//! [`tracing-opentelemetry`](https://docs.rs/tracing-opentelemetry) makes each entered span of `tracing` the current one.
 //!
 //! # Testing with the embedded broker
 //!

@@ -43,7 +43,8 @@ impl TraceContext {
 }
 
 impl TracePropagation<fn() -> Option<TraceContext>> {
-    /// Creates the interceptor with the current span of OpenTelemetry.
+    /// Creates the interceptor with the current span of OpenTelemetry. That is also the entered span of `tracing` if the
+    /// application's subscriber has the layer of `tracing-opentelemetry`, unless its activation of contexts is switched off.
     ///
     /// ```
     /// # fn example(config: &ottla::Config) -> ottla::Result<()> {

@@ -50,6 +50,9 @@ mod streams_member;
 #[path = "../examples/threads.rs"]
 mod threads;
 #[allow(dead_code)]
+#[path = "../examples/trace_context.rs"]
+mod trace_context;
+#[allow(dead_code)]
 #[path = "../examples/transactions.rs"]
 mod transactions;
 
@@ -94,6 +97,7 @@ examples!(
     share_group_runs: share_group,
     streams_member_runs: streams_member,
     threads_runs: threads,
+    trace_context_runs: trace_context,
     transactions_runs: transactions,
 );
 

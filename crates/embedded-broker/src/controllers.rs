@@ -49,6 +49,7 @@ const OF_BROKERS: &[ApiKey] = &[
     ApiKey::DescribeTopicPartitions,
     ApiKey::StreamsGroupHeartbeat,
     ApiKey::StreamsGroupDescribe,
+    ApiKey::StreamsGroupTopologyDescriptionUpdate,
     ApiKey::ShareGroupHeartbeat,
     ApiKey::ShareGroupDescribe,
     ApiKey::ShareFetch,

@@ -71,7 +71,7 @@ pub use sasl::{SaslListener, SaslMechanism, ScramHash};
 pub use self_signed::{TestAuthority, TestCertificate};
 pub use server::{EmbeddedCluster, Watcher};
 pub use share_progress::ShareProgress;
-pub use streams_progress::{StreamsMemberProgress, StreamsProgress};
+pub use streams_progress::{StreamsDescriptionProgress, StreamsMemberProgress, StreamsProgress};
 pub use telemetry::{ClientTelemetry, Telemetry, TelemetryPush};
 pub use tls::{ClientAuthentication, TlsListener};
 pub use transactions::TransactionDescription;

@@ -109,6 +109,9 @@ pub struct ClusterOptions {
     pub group_streams_num_standby_replicas: usize,
     /// The interval in which members of streams groups report the offsets of their tasks.
     pub group_streams_task_offset_interval: Duration,
+    /// The time after which a coordinator asks the members of a streams group again for a description of their topology
+    /// (KIP-1331). `None`: the brokers do not store descriptions, as without `group.streams.topology.description.plugin.class`.
+    pub group_streams_description_interval: Option<Duration>,
     /// The finalized feature `transaction.version`: 2 as from Kafka 4.0 on (each end of a transaction bumps the producer's
     /// epoch), 1 or 0 as in a cluster that was not upgraded.
     pub transaction_version: i16,
@@ -271,6 +274,7 @@ impl Default for ClusterOptions {
             group_streams_heartbeat_interval: Duration::from_secs(5),
             group_streams_num_standby_replicas: 0,
             group_streams_task_offset_interval: Duration::from_secs(60),
+            group_streams_description_interval: None,
             transaction_version: 2,
             transaction_verification: true,
             transaction_max_timeout_ms: 900_000,

@@ -1,4 +1,4 @@
-//! The tasks of a streams group as its coordinator sees them, for tests and simulators.
+//! A streams group as its coordinator sees it, for tests and simulators.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,6 +14,21 @@ pub struct StreamsProgress {
     pub state: String,
     /// The members by ID.
     pub members: BTreeMap<String, StreamsMemberProgress>,
+    /// The description of the topology.
+    pub description: StreamsDescriptionProgress,
+}
+
+/// The description of a topology (KIP-1331) on its way to the brokers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamsDescriptionProgress {
+    /// How often the coordinator asked a member.
+    pub asked: u64,
+    /// How often a member sent it.
+    pub pushed: u64,
+    /// How often a member sent it that was not asked since it joined.
+    pub unasked: u64,
+    /// The brokers have the description.
+    pub is_stored: bool,
 }
 
 /// The tasks of a member: subtopologies and partitions.
@@ -45,6 +60,21 @@ impl Control<'_> {
             };
             (id.clone(), progress)
         });
-        Some(StreamsProgress { state: group.state_name().to_owned(), members: members.collect() })
+        let epoch = group.topology.as_ref().map(|topology| topology.epoch);
+        let description = StreamsDescriptionProgress {
+            asked: group.descriptions.asked,
+            pushed: group.descriptions.pushed,
+            unasked: group.descriptions.unasked,
+            is_stored: epoch.is_some_and(|epoch| group.descriptions.of_epoch(epoch).is_some()),
+        };
+        let state = group.state_name().to_owned();
+        Some(StreamsProgress { state, members: members.collect(), description })
+    }
+
+    /// Makes the brokers lose the description of a streams group's topology: the coordinator asks for it again.
+    pub fn lose_topology_description(&mut self, group: &str) {
+        if let Some(Group { kind: GroupKind::Streams(group), .. }) = self.cluster.groups.get_mut(group) {
+            group.descriptions.forget();
+        }
     }
 }

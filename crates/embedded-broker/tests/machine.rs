@@ -96,6 +96,7 @@ const KAFKA_4_4_0: &[(i16, i16, i16)] = &[
     (90, 0, 1),
     (91, 0, 0),
     (92, 0, 0),
+    (93, 0, 0),
     (94, 0, 0),
 ];
 
@@ -190,6 +191,9 @@ macro_rules! every_request {
         $act::<list_transactions::ListTransactionsRequest>(0..=2 $(, $argument)?);
         $act::<streams_group_heartbeat::StreamsGroupHeartbeatRequest>(0..=1 $(, $argument)?);
         $act::<streams_group_describe::StreamsGroupDescribeRequest>(0..=1 $(, $argument)?);
+        $act::<streams_group_topology_description_update::StreamsGroupTopologyDescriptionUpdateRequest>(
+            0..=0 $(, $argument)?
+        );
     }};
 }
 

@@ -14,6 +14,9 @@ use ottla_protocol::{
         list_groups::ListGroupsRequest,
         streams_group_describe::{StreamsGroupDescribeRequest, response as described},
         streams_group_heartbeat::{StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse, request},
+        streams_group_topology_description_update::{
+            StreamsGroupTopologyDescriptionUpdateRequest, request as update,
+        },
     },
 };
 
@@ -98,7 +101,7 @@ impl Group {
         let request = StreamsGroupDescribeRequest {
             group_ids: vec!["g".to_owned()],
             include_authorized_operations: true,
-            ..Default::default()
+            include_topology_description: true,
         };
         let connection = self.connection;
         self.world.call(connection, 1, &request).groups.remove(0)
@@ -295,4 +298,92 @@ fn static_member_that_returns_keeps_its_tasks() {
     let (_, active) = group.reported(&of_instance(join("b")));
     assert_eq!(active, Some(vec![0, 1, 2, 3]));
     assert_eq!(group.refused(&beat("a", 1, None)), ErrorCode::UNKNOWN_MEMBER_ID);
+}
+
+fn push(member: &str) -> StreamsGroupTopologyDescriptionUpdateRequest {
+    let node =
+        |name: &str, node_type| update::Node { name: name.to_owned(), node_type, ..Default::default() };
+    let nodes = vec![node("source", 1), node("processor", 2), node("sink", 3)];
+    let part = update::Subtopology { subtopology_id: "a".to_owned(), nodes };
+    let store = update::GlobalStore {
+        source: update::Source { name: "pages".to_owned(), node_type: 1, ..Default::default() },
+        processor: update::Processor {
+            name: "pages-store".to_owned(),
+            node_type: 2,
+            stores: vec!["pages".to_owned()],
+            ..Default::default()
+        },
+    };
+    StreamsGroupTopologyDescriptionUpdateRequest {
+        group_id: "g".to_owned(),
+        member_id: member.to_owned(),
+        topology_epoch: 0,
+        topology_description: update::TopologyDescription {
+            subtopologies: vec![part],
+            global_stores: vec![store],
+        },
+    }
+}
+
+#[test]
+fn description_of_the_topology_is_asked_for_stored_and_returned() {
+    let mut group = Group::with(|options| options.group_streams_description_interval = Some(SECOND * 30));
+    assert!(group.send(&join("a")).topology_description_required);
+    assert!(!group.send(&beat("a", 1, None)).topology_description_required, "one question at a time");
+    assert!(!group.send(&join("b")).topology_description_required);
+    assert_eq!(group.describe().topology_description_status, 1);
+    group.world.pass(SECOND * 30);
+    let epoch = group.send(&beat("b", 2, None)).member_epoch;
+    let asked = group.send(&beat("a", 1, None));
+    assert!(!asked.topology_description_required, "b was asked");
+    let connection = group.connection;
+    assert_eq!(group.world.call(connection, 0, &push("b")).error_code, ErrorCode::NONE);
+    let described = group.describe();
+    assert_eq!(described.topology_description_status, 3);
+    let description = described.topology_description.expect("it is stored");
+    let types: Vec<_> = description.subtopologies[0].nodes.iter().map(|node| node.node_type).collect();
+    assert_eq!((types, &*description.global_stores[0].processor.stores[0]), (vec![1, 2, 3], "pages"));
+    group.world.pass(SECOND * 31);
+    assert!(!group.send(&beat("b", epoch, None)).topology_description_required, "it is stored");
+    group.world.cluster.control().lose_topology_description("g");
+    assert!(group.send(&beat("b", epoch, None)).topology_description_required);
+    let progress = group.world.cluster.control().streams_progress("g").expect("it exists").description;
+    assert_eq!((progress.asked, progress.pushed, progress.unasked, progress.is_stored), (3, 1, 0, false));
+}
+
+#[test]
+fn descriptions_that_break_the_rules_are_refused() {
+    let mut group = Group::new();
+    assert!(!group.send(&join("a")).topology_description_required);
+    let connection = group.connection;
+    let refused = |group: &mut Group, request: &StreamsGroupTopologyDescriptionUpdateRequest| {
+        group.world.call(connection, 0, request).error_code
+    };
+    assert_eq!(refused(&mut group, &push("a")), ErrorCode::UNSUPPORTED_VERSION, "there is no plug-in");
+    group.world.cluster.control().options().group_streams_description_interval = Some(SECOND);
+    let with = |change: fn(&mut StreamsGroupTopologyDescriptionUpdateRequest)| {
+        let mut request = push("a");
+        change(&mut request);
+        request
+    };
+    let cases = [
+        (with(|it| it.member_id.clear()), ErrorCode::INVALID_REQUEST),
+        (with(|it| it.group_id.clear()), ErrorCode::INVALID_REQUEST),
+        (with(|it| it.topology_epoch = 1), ErrorCode::INVALID_REQUEST),
+        (
+            with(|it| it.topology_description.subtopologies[0].nodes[0].node_type = 4),
+            ErrorCode::INVALID_REQUEST,
+        ),
+        (
+            with(|it| it.topology_description.global_stores[0].processor.node_type = 3),
+            ErrorCode::INVALID_REQUEST,
+        ),
+        (push("other"), ErrorCode::UNKNOWN_MEMBER_ID),
+        (with(|it| it.group_id = "missing".to_owned()), ErrorCode::GROUP_ID_NOT_FOUND),
+    ];
+    for (request, code) in cases {
+        assert_eq!(refused(&mut group, &request), code, "{request:?}");
+    }
+    let none = StreamsGroupHeartbeatRequest { member_epoch: 1, ..beat("a", 1, None) };
+    assert!(!group.world.call(connection, 0, &none).topology_description_required, "version 0 can't ask");
 }

@@ -14,6 +14,12 @@ const NEEDS: &[(&str, ApiKey, i16, &str)] = &[
     ("::share_administration::", ApiKey::ShareFetch, 1, "share groups, Kafka 4.1"),
     ("::streams_groups::", ApiKey::StreamsGroupHeartbeat, 0, "streams groups, Kafka 4.1"),
     ("::streams_members::", ApiKey::StreamsGroupHeartbeat, 0, "streams groups, Kafka 4.1"),
+    (
+        "::topology_is_described_by_the_nodes_that_a_member_sent",
+        ApiKey::StreamsGroupTopologyDescriptionUpdate,
+        0,
+        "descriptions of topologies, Kafka 4.4",
+    ),
     ("::consumer_groups::", ApiKey::ConsumerGroupHeartbeat, 1, "the consumer protocol, Kafka 4.0"),
     ("::consumer_protocol::", ApiKey::ConsumerGroupHeartbeat, 1, "the consumer protocol, Kafka 4.0"),
     ("::transactions::", ApiKey::EndTxn, 5, "the versions that these scenarios send, Kafka 4.0"),

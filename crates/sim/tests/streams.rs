@@ -13,10 +13,12 @@ fn streams_groups_keep_all_guarantees() {
         sum.lost += summary.lost;
         sum.members += summary.members;
         sum.killed += summary.killed;
+        sum.pushed += summary.pushed;
     }
     println!("{sum:?}");
     assert!(sum.assigned > 200 && sum.reassigned > 20, "hardly any task moved: {sum:?}");
     assert!(sum.lost > 5, "hardly any membership ended: {sum:?}");
+    assert!(sum.pushed > 20, "hardly any description was sent: {sum:?}");
     assert!(sum.members > 30 && sum.killed > 2, "hardly any member came or died: {sum:?}");
 }
 

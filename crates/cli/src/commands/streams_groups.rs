@@ -1,11 +1,12 @@
 //! `ottla streams-groups`: lists, describes and deletes the groups of Kafka Streams applications (KIP-1071), with the output of
 //! Kafka's kafka-streams-groups.
 
-use std::io;
+use std::io::{self, Write};
 
 use clap::{Args, Subcommand};
 use ottla::admin::{StreamsGroupDescription, StreamsTask, StreamsTasks};
-use ottla::{Admin, GroupType};
+use ottla::streams::{StoredDescription, TopologyDescription, TopologyNode, TopologyNodeKind};
+use ottla::{Admin, AdminOptions, GroupType};
 use serde_json::Value;
 
 use super::groups::{committed_and_ends, describe_with, finish};
@@ -22,6 +23,7 @@ use crate::standard_error::note;
     ottla streams-groups -b localhost:9092 list\n  \
     ottla streams-groups describe -b localhost:9092 --members wordcount\n  \
     ottla streams-groups describe -b localhost:9092 --offsets wordcount\n  \
+    ottla streams-groups describe -b localhost:9092 --topology wordcount\n  \
     ottla streams-groups delete -b localhost:9092 --dry-run wordcount\n\n\
     A streams group has committed offsets as a consumer group has: `ottla groups reset-offsets` moves them, and\n\
     `ottla groups delete-offsets` deletes them.\n\n{EXIT_CODES}"))]
@@ -33,19 +35,34 @@ pub struct StreamsGroupsOptions {
     action: Action,
 }
 
+/// The options of `describe`.
+#[derive(Args, Debug)]
+struct StreamsDescribeOptions {
+    #[command(flatten)]
+    common: DescribeOptions,
+
+    /// Print the nodes of the topology, which a plug-in of the brokers stores (KIP-1331)
+    #[arg(long, conflicts_with_all = ["members", "offsets", "json"])]
+    topology: bool,
+}
+
 #[derive(Subcommand, Debug)]
 enum Action {
     /// Print the IDs of the streams groups
     List(ListOptions),
-    /// Print the state of streams groups, their members and tasks, or their committed offsets
-    Describe(DescribeOptions),
+    /// Print the state of streams groups, their members and tasks, their committed offsets, or the nodes of their topologies
+    Describe(StreamsDescribeOptions),
     /// Delete streams groups without members, with their committed offsets
     Delete(DeleteOptions),
 }
 
 /// Describes groups, and returns the errors of those that can't be described.
-fn described(admin: &Admin, groups: &[String]) -> Outcome<(Vec<StreamsGroupDescription>, Vec<String>)> {
-    describe_with(groups, |names| admin.describe_streams_groups(names, call_timeout()))
+fn described(
+    admin: &Admin,
+    groups: &[String],
+    options: AdminOptions,
+) -> Outcome<(Vec<StreamsGroupDescription>, Vec<String>)> {
+    describe_with(groups, |names| admin.describe_streams_groups(names, options))
 }
 
 fn summaries(
@@ -65,7 +82,7 @@ pub fn run(options: &StreamsGroupsOptions, outer: &ClientOptions) -> Outcome {
     const KIND: GroupType = GroupType::Streams;
     let client = match &options.action {
         Action::List(options) => &options.client,
-        Action::Describe(options) => &options.client,
+        Action::Describe(options) => &options.common.client,
         Action::Delete(options) => &options.client,
     };
     let client = client.after(&options.client.after(outer));
@@ -75,16 +92,18 @@ pub fn run(options: &StreamsGroupsOptions, outer: &ClientOptions) -> Outcome {
     let (admin, _watch) = EventWatch::connect_admin(&client)?;
     match &options.action {
         Action::List(options) => typed_groups::list(options, &admin, KIND),
-        Action::Describe(options) => {
-            let found = described(&admin, &options.selection.resolve(&admin, KIND)?)?;
-            match (options.members, options.offsets) {
-                (true, _) => members(found, options),
-                (_, true) => offsets(found, options, &admin),
-                _ => typed_groups::describe(summaries(found), options),
+        Action::Describe(StreamsDescribeOptions { common, topology }) => {
+            let included = AdminOptions::new(call_timeout()).topology_description(*topology);
+            let found = described(&admin, &common.selection.resolve(&admin, KIND)?, included)?;
+            match (topology, common.members, common.offsets) {
+                (true, ..) => topologies(found),
+                (_, true, _) => members(found, common),
+                (.., true) => offsets(found, common, &admin),
+                _ => typed_groups::describe(summaries(found), common),
             }
         }
         Action::Delete(options) => {
-            let found = described(&admin, &options.selection.resolve(&admin, KIND)?)?;
+            let found = described(&admin, &options.selection.resolve(&admin, KIND)?, call_timeout().into())?;
             typed_groups::delete(summaries(found), options, &admin, "streams group")
         }
     }
@@ -149,6 +168,71 @@ fn offsets(
     finish(failures)
 }
 
+/// Prints the stored descriptions of topologies.
+fn topologies((groups, mut failures): (Vec<StreamsGroupDescription>, Vec<String>)) -> Outcome {
+    let mut out = io::stdout().lock();
+    for group in groups {
+        let missing = match group.topology_description {
+            StoredDescription::Available(description) => {
+                write!(out, "{}:\n{}", group.group_id, topology_text(&description))?;
+                continue;
+            }
+            StoredDescription::NotRequested => "the brokers are older than Kafka 4.4, which has them",
+            StoredDescription::NotStored => {
+                "none is stored; it needs group.streams.topology.description.plugin.class on the brokers, and a member that sends it"
+            }
+            _ => "the coordinator could not read it; look into its log",
+        };
+        failures.push(format!("description of the topology of group \"{}\": {missing}", group.group_id));
+    }
+    finish(failures)
+}
+
+/// Formats a topology as Kafka's tool does.
+fn topology_text(description: &TopologyDescription) -> String {
+    let mut text = "Topologies:\n".to_owned();
+    for part in &description.subtopologies {
+        text += &format!("   Sub-topology: {}\n", part.id);
+        let nodes: Vec<&TopologyNode> = part.nodes.iter().collect();
+        nodes.iter().for_each(|node| text += &node_text(node, &nodes));
+    }
+    for (number, store) in (description.subtopologies.len()..).zip(&description.global_stores) {
+        text += &format!("   Sub-topology: {number} for global store (will not generate tasks)\n");
+        let nodes = [&store.source, &store.processor];
+        nodes.iter().for_each(|node| text += &node_text(node, &nodes));
+    }
+    text
+}
+
+/// Formats a node with its neighbours among `nodes`.
+fn node_text(node: &TopologyNode, nodes: &[&TopologyNode]) -> String {
+    let sorted = |names: &[String]| {
+        let mut names = names.to_vec();
+        names.sort();
+        names.join(", ")
+    };
+    let neighbours = |names: &[String]| match names {
+        [] => "none".to_owned(),
+        names => sorted(names),
+    };
+    let before = nodes.iter().filter(|other| other.successors.contains(&node.name));
+    let before = neighbours(&before.map(|other| other.name.clone()).collect::<Vec<_>>());
+    let (name, after) = (&node.name, neighbours(&node.successors));
+    match &node.kind {
+        TopologyNodeKind::Source { topics } => {
+            format!("    Source: {name} (topics: [{}])\n      --> {after}\n", sorted(topics))
+        }
+        TopologyNodeKind::Processor { stores } => format!(
+            "    Processor: {name} (stores: [{}])\n      --> {after}\n      <-- {before}\n",
+            sorted(stores)
+        ),
+        TopologyNodeKind::Sink { topic } => format!(
+            "    Sink: {name} (topic: {})\n      <-- {before}\n",
+            topic.as_deref().unwrap_or("chosen by each record")
+        ),
+    }
+}
+
 /// Formats tasks as Kafka's tool does: `ACTIVE: 0:[0,1]; STANDBY: 1:[0];`.
 fn tasks(tasks: &StreamsTasks) -> String {
     let kinds = [("ACTIVE", &tasks.active), ("STANDBY", &tasks.standby), ("WARMUP", &tasks.warmup)];
@@ -171,6 +255,8 @@ fn by_subtopology(tasks: &[StreamsTask]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use ottla::streams::{GlobalStore, SubtopologyDescription};
+
     use super::*;
 
     #[test]
@@ -181,5 +267,36 @@ mod tests {
         all.active = vec![task("0", 0), task("0", 1), task("1", 0)];
         all.warmup = vec![task("1", 1)];
         assert_eq!(tasks(&all), "ACTIVE: 0:[0,1] 1:[0]; WARMUP: 1:[1];");
+    }
+
+    #[test]
+    fn topology_is_printed_with_the_neighbours_of_each_node() {
+        let node = |name: &str, kind, next: &[&str]| TopologyNode {
+            name: name.to_owned(),
+            kind,
+            successors: next.iter().map(|name| (*name).to_owned()).collect(),
+        };
+        let source = |topic: &str| TopologyNodeKind::Source { topics: vec![topic.to_owned()] };
+        let processor = || TopologyNodeKind::Processor { stores: vec!["counts".to_owned()] };
+        let sink = TopologyNodeKind::Sink { topic: Some("out".to_owned()) };
+        let nodes = vec![
+            node("in", source("lines"), &["count"]),
+            node("count", processor(), &["out"]),
+            node("out", sink, &[]),
+        ];
+        let description = TopologyDescription {
+            subtopologies: vec![SubtopologyDescription { id: "0".to_owned(), nodes }],
+            global_stores: vec![GlobalStore {
+                source: node("pages", source("pages"), &["keep"]),
+                processor: node("keep", processor(), &[]),
+            }],
+        };
+        let expected = "Topologies:\n   Sub-topology: 0\n    Source: in (topics: [lines])\n      --> count\n    \
+            Processor: count (stores: [counts])\n      --> out\n      <-- in\n    \
+            Sink: out (topic: out)\n      <-- count\n   \
+            Sub-topology: 1 for global store (will not generate tasks)\n    \
+            Source: pages (topics: [pages])\n      --> keep\n    \
+            Processor: keep (stores: [counts])\n      --> none\n      <-- pages\n";
+        assert_eq!(topology_text(&description), expected);
     }
 }

@@ -40,6 +40,9 @@ pub struct AdminOptions {
     pub same_replication_factor: bool,
     /// Includes brokers that the controller has fenced in the description of the cluster. Needs brokers of Kafka 4.0 or later.
     pub include_fenced_brokers: bool,
+    /// Includes the description of the topology's nodes in that of a streams group, which a plug-in of the brokers stores
+    /// (KIP-1331). Older brokers than Kafka 4.4 have none.
+    pub topology_description: bool,
 }
 
 impl AdminOptions {
@@ -55,6 +58,7 @@ impl AdminOptions {
             require_stable_offsets: false,
             same_replication_factor: false,
             include_fenced_brokers: false,
+            topology_description: false,
         }
     }
 
@@ -111,6 +115,13 @@ impl AdminOptions {
     #[must_use]
     pub const fn include_fenced_brokers(mut self, included: bool) -> Self {
         self.include_fenced_brokers = included;
+        self
+    }
+
+    /// Sets [`AdminOptions::topology_description`].
+    #[must_use]
+    pub const fn topology_description(mut self, included: bool) -> Self {
+        self.topology_description = included;
         self
     }
 

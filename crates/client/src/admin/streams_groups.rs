@@ -3,7 +3,10 @@
 //! offsets.
 
 use ottla_core::{
-    admin::groups::streams_groups::{StreamsGroupDescription, describe_streams_groups},
+    admin::groups::{
+        describe_typed::Included,
+        streams_groups::{StreamsGroupDescription, describe_streams_groups},
+    },
     error::Result,
 };
 
@@ -26,6 +29,13 @@ impl Admin {
         groups: &[&str],
         options: impl Into<AdminOptions>,
     ) -> AdminFuture<GroupResults<StreamsGroupDescription>> {
-        self.about_groups("describe_streams_groups", groups, options.into(), describe_streams_groups)
+        let options = options.into();
+        let included = Included {
+            operations: options.authorized_operations,
+            topology_description: options.topology_description,
+        };
+        self.about_groups("describe_streams_groups", groups, options, move |groups, _, timeout, done| {
+            describe_streams_groups(groups, included, timeout, done)
+        })
     }
 }

@@ -75,6 +75,25 @@ impl Context {
         }
     }
 
+    /// Returns the facility of the C library's lines of this context.
+    pub(crate) const fn facility(self) -> &'static str {
+        match self {
+            Self::Generic => "GENERIC",
+            Self::Broker => "BROKER",
+            Self::Topic => "TOPIC",
+            Self::Metadata => "METADATA",
+            Self::Feature => "FEATURE",
+            Self::Msg => "MSG",
+            Self::Protocol => "PROTOCOL",
+            Self::Cgrp => "CGRP",
+            Self::Fetch => "FETCH",
+            Self::Consumer => "CONSUMER",
+            Self::Admin => "ADMIN",
+            Self::Eos => "EOS",
+            Self::Telemetry => "TELEMETRY",
+        }
+    }
+
     /// Returns the context of the requests of an API.
     pub(crate) const fn of_api(api: ApiKey) -> Self {
         match api {

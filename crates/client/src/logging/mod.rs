@@ -1,4 +1,4 @@
-//! Log lines of a client, through the `log` facade (feature `log`).
+//! Log lines of a client, through the `log` facade (feature `log`) or as events of `tracing` (feature `tracing`).
 //!
 //! | what | target | level |
 //! |---|---|---|
@@ -10,12 +10,12 @@
 //! nothing is observed, which costs a branch per request. No line is written while a lock is held.
 
 mod contexts;
-#[cfg(feature = "log")]
-mod line;
-#[cfg(not(feature = "log"))]
-#[path = "off.rs"]
 mod line;
 mod sink;
+#[cfg(feature = "log")]
+mod to_log;
+#[cfg(feature = "tracing")]
+mod to_tracing;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -31,14 +31,14 @@ use ottla_core::{
 pub(crate) use self::contexts::Context;
 use self::{
     contexts::Contexts,
-    line::{Level, Line},
+    line::{Level, Line, Origin},
     sink::LoggedSink,
 };
 
 /// Writes the log lines of a client.
 #[derive(Debug)]
 pub struct Logger {
-    client: String,
+    origin: Origin,
     contexts: Contexts,
 }
 
@@ -49,15 +49,15 @@ impl Logger {
             true => Contexts::parse(config.get("debug").unwrap_or_default()),
             false => Contexts::default(),
         };
-        Arc::new(Self { client, contexts })
+        Arc::new(Self { origin: Origin::new(client), contexts })
     }
 
     /// Returns the client's name.
     pub(crate) fn client(&self) -> &str {
-        &self.client
+        &self.origin.client
     }
 
-    /// Returns a function that logs the client's events; `None` without the feature.
+    /// Returns a function that logs the client's events; `None` without the features.
     pub(crate) fn listener(this: &Arc<Self>) -> Option<Box<Listener>> {
         let this = Arc::clone(this);
         line::IS_ON.then(|| Box::new(move |event: &Event| this.event(event)) as Box<Listener>)
@@ -85,7 +85,8 @@ impl Logger {
     /// Logs warnings about the configuration.
     pub(crate) fn warn(&self, warnings: &[String]) {
         for warning in warnings {
-            self.line(Level::Warn, line::TARGET).write(format_args!("configuration: {warning}"));
+            Line::new(Level::Warn, line::TARGET, "CONFWARN", &self.origin)
+                .write(format_args!("configuration: {warning}"));
         }
     }
 
@@ -109,7 +110,7 @@ impl Logger {
             return;
         }
         for (topic, partition, offset) in partitions {
-            let line = self.line(Level::Debug, Context::Consumer.target()).topic(topic).partition(partition);
+            let line = self.debug_line(Context::Consumer).topic(topic).partition(partition);
             match offset {
                 Some(offset) => line.write(format_args!("{action} {topic} [{partition}] at {offset:?}")),
                 None => line.write(format_args!("{action} {topic} [{partition}]")),
@@ -137,25 +138,25 @@ impl Logger {
     fn event(&self, event: &Event) {
         match event {
             Event::Fatal(error) | Event::AllBrokersDown(error) => {
-                self.line(Level::Error, line::TARGET).error(error).write(format_args!("{error}"));
+                self.line(Level::Error).error(error).write(format_args!("{error}"));
             }
             Event::Error(error) => {
-                self.line(Level::Warn, line::TARGET).error(error).write(format_args!("{error}"));
+                self.line(Level::Warn).error(error).write(format_args!("{error}"));
             }
             Event::TopicRecreated(recreated) => {
                 let name = &*recreated.name;
                 let text = "the topic was deleted and recreated; offsets of the old topic are invalid";
-                self.line(Level::Warn, line::TARGET).topic(name).write(format_args!("{name}: {text}"));
+                self.line(Level::Warn).topic(name).write(format_args!("{name}: {text}"));
             }
             Event::ClusterChanged(change) => {
-                self.line(Level::Warn, line::TARGET).broker(&change.broker).write(format_args!("{change}"));
+                self.line(Level::Warn).broker(&change.broker).write(format_args!("{change}"));
             }
             Event::Credentials(CredentialsEvent::Reloaded) => {
-                self.line(Level::Info, line::TARGET).write(format_args!("{}", CredentialsEvent::Reloaded));
+                self.line(Level::Info).write(format_args!("{}", CredentialsEvent::Reloaded));
             }
-            Event::Credentials(news) => self.line(Level::Warn, line::TARGET).write(format_args!("{news}")),
+            Event::Credentials(news) => self.line(Level::Warn).write(format_args!("{news}")),
             Event::Telemetry(news @ TelemetryEvent::Stopped(_)) => {
-                self.line(Level::Warn, line::TARGET).write(format_args!("{news}"));
+                self.line(Level::Warn).write(format_args!("{news}"));
             }
             Event::Telemetry(news) => {
                 self.debug(Context::Telemetry, |line| line.write(format_args!("{news}")));
@@ -167,23 +168,28 @@ impl Logger {
                     .write(format_args!("{}: throttled for {millis} ms", throttle.broker));
             }),
             Event::PollOverdue(overdue) => {
-                self.line(Level::Warn, line::TARGET).write(format_args!("{overdue}"));
+                self.line(Level::Warn).write(format_args!("{overdue}"));
             }
             Event::TransactionOverdue(overdue) => {
-                self.line(Level::Warn, line::TARGET).write(format_args!("{overdue}"));
+                self.line(Level::Warn).write(format_args!("{overdue}"));
             }
-            other => self.line(Level::Warn, line::TARGET).write(format_args!("{other:?}")),
+            other => self.line(Level::Warn).write(format_args!("{other:?}")),
         }
     }
 
     fn debug(&self, context: Context, write: impl FnOnce(Line<'_>)) {
         if self.contexts.has(context) {
-            write(self.line(Level::Debug, context.target()));
+            write(self.debug_line(context));
         }
     }
 
-    fn line(&self, level: Level, target: &'static str) -> Line<'_> {
-        Line::new(level, target, &self.client)
+    fn line(&self, level: Level) -> Line<'_> {
+        let facility = if level == Level::Error { "ERROR" } else { "EVENT" };
+        Line::new(level, line::TARGET, facility, &self.origin)
+    }
+
+    fn debug_line(&self, context: Context) -> Line<'_> {
+        Line::new(Level::Debug, context.target(), context.facility(), &self.origin)
     }
 
     /// Logs a request or its response: in the context of its API, and in `protocol`.

@@ -11,7 +11,10 @@ use ottla_core::{
     event::EventQueue,
     observer::Observer,
     stats::Statistics,
-    streams::{settings::StreamsSettings, shared::StreamsShared, topology::Topology},
+    streams::{
+        description::TopologyDescription, settings::StreamsSettings, shared::StreamsShared,
+        topology::Topology,
+    },
 };
 use ottla_net::{PassedCredentials, Transport};
 
@@ -22,6 +25,7 @@ use crate::{config::Config, logging::Logger, producer::config_error, start};
 pub struct StreamsMemberBuilder<'a> {
     config: &'a Config,
     topology: Topology,
+    description: Option<TopologyDescription>,
     process_id: Option<String>,
     endpoint: Option<(String, u16)>,
     tags: Vec<(String, String)>,
@@ -31,7 +35,23 @@ pub struct StreamsMemberBuilder<'a> {
 impl<'a> StreamsMemberBuilder<'a> {
     pub(super) fn new(config: &'a Config, topology: Topology) -> Self {
         let hooks = start::Hooks::default();
-        Self { config, topology, process_id: None, endpoint: None, tags: Vec::new(), hooks }
+        Self {
+            config,
+            topology,
+            description: None,
+            process_id: None,
+            endpoint: None,
+            tags: Vec::new(),
+            hooks,
+        }
+    }
+
+    /// Sets the description of the topology's nodes, for people and tools. The member sends it when the coordinator asks for it,
+    /// which needs a plug-in of the brokers that stores it (KIP-1331, Kafka 4.4). Everyone who may describe the group can read it.
+    #[must_use]
+    pub fn topology_description(mut self, description: TopologyDescription) -> Self {
+        self.description = Some(description);
+        self
     }
 
     /// Sets the ID of the process, which members that share its state on disk have in common. The default is the member ID.
@@ -60,7 +80,8 @@ impl<'a> StreamsMemberBuilder<'a> {
     ///
     /// # Errors
     ///
-    /// The configuration contradicts itself, has no `bootstrap.servers` or no `group.id`, or the topology is wrong.
+    /// The configuration contradicts itself, has no `bootstrap.servers` or no `group.id`, or the topology or its description is
+    /// wrong.
     pub fn build(self) -> Result<StreamsMember> {
         // The session is a setting of the brokers, as that of a share consumer.
         let config = EffectiveConfig::share_consumer(&self.config.raw).map_err(config_error)?;
@@ -69,7 +90,7 @@ impl<'a> StreamsMemberBuilder<'a> {
             process_id: self.process_id.map(Arc::from),
             endpoint: self.endpoint,
             client_tags: self.tags.into_iter().collect(),
-            ..StreamsSettings::new(&config, self.topology)?
+            ..StreamsSettings::new(&config, self.topology)?.with_description(self.description)?
         };
         let shared = Arc::new(StreamsShared::new(settings));
         let events = Arc::new(EventQueue::default());

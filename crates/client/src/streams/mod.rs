@@ -47,6 +47,10 @@ use std::{
 pub use ottla_core::{
     admin::groups::streams_groups::{StreamsTask, StreamsTasks},
     streams::{
+        description::{
+            GlobalStore, StoredDescription, SubtopologyDescription, TopologyDescription, TopologyNode,
+            TopologyNodeKind,
+        },
         news::{
             RevocationReason, StreamsEndpoint, StreamsEvent, StreamsMembership, StreamsRevocation,
             StreamsStatus, StreamsStatusKind, TaskOffsets,

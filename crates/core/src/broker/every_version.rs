@@ -4,6 +4,7 @@
 //! is set is an error there: the caller has to omit it, or to require newer versions.
 
 mod administration;
+mod streams_members;
 
 use std::{collections::BTreeMap, ops::RangeInclusive, sync::Arc, time::Duration};
 
@@ -87,7 +88,7 @@ use crate::{
         shared::ProducerShared,
     },
     rng::Rng,
-    share, streams,
+    share,
     txn::requests::sample_requests,
     wake::WakeHandle,
 };
@@ -252,19 +253,6 @@ fn recoded(api: ApiKey, version: i16, bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-fn streams_case() -> Case {
-    let request = streams_group_heartbeat::StreamsGroupHeartbeatRequest {
-        group_id: "g".into(),
-        member_id: "m".into(),
-        member_epoch: 3,
-        active_tasks: Some(vec![]),
-        standby_tasks: Some(vec![]),
-        warmup_tasks: Some(vec![]),
-        ..Default::default()
-    };
-    Case::new("a member that stays", streams::heartbeat_sample(request, TIMEOUT))
-}
-
 /// Returns the requests of an API with every field that some caller sets.
 fn cases(api: ApiKey) -> Vec<Case> {
     match api {
@@ -332,16 +320,8 @@ fn cases(api: ApiKey) -> Vec<Case> {
             };
             vec![Case::new("a member that joins", share::heartbeat_sample(request, TIMEOUT))]
         }
-        ApiKey::StreamsGroupHeartbeat => vec![streams_case()],
-        ApiKey::StreamsGroupTopologyDescriptionUpdate => {
-            let request =
-                streams_group_topology_description_update::StreamsGroupTopologyDescriptionUpdateRequest {
-                    group_id: "g".into(),
-                    member_id: "m".into(),
-                    ..Default::default()
-                };
-            vec![Case::new("a description", streams::push_sample(request, TIMEOUT))]
-        }
+        ApiKey::StreamsGroupHeartbeat => vec![streams_members::heartbeat()],
+        ApiKey::StreamsGroupTopologyDescriptionUpdate => vec![streams_members::description()],
         ApiKey::ShareFetch => {
             let encode = share::fetcher::samples(api, false);
             vec![Case { what: "records, and acknowledgements", versions: api.versions(), encode }]

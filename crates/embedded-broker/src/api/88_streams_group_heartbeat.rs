@@ -13,6 +13,9 @@ use crate::{
     provisioning::Refusal,
 };
 
+/// The first version whose response can ask for a description of the topology.
+const FIRST_WITH_DESCRIPTIONS: i16 = 1;
+
 impl Cluster {
     pub(crate) fn streams_group_heartbeat(
         &mut self,
@@ -73,6 +76,10 @@ impl Cluster {
             heartbeat_interval: self.options.group_streams_heartbeat_interval,
             standby_replicas: self.options.group_streams_num_standby_replicas,
             task_offset_interval: self.options.group_streams_task_offset_interval,
+            description_interval: self
+                .options
+                .group_streams_description_interval
+                .filter(|_| request.version >= FIRST_WITH_DESCRIPTIONS),
         };
         let client_id = request.client_id.as_deref().unwrap_or_default();
         self.groups.streams_heartbeat(self.now, &self.topics, &settings, client_id, body)

@@ -1,11 +1,12 @@
-//! StreamsGroupDescribe (89), versions 0 and 1: streams groups (KIP-1071). There is no plug-in that stores descriptions of
-//! topologies.
+//! StreamsGroupDescribe (89), versions 0 and 1: streams groups (KIP-1071), with the stored description of their topology
+//! (KIP-1331) on request.
 
 use ottla_protocol::{
     error_code::ErrorCode,
     generated::{
         streams_group_describe::{StreamsGroupDescribeRequest, StreamsGroupDescribeResponse, response},
         streams_group_heartbeat::request,
+        streams_group_topology_description_update::request as update,
     },
 };
 use ottla_sorted::{SortedMap, SortedSet};
@@ -17,6 +18,21 @@ use crate::{
     connection::Request,
     groups::{Group, GroupKind, StreamsGroup, StreamsMember, Task, Tasks, by_subtopology},
 };
+
+/// Copies a node of a description to the struct of the response with the same fields.
+macro_rules! copy_node {
+    ($node:expr, $struct:path) => {{
+        let node = &$node;
+        $struct {
+            name: node.name.clone(),
+            node_type: node.node_type,
+            source_topics: node.source_topics.clone(),
+            sink_topic: node.sink_topic.clone(),
+            stores: node.stores.clone(),
+            successors: node.successors.clone(),
+        }
+    }};
+}
 
 impl Cluster {
     pub(crate) fn streams_group_describe(
@@ -30,7 +46,11 @@ impl Cluster {
             let mut described = match (self.check_group(request, &name), self.groups.get(&name)) {
                 (Err(error_code), _) => response::Group { error_code, ..Default::default() },
                 (Ok(()), Some(Group { kind: GroupKind::Streams(group), .. })) => {
-                    describe(request.version, group)
+                    let mut described = describe(request.version, group);
+                    if body.include_topology_description {
+                        add_description(&mut described, group);
+                    }
+                    described
                 }
                 (Ok(()), Some(_)) => not_found(format!("Group {name} is not a streams group.")),
                 (Ok(()), None) => not_found(format!("Group {name} not found.")),
@@ -66,6 +86,34 @@ fn describe(version: i16, group: &StreamsGroup) -> response::Group {
         members: group.members.iter().map(|(id, member)| describe_member(id, member)).collect(),
         assignor_name: (version >= 1).then(|| "sticky".to_owned()),
         ..Default::default()
+    }
+}
+
+/// Adds the stored description of the topology.
+fn add_description(described: &mut response::Group, group: &StreamsGroup) {
+    const NOT_STORED: i8 = 1;
+    const AVAILABLE: i8 = 3;
+    let epoch = group.topology.as_ref().map(|topology| topology.epoch);
+    let stored = epoch.and_then(|epoch| group.descriptions.of_epoch(epoch));
+    described.topology_description_status = if stored.is_some() { AVAILABLE } else { NOT_STORED };
+    described.topology_description = stored.map(|stored| response::TopologyDescription {
+        subtopologies: stored.subtopologies.iter().map(described_part).collect(),
+        global_stores: stored.global_stores.iter().map(described_store).collect(),
+    });
+}
+
+fn described_part(part: &update::Subtopology) -> response::TopologyDescriptionSubtopology {
+    let node = |node: &update::Node| copy_node!(node, response::Node);
+    response::TopologyDescriptionSubtopology {
+        subtopology_id: part.subtopology_id.clone(),
+        nodes: part.nodes.iter().map(node).collect(),
+    }
+}
+
+fn described_store(store: &update::GlobalStore) -> response::GlobalStore {
+    response::GlobalStore {
+        source: copy_node!(store.source, response::Source),
+        processor: copy_node!(store.processor, response::Processor),
     }
 }
 

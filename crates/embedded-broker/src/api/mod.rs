@@ -134,6 +134,8 @@ pub(crate) mod share_sessions;
 pub(crate) mod streams_group_describe;
 #[path = "88_streams_group_heartbeat.rs"]
 pub(crate) mod streams_group_heartbeat;
+#[path = "93_streams_group_topology_description_update.rs"]
+mod streams_group_topology_description_update;
 #[path = "14_sync_group.rs"]
 pub(crate) mod sync_group;
 #[path = "28_txn_offset_commit.rs"]
@@ -213,6 +215,7 @@ pub(crate) const SERVED: &[(ApiKey, i16, i16)] = &[
     (ApiKey::DescribeShareGroupOffsets, 0, 1),
     (ApiKey::AlterShareGroupOffsets, 0, 0),
     (ApiKey::DeleteShareGroupOffsets, 0, 0),
+    (ApiKey::StreamsGroupTopologyDescriptionUpdate, 0, 0),
     (ApiKey::UnregisterController, 0, 0),
 ];
 
@@ -304,6 +307,9 @@ impl Cluster {
             ApiKey::ShareGroupDescribe => self.respond(request, body, Self::share_group_describe)?,
             ApiKey::StreamsGroupHeartbeat => self.respond(request, body, Self::streams_group_heartbeat)?,
             ApiKey::StreamsGroupDescribe => self.respond(request, body, Self::streams_group_describe)?,
+            ApiKey::StreamsGroupTopologyDescriptionUpdate => {
+                self.respond(request, body, Self::streams_group_topology_description_update)?
+            }
             ApiKey::ShareFetch => {
                 let body = generated::share_fetch::ShareFetchRequest::decode(body, request.version)?;
                 self.share_fetch(request, body);

@@ -19,6 +19,7 @@ use ottla_protocol::{
         consumer_group_heartbeat::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse},
         join_group::{JoinGroupRequest, JoinGroupResponse},
         streams_group_heartbeat::{StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse},
+        streams_group_topology_description_update::StreamsGroupTopologyDescriptionUpdateRequest,
         sync_group::{SyncGroupRequest, SyncGroupResponse},
     },
     time::Instant,
@@ -249,6 +250,19 @@ impl Groups {
         let name = &body.group_id;
         match self.groups.get_mut(name) {
             Some(Group { kind: GroupKind::Streams(group), .. }) => group.leave(body),
+            Some(_) => Err((ErrorCode::GROUP_ID_NOT_FOUND, format!("Group {name} is not a streams group."))),
+            None => Err((ErrorCode::GROUP_ID_NOT_FOUND, format!("Group {name} not found."))),
+        }
+    }
+
+    /// Stores the description of a streams group's topology.
+    pub fn store_topology_description(
+        &mut self,
+        body: StreamsGroupTopologyDescriptionUpdateRequest,
+    ) -> Result<(), Refusal> {
+        let name = &body.group_id;
+        match self.groups.get_mut(name) {
+            Some(Group { kind: GroupKind::Streams(group), .. }) => group.store_description(body),
             Some(_) => Err((ErrorCode::GROUP_ID_NOT_FOUND, format!("Group {name} is not a streams group."))),
             None => Err((ErrorCode::GROUP_ID_NOT_FOUND, format!("Group {name} not found."))),
         }

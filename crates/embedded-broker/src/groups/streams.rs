@@ -17,6 +17,7 @@
 //!   again (`streams_assignment_is_sent_once`).
 
 mod assign;
+mod description;
 mod member;
 mod tasks;
 mod topology;
@@ -25,19 +26,23 @@ use std::time::Duration;
 
 use ottla_protocol::{
     error_code::ErrorCode,
-    generated::streams_group_heartbeat::{
-        StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse, request, response,
+    generated::{
+        streams_group_heartbeat::{
+            StreamsGroupHeartbeatRequest, StreamsGroupHeartbeatResponse, request, response,
+        },
+        streams_group_topology_description_update::StreamsGroupTopologyDescriptionUpdateRequest,
     },
     time::Instant,
 };
 use ottla_sorted::{SortedMap, SortedSet};
 
-use self::{member::Progress, topology::configure};
 pub(crate) use self::{
+    description::DescriptionStore,
     member::StreamsMember,
     tasks::{Task, Tasks, by_subtopology},
     topology::{MissingTopic, Ready},
 };
+use self::{member::Progress, topology::configure};
 use crate::{provisioning::Refusal, topics::Topics};
 
 const LEAVES: i32 = -1;
@@ -58,6 +63,8 @@ pub(crate) struct StreamsGroup {
     /// The member that requested that the application shuts down.
     shutdown: Option<String>,
     endpoint_epoch: i32,
+    /// The description of the topology.
+    pub descriptions: DescriptionStore,
 }
 
 /// Settings that apply to all groups.
@@ -67,6 +74,8 @@ pub(crate) struct StreamsSettings {
     pub heartbeat_interval: Duration,
     pub standby_replicas: usize,
     pub task_offset_interval: Duration,
+    /// `None`: members are not asked for descriptions of their topology.
+    pub description_interval: Option<Duration>,
 }
 
 impl StreamsGroup {
@@ -103,7 +112,43 @@ impl StreamsGroup {
         let before = self.members.get(&body.member_id).map(|member| member.assigned.clone());
         let owned = Tasks::of_request(body);
         self.reconcile(now, &body.member_id, owned.as_ref());
-        Ok(self.response(settings, body, joins, before.as_ref()))
+        let mut response = self.response(settings, body, joins, before.as_ref());
+        response.topology_description_required = self.asks_for_description(now, settings, &body.member_id);
+        Ok(response)
+    }
+
+    /// Returns true if this member is to send a description of its topology, which is the group's.
+    fn asks_for_description(&mut self, now: Instant, settings: &StreamsSettings, member_id: &str) -> bool {
+        let (Some(interval), Some(topology)) = (settings.description_interval, &self.topology) else {
+            return false;
+        };
+        let member = self.members.get_mut(member_id).filter(|member| member.topology_epoch == topology.epoch);
+        let Some(member) = member else { return false };
+        let asks = self.descriptions.asks(now, topology.epoch, interval);
+        member.is_asked |= asks;
+        asks
+    }
+
+    /// Stores the description of a member's topology.
+    pub fn store_description(
+        &mut self,
+        body: StreamsGroupTopologyDescriptionUpdateRequest,
+    ) -> Result<(), Refusal> {
+        let Some(member) = self.members.get(&body.member_id) else {
+            return Err(unknown(&body.member_id, &body.group_id));
+        };
+        self.descriptions.pushed += 1;
+        self.descriptions.unasked += u64::from(!member.is_asked);
+        let epoch = self.topology.as_ref().map_or(-1, |topology| topology.epoch);
+        if epoch != body.topology_epoch {
+            let message = format!(
+                "The topology epoch {} is not that of the group, which is {epoch}.",
+                body.topology_epoch
+            );
+            return Err((ErrorCode::INVALID_REQUEST, message));
+        }
+        self.descriptions.store(epoch, body.topology_description);
+        Ok(())
     }
 
     fn response(
@@ -173,7 +218,9 @@ impl StreamsGroup {
         &mut self,
         body: &StreamsGroupHeartbeatRequest,
     ) -> Result<StreamsGroupHeartbeatResponse, Refusal> {
-        let Some(member) = self.members.get_mut(&body.member_id) else { return Err(unknown(body)) };
+        let Some(member) = self.members.get_mut(&body.member_id) else {
+            return Err(unknown(&body.member_id, &body.group_id));
+        };
         if body.member_epoch == LEAVES_FOR_A_WHILE && member.instance_id.is_some() {
             member.epoch = LEAVES_FOR_A_WHILE;
             member.revoking = Tasks::default();
@@ -277,7 +324,7 @@ impl StreamsGroup {
         match self.members.get(&body.member_id) {
             Some(member) => member.check_epoch(body),
             None if joins => Ok(()),
-            None => Err(unknown(body)),
+            None => Err(unknown(&body.member_id, &body.group_id)),
         }
     }
 
@@ -353,8 +400,8 @@ impl StreamsGroup {
     }
 }
 
-fn unknown(body: &StreamsGroupHeartbeatRequest) -> Refusal {
-    let message = format!("Member {} is not a member of group {}.", body.member_id, body.group_id);
+fn unknown(member_id: &str, group_id: &str) -> Refusal {
+    let message = format!("Member {member_id} is not a member of group {group_id}.");
     (ErrorCode::UNKNOWN_MEMBER_ID, message)
 }
 

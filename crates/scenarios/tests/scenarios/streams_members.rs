@@ -6,20 +6,23 @@ use std::{
 };
 
 use ottla::{
-    Admin, Consumer, ErrorCode, ErrorKind, GroupOffset, GroupState, Producer, Result,
+    Admin, AdminOptions, ConfigResource, Consumer, ErrorCode, ErrorKind, GroupOffset, GroupState, Producer,
+    Result,
     streams::{
-        InternalTopic, RevocationReason, StreamsEvent, StreamsMember, StreamsStatusKind, StreamsTask,
-        Subtopology, TaskOffsets, Topology,
+        GlobalStore, InternalTopic, RevocationReason, StoredDescription, StreamsEvent, StreamsMember,
+        StreamsStatusKind, StreamsTask, Subtopology, SubtopologyDescription, TaskOffsets, Topology,
+        TopologyDescription, TopologyNode, TopologyNodeKind,
     },
 };
 use ottla_protocol::api::ApiKey;
-use ottla_scenarios::{Backend, TIMEOUT, eventually, unused_topic_name};
+use ottla_scenarios::{Backend, TIMEOUT, eventually, not_checked, unused_topic_name};
 
 ottla_scenarios::run_on_all!(
     tasks_move_to_a_second_member_and_back,
     missing_topics_are_reported_and_internal_ones_created,
     offsets_of_a_task_are_committed_with_the_members_epoch,
     shutdown_of_the_application_reaches_all_members,
+    topology_is_described_by_the_nodes_that_a_member_sent,
     wrong_topologies_and_groups_are_refused_with_their_kind,
 );
 
@@ -50,7 +53,10 @@ struct Application {
 impl Application {
     fn join(backend: &Backend, group: &str, topology: Topology) -> Self {
         let member = StreamsMember::new(&backend.config(&[("group.id", group)]), topology);
-        let member = member.expect("the configuration is right");
+        Self::of(member.expect("the configuration is right"))
+    }
+
+    fn of(member: StreamsMember) -> Self {
         member.join().expect("it is open");
         Self { member, active: BTreeSet::new(), statuses: Vec::new() }
     }
@@ -194,6 +200,75 @@ fn shutdown_of_the_application_reaches_all_members(backend: &Backend) {
     run_until(&mut [&mut first, &mut second], |all| all.iter().all(is_told));
     second.member.close(TIMEOUT).expect("it leaves in time");
     first.member.close(TIMEOUT).expect("it leaves in time");
+}
+
+fn description(topic: &str) -> TopologyDescription {
+    let node = |name: &str, kind, next: &[&str]| TopologyNode {
+        name: name.to_owned(),
+        kind,
+        successors: next.iter().map(|name| (*name).to_owned()).collect(),
+    };
+    let source = || TopologyNodeKind::Source { topics: vec![topic.to_owned()] };
+    let processor = |store: &str| TopologyNodeKind::Processor { stores: vec![store.to_owned()] };
+    let sink = TopologyNodeKind::Sink { topic: Some("counts".to_owned()) };
+    let nodes = vec![
+        node("clicks", source(), &["count"]),
+        node("count", processor("counts"), &["written"]),
+        node("written", sink, &[]),
+    ];
+    let store = GlobalStore {
+        source: node("pages", source(), &["keep"]),
+        processor: node("keep", processor("pages"), &[]),
+    };
+    TopologyDescription {
+        subtopologies: vec![SubtopologyDescription { id: "0".to_owned(), nodes }],
+        global_stores: vec![store],
+    }
+}
+
+/// Returns true if the brokers store descriptions of topologies. Embedded ones begin to.
+fn stores_descriptions(backend: &Backend) -> bool {
+    const PLUG_IN: &str = "group.streams.topology.description.plugin.class";
+    if !backend.is_shared() {
+        backend.control(|control| {
+            control.options().group_streams_description_interval = Some(Duration::from_secs(30));
+        });
+        return true;
+    }
+    let admin = Admin::new(&backend.config(&[])).expect("the configuration is right");
+    let described = admin.describe_configs(&[ConfigResource::broker(1)], TIMEOUT).expect("the call succeeds");
+    let mut entries = described.into_iter().flat_map(|(_, entries)| entries.expect("broker 1 is there"));
+    entries.any(|entry| entry.name == PLUG_IN && entry.value.is_some_and(|class| !class.is_empty()))
+}
+
+fn topology_is_described_by_the_nodes_that_a_member_sent(backend: &Backend) {
+    hurry(backend);
+    if !stores_descriptions(backend) {
+        return not_checked("descriptions of topologies", "the brokers have no plug-in that stores them");
+    }
+    let topic = backend.topic(1);
+    let expected = description(&topic);
+    let mut wrong = expected.clone();
+    wrong.subtopologies[0].nodes.pop();
+    let config = backend.config(&[("group.id", &topic)]);
+    let builder = || StreamsMember::builder(&config, reads(&[&topic]));
+    let refused = builder().topology_description(wrong).build().expect_err("a successor is missing");
+    assert_eq!(refused.kind(), ErrorKind::InvalidArgument);
+
+    let member = builder().topology_description(expected.clone()).build();
+    let mut application = Application::of(member.expect("the configuration is right"));
+    let admin = application.member.admin();
+    let stored = |options: AdminOptions| {
+        let described = admin.describe_streams_groups(&[&topic], options).expect("the call succeeds");
+        described.into_iter().next().and_then(|(_, group)| Some(group.ok()?.topology_description))
+    };
+    let asked = AdminOptions::new(TIMEOUT).topology_description(true);
+    run_until(&mut [&mut application], |_| {
+        stored(asked) == Some(StoredDescription::Available(expected.clone()))
+    });
+    assert_eq!(stored(TIMEOUT.into()), Some(StoredDescription::NotRequested));
+    run_until(&mut [&mut application], |all| !all[0].member.membership().wants_topology_description);
+    application.member.close(TIMEOUT).expect("it leaves in time");
 }
 
 /// Returns the kind of the error that ends a member.

@@ -6,7 +6,7 @@ use ottla_protocol::{
         api_versions, describe_groups, describe_transactions, fetch, find_coordinator, leave_group,
         list_offsets, metadata, offset_commit, offset_fetch, offset_for_leader_epoch, produce,
         sasl_authenticate, sasl_handshake, share_acknowledge, share_fetch, share_group_heartbeat,
-        streams_group_heartbeat,
+        streams_group_heartbeat, streams_group_topology_description_update,
     },
     primitive::{DecodeError, Reader},
 };
@@ -88,6 +88,9 @@ impl Request {
                     SaslHandshake sasl_handshake SaslHandshakeRequest,
                     SaslAuthenticate sasl_authenticate SaslAuthenticateRequest,
                     StreamsGroupHeartbeat streams_group_heartbeat StreamsGroupHeartbeatRequest,
+                    StreamsGroupTopologyDescriptionUpdate
+                        streams_group_topology_description_update
+                        StreamsGroupTopologyDescriptionUpdateRequest,
                 ),
             },
         }
@@ -181,6 +184,9 @@ impl Response {
                     OffsetFetch offset_fetch OffsetFetchResponse,
                     LeaveGroup leave_group LeaveGroupResponse,
                     StreamsGroupHeartbeat streams_group_heartbeat StreamsGroupHeartbeatResponse,
+                    StreamsGroupTopologyDescriptionUpdate
+                        streams_group_topology_description_update
+                        StreamsGroupTopologyDescriptionUpdateResponse,
                     ShareGroupHeartbeat share_group_heartbeat ShareGroupHeartbeatResponse,
                     ShareFetch share_fetch ShareFetchResponse,
                     ShareAcknowledge share_acknowledge ShareAcknowledgeResponse,

@@ -10,7 +10,7 @@ use ottla_core::{admin::groups::streams_groups::StreamsTask, machine::Instant};
 use ottla_embedded_broker::StreamsProgress;
 use ottla_sorted::SortedSet;
 
-use super::{GROUP, LEAVE, REBALANCE, Run, SESSION, SOURCE, member::State};
+use super::{ASKS_AGAIN, GROUP, LEAVE, REBALANCE, Run, SESSION, SOURCE, member::State};
 use crate::checkers::Broken;
 
 /// Tasks as subtopology and partition.
@@ -64,10 +64,22 @@ impl Run {
         Ok(())
     }
 
+    /// Each description was sent by a member that was asked, and without faults there are no more of them than questions. A member
+    /// that is asked may leave before it sends one.
+    pub(super) fn check_descriptions(&mut self) -> Result<(), Broken> {
+        let description = self.progress().description;
+        self.pushed = description.pushed;
+        let is_right = description.unasked == 0
+            && description.is_stored
+            && (self.setup.has_faults || description.pushed <= description.asked);
+        if is_right { Ok(()) } else { Err(Broken::new("description", format!("{description:?}"))) }
+    }
+
     /// Waits until each task is active at one member, and applications have what the coordinator says.
     pub(super) fn drain(&mut self) -> Result<(), Broken> {
         // A member that does not give up its tasks is removed after the rebalance timeout, and one that sleeps after its session.
-        let patience = SESSION + (REBALANCE + self.setup.gives_up) * 3 + Duration::from_secs(30);
+        // The coordinator asks another member for the description if one that was asked is gone.
+        let patience = SESSION + (REBALANCE + self.setup.gives_up) * 3 + Duration::from_secs(30) + ASKS_AGAIN;
         let deadline = self.awake() + patience;
         loop {
             let until = self.world.now + Duration::from_millis(200);
@@ -113,7 +125,10 @@ impl Run {
             }
             active.extend(has);
         }
-        (active != all).then(|| format!("{active:?} of {SOURCE} are active: {progress:?}"))
+        if active != all {
+            return Some(format!("{active:?} of {SOURCE} are active: {progress:?}"));
+        }
+        (!progress.description.is_stored).then(|| format!("the description is missing: {progress:?}"))
     }
 
     /// All members leave in time, and the group is empty.

@@ -10,18 +10,20 @@ use ottla_embedded_broker::{
 use super::{GROUP, LEAVE, Run, member::State};
 
 const HEARTBEATS: ApiKey = ApiKey::StreamsGroupHeartbeat;
+const DESCRIPTIONS: ApiKey = ApiKey::StreamsGroupTopologyDescriptionUpdate;
 
 impl Run {
     /// Something happens.
     pub(super) fn change(&mut self) {
         if !self.setup.has_faults {
-            return match self.rng.below(3) {
+            return match self.rng.below(4) {
                 0 => self.part(),
                 1 => self.start_member(),
+                2 => self.lose_description(),
                 _ => {}
             };
         }
-        match self.rng.below(14) {
+        match self.rng.below(16) {
             0 => self.move_coordinator(),
             1 | 2 => self.inject(FaultAction::LoseResponse),
             3 => self.refuse_heartbeats(),
@@ -40,6 +42,8 @@ impl Run {
             10 => self.crash(),
             11 => self.part(),
             12 => self.take_a_broker_down(),
+            13 => self.lose_description(),
+            14 => self.refuse_descriptions(),
             _ => self.start_member(),
         }
     }
@@ -49,10 +53,39 @@ impl Run {
         brokers[self.rng.below(brokers.len() as u64) as usize]
     }
 
-    /// A heartbeat meets a fault.
+    /// A heartbeat, or a description of the topology, meets a fault.
     pub(super) fn inject(&mut self, action: FaultAction) {
+        if self.rng.below(4) == 0 {
+            return self.inject_into_descriptions(action);
+        }
         self.world.trace.note(self.world.now, format_args!("a heartbeat meets {action:?}"));
         self.world.cluster.control().inject(Fault::new(action).api(HEARTBEATS).times(1));
+    }
+
+    /// A description of the topology meets a fault.
+    pub(super) fn inject_into_descriptions(&mut self, action: FaultAction) {
+        self.world.trace.note(self.world.now, format_args!("a description meets {action:?}"));
+        self.world.cluster.control().inject(Fault::new(action).api(DESCRIPTIONS).times(1));
+    }
+
+    /// The brokers lose the description of the topology.
+    pub(super) fn lose_description(&mut self) {
+        self.world.trace.note(self.world.now, format_args!("the description is lost"));
+        self.world.cluster.control().lose_topology_description(GROUP);
+    }
+
+    /// The coordinator refuses the next descriptions.
+    pub(super) fn refuse_descriptions(&mut self) {
+        const ERRORS: [ErrorCode; 3] = [
+            ErrorCode::COORDINATOR_LOAD_IN_PROGRESS,
+            ErrorCode::NOT_COORDINATOR,
+            ErrorCode::STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED,
+        ];
+        let steps: Vec<ScriptStep> = (0..1 + self.rng.below(3))
+            .map(|_| ScriptStep::error(ERRORS[self.rng.below(ERRORS.len() as u64) as usize]))
+            .collect();
+        self.world.trace.note(self.world.now, format_args!("descriptions are refused"));
+        self.world.cluster.control().script(ScriptScope::Cluster, DESCRIPTIONS as i16, steps);
     }
 
     pub(super) fn move_coordinator(&mut self) {

@@ -8,6 +8,7 @@
 //! | tasks | a task is assigned only if the member does not have it, and revoked once after each assignment |
 //! | exclusive | the application has an active task only while the coordinator counts it as the member's, and one member has it |
 //! | lost | without faults no membership ends |
+//! | description | the topology's description is sent when the coordinator asks for it, and only then |
 //! | drain | after the faults each task is active at one member in time, and the applications have what the coordinator says |
 //! | close | leaving takes no longer than it may, and empties the group |
 //!
@@ -29,6 +30,7 @@ use ottla_core::{
     rng::Rng,
     streams::{
         StreamsCommand,
+        description::{SubtopologyDescription, TopologyDescription, TopologyNode, TopologyNodeKind},
         settings::StreamsSettings,
         shared::StreamsShared,
         topology::{InternalTopic, Subtopology, Topology},
@@ -53,6 +55,8 @@ const HEARTBEAT: Duration = Duration::from_millis(500);
 const REQUEST: Duration = Duration::from_secs(2);
 /// The time in which an application gives up tasks before the coordinator removes the member.
 const REBALANCE: Duration = Duration::from_secs(5);
+/// The time after which the coordinator asks again for the topology's description.
+const ASKS_AGAIN: Duration = Duration::from_secs(60);
 /// The time that leaving may take.
 const LEAVE: Duration = Duration::from_secs(4);
 /// The most members that run at the same time.
@@ -71,6 +75,8 @@ pub struct Summary {
     pub members: usize,
     /// Members whose process died.
     pub killed: u64,
+    /// Descriptions of the topology that members sent.
+    pub pushed: u64,
     /// The virtual time that passed.
     pub virtual_time: Duration,
 }
@@ -83,6 +89,7 @@ struct Run {
     cut: Vec<(Instant, usize, BrokerId)>,
     down: Vec<(Instant, BrokerId)>,
     killed: u64,
+    pushed: u64,
 }
 
 /// Runs the streams group of a seed.
@@ -110,13 +117,23 @@ impl Run {
             group_streams_session_timeout: SESSION,
             group_streams_heartbeat_interval: HEARTBEAT,
             group_streams_num_standby_replicas: setup.standby_replicas,
+            group_streams_description_interval: Some(ASKS_AGAIN),
             ..ClusterOptions::default()
         });
         // The name is valid and new.
         let _ = cluster.control().create_topic(SOURCE, setup.partitions, setup.brokers as i16);
         let mut world = World::new(cluster, setup.network.clone(), rng.fork(), keeps_trace);
         world.trace.note(world.now, format_args!("{setup:?}"));
-        Self { rng, world, setup, members: Vec::new(), cut: Vec::new(), down: Vec::new(), killed: 0 }
+        Self {
+            rng,
+            world,
+            setup,
+            members: Vec::new(),
+            cut: Vec::new(),
+            down: Vec::new(),
+            killed: 0,
+            pushed: 0,
+        }
     }
 
     fn summary(&self) -> Summary {
@@ -127,6 +144,7 @@ impl Run {
             lost: sum(|member| member.lost),
             members: self.members.len(),
             killed: self.killed,
+            pushed: self.pushed,
             virtual_time: self.world.now - Instant::from_nanos(1_000_000_000),
         }
     }
@@ -148,6 +166,7 @@ impl Run {
         }
         self.heal();
         self.drain()?;
+        self.check_descriptions()?;
         self.leave_all()
     }
 
@@ -214,6 +233,7 @@ impl Run {
             rebalance_timeout: REBALANCE,
             request_timeout: REQUEST,
             endpoint: Some((format!("host-{index}"), 70)),
+            description: Some(description()),
             ..StreamsSettings::with_defaults(GROUP, topology())
         }));
         let client = self.add_client(&shared);
@@ -266,4 +286,20 @@ fn topology() -> Topology {
         ..Subtopology::default()
     };
     Topology { epoch: 0, subtopologies: vec![reading, counting] }
+}
+
+/// The nodes of [`topology`].
+fn description() -> TopologyDescription {
+    let node = |name: &str, kind, next: &[&str]| TopologyNode {
+        name: name.to_owned(),
+        kind,
+        successors: next.iter().map(|name| (*name).to_owned()).collect(),
+    };
+    let source = |topic: &str| TopologyNodeKind::Source { topics: vec![topic.to_owned()] };
+    let sink = TopologyNodeKind::Sink { topic: Some("keys".to_owned()) };
+    let count = TopologyNodeKind::Processor { stores: vec!["counts".to_owned()] };
+    let part = |id: &str, nodes| SubtopologyDescription { id: id.to_owned(), nodes };
+    let reading = part("0", vec![node("lines", source(SOURCE), &["keys"]), node("keys", sink, &[])]);
+    let counting = part("1", vec![node("words", source("keys"), &["count"]), node("count", count, &[])]);
+    TopologyDescription { subtopologies: vec![reading, counting], global_stores: Vec::new() }
 }

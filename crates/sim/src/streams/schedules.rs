@@ -6,6 +6,7 @@
 //! | tasks-member-storm | members join and leave five times a second |
 //! | tasks-moving-coordinator | the coordinator moves, and loads the group |
 //! | tasks-fenced | the coordinator fences members while they give up tasks |
+//! | tasks-descriptions | the brokers lose the topology's description, and responses to members that send it again |
 //! | tasks-slow | applications take longer to give up tasks than they may |
 
 use std::time::Duration;
@@ -16,8 +17,14 @@ use super::{Run, Summary, setup::Setup};
 use crate::{checkers::Broken, network::NetworkKnobs};
 
 /// The names of the schedules.
-pub const NAMES: [&str; 5] =
-    ["tasks-lost-responses", "tasks-member-storm", "tasks-moving-coordinator", "tasks-fenced", "tasks-slow"];
+pub const NAMES: [&str; 6] = [
+    "tasks-lost-responses",
+    "tasks-member-storm",
+    "tasks-moving-coordinator",
+    "tasks-fenced",
+    "tasks-descriptions",
+    "tasks-slow",
+];
 
 /// Runs the schedule of a name, and returns the trace if it `keeps` one. `None`: the name is unknown.
 pub fn run(name: &str, keeps: bool) -> Option<(Result<Summary, Broken>, Vec<String>)> {
@@ -77,6 +84,15 @@ fn schedule(name: &str) -> Option<Schedule> {
             } else {
                 run.part();
             }
+        }),
+        "tasks-descriptions" => (quiet, |run, number| {
+            run.lose_description();
+            match number % 3 {
+                0 => run.refuse_descriptions(),
+                1 => run.move_coordinator(),
+                _ => run.part(),
+            }
+            run.inject_into_descriptions(FaultAction::LoseResponse);
         }),
         "tasks-slow" => {
             let setup =

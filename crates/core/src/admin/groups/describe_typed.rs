@@ -17,12 +17,21 @@ use crate::{
     error::Error,
 };
 
+/// What descriptions of groups include on request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Included {
+    /// The permitted operations.
+    pub operations: bool,
+    /// The description of the topology's nodes; streams groups only.
+    pub topology_description: bool,
+}
+
 /// The description of a group of one type, with the API that returns it.
 pub(super) trait TypedGroup: Send + Sized + 'static {
     /// The API.
     const API: ApiKey;
     /// Encodes the request of these groups.
-    fn encode(group_ids: Vec<String>, with_operations: bool) -> EncodeBody;
+    fn encode(group_ids: Vec<String>, included: Included) -> EncodeBody;
     /// Decodes a response: the ID and the description of each group.
     fn decode(reader: &mut Reader<'_>, version: i16) -> Result<Vec<DescribedGroup<Self>>, DecodeError>;
     /// Notes the coordinator that described the group.
@@ -40,18 +49,18 @@ pub(super) fn check_group(code: ErrorCode, message: Option<&str>) -> Result<(), 
 /// Describes groups of one type, which are distinct.
 pub(super) fn describe_typed<D: TypedGroup>(
     groups: Vec<Arc<str>>,
-    with_operations: bool,
+    included: Included,
     timeout: Duration,
     done: Completion<ItemResults<String, D>>,
 ) -> AdminCall {
     let names = groups.clone();
-    let operation = DescribeTyped { names, with_operations, found: SortedMap::new(), done };
+    let operation = DescribeTyped { names, included, found: SortedMap::new(), done };
     AdminCall::of_groups(operation, groups, timeout)
 }
 
 struct DescribeTyped<D> {
     names: Vec<Arc<str>>,
-    with_operations: bool,
+    included: Included,
     found: SortedMap<Arc<str>, D>,
     done: Completion<ItemResults<String, D>>,
 }
@@ -62,7 +71,7 @@ impl<D: TypedGroup> GroupsOperation for DescribeTyped<D> {
     }
 
     fn encode(&self, _api: ApiKey, groups: &[Arc<str>]) -> EncodeBody {
-        D::encode(groups.iter().map(ToString::to_string).collect(), self.with_operations)
+        D::encode(groups.iter().map(ToString::to_string).collect(), self.included)
     }
 
     fn handle_response(

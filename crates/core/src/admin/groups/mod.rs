@@ -18,7 +18,7 @@ pub(crate) mod batches;
 pub mod delete;
 pub mod describe;
 pub mod describe_many;
-mod describe_typed;
+pub mod describe_typed;
 pub mod list;
 pub mod offsets;
 pub mod remove_all;

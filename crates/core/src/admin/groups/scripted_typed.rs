@@ -15,12 +15,20 @@ use ottla_protocol::{
 
 use super::{
     GroupState,
+    describe_typed::Included,
     scripted::{Script, TIMEOUT},
     scripted_batches::{OK, coordinators, names},
     share_groups::describe_share_groups,
     streams_groups::{StreamsTask, describe_streams_groups},
 };
-use crate::{admin::How, contract::route::Route, error::ErrorKind};
+use crate::{
+    admin::How,
+    contract::route::Route,
+    error::ErrorKind,
+    streams::description::{
+        StoredDescription, SubtopologyDescription, TopologyDescription, TopologyNode, TopologyNodeKind,
+    },
+};
 
 fn share_groups(of: &[(&str, ErrorCode)]) -> ShareGroupDescribeResponse {
     let group = |(group_id, error_code): &(&str, ErrorCode)| share_response::Group {
@@ -128,7 +136,7 @@ fn groups_that_responses_leave_out_fail_after_four_attempts() {
 #[test]
 fn streams_group_is_described_with_its_topology_and_tasks() {
     let (mut script, waiting) =
-        Script::new(|done| describe_streams_groups(names(&["a", "b"]), false, TIMEOUT, done));
+        Script::new(|done| describe_streams_groups(names(&["a", "b"]), Included::default(), TIMEOUT, done));
     let lookup = script.one(4);
     script.respond(&lookup, 4, &coordinators(&[("a", 1, OK), ("b", 1, OK)]));
     let sent = script.one(0);
@@ -157,11 +165,59 @@ fn streams_group_is_described_with_its_topology_and_tasks() {
 #[test]
 fn brokers_without_streams_groups_are_an_unsupported_version() {
     let (mut script, waiting) =
-        Script::new(|done| describe_streams_groups(names(&["a"]), false, TIMEOUT, done));
+        Script::new(|done| describe_streams_groups(names(&["a"]), Included::default(), TIMEOUT, done));
     let lookup = script.one(4);
     script.respond(&lookup, 4, &coordinators(&[("a", 1, OK)]));
     let sent = script.one(0);
     script.fail(&sent, ErrorKind::UnsupportedVersion);
     let results = waiting.try_take().expect("there is nothing to retry");
     assert_eq!(results[0].1.as_ref().unwrap_err().kind(), ErrorKind::UnsupportedVersion);
+}
+
+#[test]
+fn topology_description_is_requested_from_brokers_that_have_it() {
+    for version in [0, 1] {
+        let included = Included { topology_description: true, ..Included::default() };
+        let (mut script, waiting) =
+            Script::new(|done| describe_streams_groups(names(&["a"]), included, TIMEOUT, done));
+        let lookup = script.one(4);
+        script.respond(&lookup, 4, &coordinators(&[("a", 1, OK)]));
+        let sent = script.one(version);
+        let request = StreamsGroupDescribeRequest::decode(&mut Reader::new(&sent.body), version).unwrap();
+        assert_eq!(request.include_topology_description, version == 1);
+        let node = streams_response::Node { name: "n".to_owned(), node_type: 3, ..Default::default() };
+        let part = streams_response::TopologyDescriptionSubtopology {
+            subtopology_id: "0".to_owned(),
+            nodes: vec![node],
+        };
+        let description =
+            streams_response::TopologyDescription { subtopologies: vec![part], ..Default::default() };
+        let is_new = version == 1;
+        let group = streams_response::Group {
+            topology_description: is_new.then_some(description),
+            topology_description_status: if is_new { 3 } else { 0 },
+            ..streams_group("a")
+        };
+        script.respond(
+            &sent,
+            version,
+            &StreamsGroupDescribeResponse { groups: vec![group], ..Default::default() },
+        );
+        let results = waiting.try_take().expect("it responded");
+        let expected = match is_new {
+            false => StoredDescription::NotRequested,
+            true => StoredDescription::Available(TopologyDescription {
+                subtopologies: vec![SubtopologyDescription {
+                    id: "0".to_owned(),
+                    nodes: vec![TopologyNode {
+                        name: "n".to_owned(),
+                        kind: TopologyNodeKind::Sink { topic: None },
+                        successors: Vec::new(),
+                    }],
+                }],
+                global_stores: Vec::new(),
+            }),
+        };
+        assert_eq!(results[0].1.as_ref().unwrap().topology_description, expected);
+    }
 }

@@ -27,7 +27,7 @@ use ottla_sorted::SortedMap;
 
 use super::{
     GroupState,
-    describe_typed::{DescribedGroup, TypedGroup, check_group, describe_typed},
+    describe_typed::{DescribedGroup, Included, TypedGroup, check_group, describe_typed},
     is_temporary,
     offsets::PartitionResults,
 };
@@ -105,7 +105,8 @@ pub fn describe_share_groups(
     timeout: Duration,
     done: Completion<ItemResults<String, ShareGroupDescription>>,
 ) -> AdminCall {
-    describe_typed(groups, with_operations, timeout, done)
+    let included = Included { operations: with_operations, ..Included::default() };
+    describe_typed(groups, included, timeout, done)
 }
 
 /// Lists where a share group starts in these partitions, or in all partitions that it has a state for.
@@ -185,8 +186,9 @@ fn result_of(
 impl TypedGroup for ShareGroupDescription {
     const API: ApiKey = ApiKey::ShareGroupDescribe;
 
-    fn encode(group_ids: Vec<String>, include_authorized_operations: bool) -> EncodeBody {
-        let request = ShareGroupDescribeRequest { group_ids, include_authorized_operations };
+    fn encode(group_ids: Vec<String>, included: Included) -> EncodeBody {
+        let request =
+            ShareGroupDescribeRequest { group_ids, include_authorized_operations: included.operations };
         Box::new(move |version, out| request.encode(version, out))
     }
 

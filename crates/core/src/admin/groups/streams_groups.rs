@@ -15,7 +15,7 @@ use ottla_protocol::{
 
 use super::{
     GroupState,
-    describe_typed::{DescribedGroup, TypedGroup, check_group, describe_typed},
+    describe_typed::{DescribedGroup, Included, TypedGroup, check_group, describe_typed},
 };
 use crate::{
     admin::{
@@ -25,6 +25,7 @@ use crate::{
     },
     completion::Completion,
     contract::route::EncodeBody,
+    streams::description::StoredDescription,
 };
 
 /// The description of a streams group.
@@ -43,6 +44,8 @@ pub struct StreamsGroupDescription {
     pub target_epoch: i32,
     /// The topology, once a member has sent it.
     pub topology: Option<StreamsTopology>,
+    /// The description of the topology's nodes, if it was requested (Kafka 4.4).
+    pub topology_description: StoredDescription,
     /// The members.
     pub members: Vec<StreamsMemberDescription>,
     /// The name of the assignor that assigns the tasks, if the coordinator reports it (Kafka 4.4).
@@ -151,23 +154,27 @@ pub struct StreamsTasks {
 /// Describes streams groups, which are distinct, with one request per coordinator.
 pub fn describe_streams_groups(
     groups: Vec<Arc<str>>,
-    with_operations: bool,
+    included: Included,
     timeout: Duration,
     done: Completion<ItemResults<String, StreamsGroupDescription>>,
 ) -> AdminCall {
-    describe_typed(groups, with_operations, timeout, done)
+    describe_typed(groups, included, timeout, done)
 }
 
 impl TypedGroup for StreamsGroupDescription {
     const API: ApiKey = ApiKey::StreamsGroupDescribe;
 
-    fn encode(group_ids: Vec<String>, include_authorized_operations: bool) -> EncodeBody {
+    fn encode(group_ids: Vec<String>, included: Included) -> EncodeBody {
         let request = StreamsGroupDescribeRequest {
             group_ids,
-            include_authorized_operations,
+            include_authorized_operations: included.operations,
             ..StreamsGroupDescribeRequest::default()
         };
-        Box::new(move |version, out| request.encode(version, out))
+        Box::new(move |version, out| {
+            let include_topology_description = included.topology_description && version >= 1;
+            let request = StreamsGroupDescribeRequest { include_topology_description, ..request.clone() };
+            request.encode(version, out)
+        })
     }
 
     fn decode(reader: &mut Reader<'_>, version: i16) -> Result<Vec<DescribedGroup<Self>>, DecodeError> {
@@ -192,6 +199,10 @@ fn description_of(group: response::Group) -> StreamsGroupDescription {
         group_epoch: group.group_epoch,
         target_epoch: group.assignment_epoch,
         topology: group.topology.map(topology_of),
+        topology_description: StoredDescription::of_response(
+            group.topology_description_status,
+            group.topology_description,
+        ),
         members: group.members.into_iter().map(member_of).collect(),
         assignor: group.assignor_name,
         authorized_operations: AuthorizedOperations::new(group.authorized_operations),

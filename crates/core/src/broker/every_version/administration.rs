@@ -16,6 +16,7 @@ use crate::{
         elections::{ElectionType, elect_leaders},
         features::{FeatureUpdate, FeatureUpgrade, describe_features, update_features},
         groups::{
+            describe_typed::Included,
             share_groups::{
                 alter_share_group_offsets, delete_share_group_offsets, describe_share_groups,
                 list_share_group_offsets,
@@ -109,7 +110,8 @@ pub(super) fn cases(api: ApiKey) -> Vec<Case> {
             admin("a group", call.done(to_broker))
         }
         ApiKey::StreamsGroupDescribe => {
-            let call = describe_streams_groups(vec!["g".into()], true, TIMEOUT, done());
+            let included = Included { operations: true, topology_description: true };
+            let call = describe_streams_groups(vec!["g".into()], included, TIMEOUT, done());
             admin("a group", call.done(to_broker))
         }
         ApiKey::DescribeShareGroupOffsets => [None, Some(vec![key()])]

@@ -29,6 +29,8 @@ pub(crate) struct StreamsMember {
     pub target: Tasks,
     /// The tasks that the member was told to have.
     pub assigned: Tasks,
+    /// The member was asked for the description of its topology since it joined.
+    pub(super) is_asked: bool,
     pub(super) previous_epoch: i32,
     pub(super) progress: Progress,
     /// Tasks that the member was asked to give up and may still have.
@@ -65,6 +67,7 @@ impl StreamsMember {
             end_offsets: SortedMap::new(),
             target: Tasks::default(),
             assigned: Tasks::default(),
+            is_asked: false,
             previous_epoch: 0,
             progress: Progress::Stable,
             revoking: Tasks::default(),
@@ -77,6 +80,7 @@ impl StreamsMember {
     /// Updates the member from a heartbeat; returns true if something changed that the assignment depends on.
     pub(super) fn update(&mut self, body: &StreamsGroupHeartbeatRequest, client_id: &str) -> bool {
         client_id.clone_into(&mut self.client_id);
+        self.is_asked &= body.member_epoch != 0;
         let before =
             (self.process_id.clone(), self.topology_epoch, self.endpoint.clone(), self.rack_id.clone());
         if body.instance_id.is_some() {
