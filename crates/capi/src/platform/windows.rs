@@ -1,5 +1,5 @@
-//! Windows. Functions of the system have the prototypes of its documentation. A socket is a number that fits into an `int`, as the
-//! interface has it; a descriptor of a file is one of the C run-time library.
+//! Windows. A socket is a number that fits into an `int`, as the interface has it; a descriptor of a file is one of the C run-time
+//! library.
 
 use std::{
     ffi::{CStr, CString, c_char, c_int, c_void},
@@ -14,6 +14,20 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+use windows_sys::Win32::{
+    Networking::WinSock::{
+        SO_TYPE, SOCKET, SOL_SOCKET, WSAEINPROGRESS, WSAEWOULDBLOCK, closesocket, getsockopt, send,
+    },
+    System::{
+        LibraryLoader::{
+            GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS, GET_MODULE_HANDLE_EX_FLAG_PIN, GetModuleHandleExA,
+            GetProcAddress, LoadLibraryA,
+        },
+        Memory::{MEM_RESET, PAGE_READWRITE, VirtualAlloc},
+        Performance::{QueryPerformanceCounter, QueryPerformanceFrequency},
+    },
+};
+
 /// The rights of a new file.
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub(crate) type mode_t = u16;
@@ -25,27 +39,20 @@ pub(crate) const READ: c_int = libc::O_RDONLY | libc::O_BINARY | libc::O_NOINHER
 pub(crate) const CREATE: c_int =
     libc::O_WRONLY | libc::O_CREAT | libc::O_TRUNC | libc::O_BINARY | libc::O_NOINHERIT;
 
-/// `VirtualAlloc`: the system may discard the content of the pages.
-const MEM_RESET: u32 = 0x0008_0000;
-const PAGE_READWRITE: u32 = 4;
-const SOL_SOCKET: c_int = 0xffff;
-const SO_TYPE: c_int = 0x1008;
-const WSAEWOULDBLOCK: c_int = 10035;
-const WSAEINPROGRESS: c_int = 10036;
-
-/// The structures and numbers of `winsock2.h`.
+/// The structures and numbers of `winsock2.h`, with the names that other systems have, too.
 #[allow(non_camel_case_types, reason = "the names in C")]
 pub(crate) mod addresses {
     use std::ffi::{c_char, c_int};
 
     pub(crate) use libc::sockaddr;
+    use windows_sys::Win32::Networking::WinSock;
 
-    pub(crate) const AF_UNSPEC: c_int = 0;
-    pub(crate) const AF_INET: c_int = 2;
-    pub(crate) const AF_INET6: c_int = 23;
-    pub(crate) const SOCK_STREAM: c_int = 1;
-    pub(crate) const IPPROTO_TCP: c_int = 6;
-    pub(crate) const AI_ADDRCONFIG: c_int = 0x0400;
+    pub(crate) const AF_UNSPEC: c_int = WinSock::AF_UNSPEC as c_int;
+    pub(crate) const AF_INET: c_int = WinSock::AF_INET as c_int;
+    pub(crate) const AF_INET6: c_int = WinSock::AF_INET6 as c_int;
+    pub(crate) const SOCK_STREAM: c_int = WinSock::SOCK_STREAM;
+    pub(crate) const IPPROTO_TCP: c_int = WinSock::IPPROTO_TCP;
+    pub(crate) const AI_ADDRCONFIG: c_int = WinSock::AI_ADDRCONFIG as c_int;
 
     pub(crate) type sa_family_t = u16;
 
@@ -93,29 +100,6 @@ pub(crate) mod addresses {
         pub(crate) ai_addr: *mut sockaddr,
         pub(crate) ai_next: *mut addrinfo,
     }
-}
-
-#[link(name = "ws2_32")]
-unsafe extern "system" {
-    fn send(socket: RawSocket, bytes: *const c_char, length: c_int, flags: c_int) -> c_int;
-    fn getsockopt(
-        socket: RawSocket,
-        level: c_int,
-        option: c_int,
-        value: *mut c_char,
-        length: *mut c_int,
-    ) -> c_int;
-    fn closesocket(socket: RawSocket) -> c_int;
-}
-
-#[link(name = "kernel32")]
-unsafe extern "system" {
-    fn LoadLibraryA(name: *const c_char) -> *mut c_void;
-    fn GetProcAddress(library: *mut c_void, name: *const c_char) -> *mut c_void;
-    fn VirtualAlloc(address: *mut c_void, size: usize, kind: u32, protection: u32) -> *mut c_void;
-    fn GetModuleHandleExA(flags: u32, name: *const c_void, module: *mut *mut c_void) -> c_int;
-    fn QueryPerformanceCounter(count: *mut i64) -> c_int;
-    fn QueryPerformanceFrequency(frequency: *mut i64) -> c_int;
 }
 
 unsafe extern "C" {
@@ -175,21 +159,21 @@ pub(crate) fn write_error(bytes: &[u8]) {
 /// Writes to a socket of the application, as many bytes as it accepts; errors are ignored.
 pub(crate) fn write_once(socket: c_int, bytes: &[u8]) {
     // SAFETY: the pointer and the length are those of a slice; the system checks the socket.
-    unsafe { send(socket as RawSocket, bytes.as_ptr().cast(), bytes.len() as c_int, 0) };
+    unsafe { send(socket as SOCKET, bytes.as_ptr(), bytes.len() as c_int, 0) };
 }
 
 /// Loads a library, which stays loaded. Its initialization runs.
 pub(crate) fn load(path: &CStr) -> Option<*mut c_void> {
     // SAFETY: the path is a text; the application asked for this library's code to run.
-    let library = unsafe { LoadLibraryA(path.as_ptr()) };
+    let library = unsafe { LoadLibraryA(path.as_ptr().cast()) };
     (!library.is_null()).then_some(library)
 }
 
 /// Returns the address of a function of a library.
 pub(crate) fn symbol(library: *mut c_void, name: &CStr) -> Option<*mut c_void> {
     // SAFETY: libraries are never unloaded, and the name is a text.
-    let found = unsafe { GetProcAddress(library, name.as_ptr()) };
-    (!found.is_null()).then_some(found)
+    let found = unsafe { GetProcAddress(library, name.as_ptr().cast()) };
+    found.map(|function| function as *mut c_void)
 }
 
 /// Returns the reason why the last call of [`load`] of this thread failed.
@@ -199,11 +183,15 @@ pub(crate) fn load_error() -> String {
 
 /// Keeps this library in the process when the application unloads it: threads may return to its code later.
 pub(crate) fn stay_loaded() {
-    /// The second argument is an address in the library, which is never unloaded.
-    const PIN_FROM_ADDRESS: u32 = 1 | 4;
     let mut module = ptr::null_mut();
     // SAFETY: the address is in this library, and the result is writable.
-    unsafe { GetModuleHandleExA(PIN_FROM_ADDRESS, stay_loaded as *const c_void, &raw mut module) };
+    unsafe {
+        GetModuleHandleExA(
+            GET_MODULE_HANDLE_EX_FLAG_PIN | GET_MODULE_HANDLE_EX_FLAG_FROM_ADDRESS,
+            stay_loaded as *const u8,
+            &raw mut module,
+        )
+    };
 }
 
 /// Returns the name of a file as functions of the application get it.
@@ -242,7 +230,7 @@ pub(crate) fn is_stream_socket(fd: c_int) -> bool {
     let mut size = size_of::<c_int>() as c_int;
     // SAFETY: the system checks the socket; the addresses of result and size are valid.
     let status =
-        unsafe { getsockopt(fd as RawSocket, SOL_SOCKET, SO_TYPE, (&raw mut kind).cast(), &raw mut size) };
+        unsafe { getsockopt(fd as SOCKET, SOL_SOCKET, SO_TYPE, (&raw mut kind).cast(), &raw mut size) };
     status == 0 && kind == addresses::SOCK_STREAM
 }
 
@@ -269,7 +257,7 @@ pub(crate) fn into_descriptor(socket: TcpStream) -> c_int {
 /// Closes a socket.
 pub(crate) fn close_socket(fd: c_int) {
     // SAFETY: the system checks the socket.
-    unsafe { closesocket(fd as RawSocket) };
+    unsafe { closesocket(fd as SOCKET) };
 }
 
 /// True for the error of a connect that continues in the background.

@@ -1,38 +1,20 @@
-//! Windows. Functions of the system have the prototypes of its documentation.
+//! Windows.
 
 use std::{
-    ffi::{CStr, c_char, c_int, c_void},
+    ffi::{CStr, c_void},
     fs::Metadata,
     net::SocketAddr,
     ptr,
 };
 
 use socket2::SockAddr;
+use windows_sys::Win32::{
+    Networking::WinSock::{NI_NAMEREQD, WSAEINPROGRESS, getnameinfo},
+    System::LibraryLoader::{GetProcAddress, LoadLibraryA},
+};
 
-/// WSAEINPROGRESS. A connect that continues in the background reports WSAEWOULDBLOCK, which the standard library knows.
-pub const IN_PROGRESS: i32 = 10036;
-
-/// The address must have a name.
-const NI_NAMEREQD: c_int = 4;
-
-#[link(name = "ws2_32")]
-unsafe extern "system" {
-    fn getnameinfo(
-        address: *const c_void,
-        length: c_int,
-        host: *mut c_char,
-        host_length: u32,
-        service: *mut c_char,
-        service_length: u32,
-        flags: c_int,
-    ) -> c_int;
-}
-
-#[link(name = "kernel32")]
-unsafe extern "system" {
-    fn LoadLibraryA(name: *const c_char) -> *mut c_void;
-    fn GetProcAddress(library: *mut c_void, name: *const c_char) -> *mut c_void;
-}
+/// A connect that continues in the background reports WSAEWOULDBLOCK, which the standard library knows, or this.
+pub const IN_PROGRESS: i32 = WSAEINPROGRESS;
 
 /// Returns the name of an address, if it has one. Blocks in the system's resolver.
 pub fn name_of(address: SocketAddr) -> Option<String> {
@@ -43,11 +25,11 @@ pub fn name_of(address: SocketAddr) -> Option<String> {
         getnameinfo(
             address.as_ptr().cast(),
             address.len(),
-            name.as_mut_ptr().cast(),
+            name.as_mut_ptr(),
             name.len() as u32,
             ptr::null_mut(),
             0,
-            NI_NAMEREQD,
+            NI_NAMEREQD as i32,
         )
     };
     let end = name.iter().position(|byte| *byte == 0)?;
@@ -63,15 +45,15 @@ impl Loaded {
     /// Loads a library, and runs its initialization; `None` if the system does not have it.
     pub fn open(name: &CStr) -> Option<Self> {
         // SAFETY: the name is a C string; loading runs the initialization of a library that the caller chose.
-        let handle = unsafe { LoadLibraryA(name.as_ptr()) };
+        let handle = unsafe { LoadLibraryA(name.as_ptr().cast()) };
         (!handle.is_null()).then_some(Self(handle))
     }
 
     /// Returns the address of a function.
     pub fn symbol(self, name: &CStr) -> Option<*mut c_void> {
         // SAFETY: the handle is open and never closed.
-        let found = unsafe { GetProcAddress(self.0, name.as_ptr()) };
-        (!found.is_null()).then_some(found)
+        let found = unsafe { GetProcAddress(self.0, name.as_ptr().cast()) };
+        found.map(|function| function as *mut c_void)
     }
 }
 
