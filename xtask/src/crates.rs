@@ -64,10 +64,9 @@ pub fn main(options: &Options) -> Result<ExitCode> {
         println!("{name}: {} files", list.lines().count());
         failed.extend(missing.iter().map(|file| format!("the package of {name} lacks {file}")));
     }
-    let all = || PUBLISHED.iter().flat_map(|name| ["--package", name]);
     if options.publish_dry_run {
         succeed(
-            cargo().args(["publish", "--dry-run", "--no-verify", "--allow-dirty"]).args(all()),
+            cargo().args(["publish", "--dry-run", "--no-verify", "--allow-dirty"]).args(packages(&PUBLISHED)),
             &mut failed,
         )?;
     }
@@ -75,26 +74,60 @@ pub fn main(options: &Options) -> Result<ExitCode> {
         check_features(&mut failed)?;
     }
     if let Some(commit) = &options.semver {
-        let mut semver = Command::new(install::cargo_semver_checks()?);
-        semver.args(["semver-checks", "--baseline-rev", commit]).current_dir(root());
-        semver.args(PROMISED.iter().flat_map(|name| ["--package", name]));
-        succeed(&mut semver, &mut failed)?;
+        check_semver(commit, &mut failed)?;
     }
     if options.minimum_rust {
-        let version = env!("CARGO_PKG_RUST_VERSION");
-        let mut check = Command::new("rustup");
-        check.args(["run", "--install", version, "cargo", "check", "--locked"]).args(all());
-        check.env("CARGO_TARGET_DIR", root().join("target/minimum-rust")).current_dir(root());
-        succeed(&mut check, &mut failed)?;
+        check_minimum_rust(&mut failed)?;
     }
     failed.iter().for_each(|what| println!("FAILED: {what}"));
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// Returns the arguments that select packages.
+fn packages<'a>(names: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
+    names.iter().flat_map(|name| ["--package", *name])
+}
+
+/// Checks the published crates with the minimum Rust version.
+fn check_minimum_rust(failed: &mut Vec<String>) -> Result<()> {
+    let version = env!("CARGO_PKG_RUST_VERSION");
+    if !installed("rustup") {
+        failed.push(format!("the minimum version, Rust {version}, was not checked: rustup is missing"));
+        return Ok(());
+    }
+    let mut check = Command::new("rustup");
+    check.args(["run", "--install", version, "cargo", "check", "--locked"]);
+    check.args(packages(&PUBLISHED));
+    check.env("CARGO_TARGET_DIR", root().join("target/minimum-rust")).current_dir(root());
+    succeed(&mut check, failed)
+}
+
+/// Compares the public interface with that of a commit.
+fn check_semver(commit: &str, failed: &mut Vec<String>) -> Result<()> {
+    let program = match install::cargo_semver_checks() {
+        Ok(program) => program,
+        Err(error) => {
+            failed.push(format!("the interface was not compared: cargo-semver-checks is missing: {error}"));
+            return Ok(());
+        }
+    };
+    let mut semver = Command::new(program);
+    semver.args(["semver-checks", "--baseline-rev", commit]).current_dir(root());
+    semver.args(packages(&PROMISED));
+    succeed(&mut semver, failed)
+}
+
 /// Checks every combination of features that exclude each other nowhere; `fips` by itself, because its C code compiles for minutes.
 fn check_features(failed: &mut Vec<String>) -> Result<()> {
+    let program = match install::cargo_hack() {
+        Ok(program) => program,
+        Err(error) => {
+            failed.push(format!("combinations of features were not checked: cargo-hack is missing: {error}"));
+            return Ok(());
+        }
+    };
     for (package, others) in FEATURES {
-        let mut check = Command::new(install::cargo_hack()?);
+        let mut check = Command::new(&program);
         check
             .args(["hack", "check", "--feature-powerset", "--no-dev-deps", "--package", package])
             .args(others);
