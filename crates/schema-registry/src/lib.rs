@@ -1,0 +1,22 @@
+#![forbid(unsafe_code)]
+#![doc = include_str!("../README.md")]
+
+mod error;
+mod levels;
+mod schema;
+mod subject_name;
+
+#[cfg(feature = "avro")]
+pub mod avro;
+#[cfg(feature = "client")]
+pub mod client;
+#[cfg(feature = "json")]
+pub mod json_schema;
+#[cfg(feature = "protobuf")]
+pub mod protobuf;
+pub mod wire;
+
+pub use error::{Attempt, Error, Fault, Result};
+pub use levels::{Compatibility, Mode};
+pub use schema::{MAX_SCHEMA_BYTES, Reference, Schema, SchemaType};
+pub use subject_name::{Part, SubjectNameStrategy};
