@@ -14,6 +14,8 @@ pub mod client;
 pub mod json_schema;
 #[cfg(feature = "protobuf")]
 pub mod protobuf;
+#[cfg(feature = "client")]
+pub mod serdes;
 pub mod wire;
 
 pub use error::{Attempt, Error, Fault, Result};

@@ -75,7 +75,8 @@ impl<K: Clone + Eq + Hash, V: Clone> Cache<K, V> {
     }
 
     /// Returns a value that is there.
-    pub fn peek(&self, key: &K) -> Option<V> {
+    #[cfg(test)]
+    fn peek(&self, key: &K) -> Option<V> {
         match lock(&self.state).slots.get(key) {
             Some(Slot::Ready { value, until, .. }) if until.is_none_or(|it| Instant::now() < it) => Some(value.clone()),
             _ => None,

@@ -16,6 +16,7 @@ pub(crate) mod config;
 mod http;
 mod modes;
 mod path;
+mod references;
 mod schemas;
 mod subjects;
 
@@ -89,6 +90,18 @@ impl Client {
                 config,
             }),
         })
+    }
+}
+
+impl Client {
+    /// The number of schemas that are remembered.
+    pub(crate) fn cache_capacity(&self) -> usize {
+        self.inner.config.cache_capacity
+    }
+
+    /// How long the latest version of a subject is believed.
+    pub(crate) fn latest_ttl(&self) -> std::time::Duration {
+        self.inner.config.latest_ttl
     }
 }
 
