@@ -125,10 +125,7 @@ impl Error {
     /// Returns true if the same request may succeed later.
     #[must_use]
     pub fn is_transient(&self) -> bool {
-        matches!(
-            self,
-            Error::Unreachable { .. } | Error::Refused { status: 408 | 429 | 500..=599, .. }
-        )
+        matches!(self, Error::Unreachable { .. } | Error::Refused { status: 408 | 429 | 500..=599, .. })
     }
 
     /// Returns true if the registry has no such subject, version or schema.
@@ -144,7 +141,9 @@ impl Error {
             Some(403 | 40301) => "; this user needs more rights",
             Some(40401) => "; check the subject's name and the strategy that derives it from the topic",
             Some(40402) => "; list the subject's versions",
-            Some(40403) => "; register the schema, or allow auto.register.schemas; is it another registry's ID?",
+            Some(40403) => {
+                "; register the schema, or allow auto.register.schemas; is it another registry's ID?"
+            }
             Some(409) => "; change the schema, or the subject's compatibility level",
             Some(42201) => "; the registry can't parse the schema or lacks a reference",
             Some(42205) => "; set the subject's mode to READWRITE",
@@ -223,7 +222,9 @@ impl fmt::Display for Error {
                 write!(f, "the identity provider {endpoint} gave no token for the schema registry: {why}")
             }
             Error::Schema { why } => write!(f, "the schema can't be used: {why}"),
-            Error::Value { path, why } if path.is_empty() => write!(f, "the value does not fit its schema: {why}"),
+            Error::Value { path, why } if path.is_empty() => {
+                write!(f, "the value does not fit its schema: {why}")
+            }
             Error::Value { path, why } => write!(f, "the value does not fit its schema: {path}: {why}"),
             Error::Record { offset, why } => {
                 write!(f, "the record can't be read with its schema: {why} (after {offset} bytes)")

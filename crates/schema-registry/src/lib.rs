@@ -3,6 +3,8 @@
 
 mod error;
 mod levels;
+#[cfg(any(feature = "client", feature = "server"))]
+mod percent;
 mod schema;
 mod subject_name;
 
@@ -16,6 +18,8 @@ pub mod json_schema;
 pub mod protobuf;
 #[cfg(feature = "client")]
 pub mod serdes;
+#[cfg(feature = "server")]
+pub mod server;
 pub mod wire;
 
 pub use error::{Attempt, Error, Fault, Result};

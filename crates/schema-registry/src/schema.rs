@@ -134,7 +134,10 @@ impl Schema {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(list)) => list
                 .iter()
-                .map(|it| Reference::from_json(it).ok_or_else(|| Error::schema(format!("a reference is broken: {it}"))))
+                .map(|it| {
+                    Reference::from_json(it)
+                        .ok_or_else(|| Error::schema(format!("a reference is broken: {it}")))
+                })
                 .collect::<Result<_>>()?,
             Some(_) => return Err(Error::schema("the field \"references\" is not a list")),
         };

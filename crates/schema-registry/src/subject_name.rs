@@ -50,7 +50,9 @@ impl SubjectNameStrategy {
     pub fn subject(&self, topic: &str, part: Part, record: Option<&str>) -> Result<String> {
         let named = || {
             record.ok_or_else(|| {
-                Error::config("this subject name strategy needs a schema with a name: a record, message or title")
+                Error::config(
+                    "this subject name strategy needs a schema with a name: a record, message or title",
+                )
             })
         };
         Ok(match self {

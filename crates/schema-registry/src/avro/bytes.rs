@@ -48,7 +48,9 @@ impl<'a> Input<'a> {
     pub fn end(&self) -> Result<()> {
         match self.bytes.len() - self.at {
             0 => Ok(()),
-            left => Err(self.error(format!("{left} bytes follow the value; was it written with another schema?"))),
+            left => {
+                Err(self.error(format!("{left} bytes follow the value; was it written with another schema?")))
+            }
         }
     }
 
@@ -73,7 +75,10 @@ impl<'a> Input<'a> {
                 self.at += count;
                 Ok(taken)
             }
-            None => Err(self.error(format!("{count} bytes were expected, {} are left", self.bytes.len() - self.at))),
+            None => {
+                Err(self
+                    .error(format!("{count} bytes were expected, {} are left", self.bytes.len() - self.at)))
+            }
         }
     }
 

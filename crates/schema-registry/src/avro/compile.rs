@@ -81,7 +81,9 @@ impl<'a> Compiler<'a> {
             Schema::String | Schema::Uuid(UuidSchema::String) => Node::String,
             Schema::Decimal(decimal) => match &decimal.inner {
                 InnerDecimalSchema::Bytes => Node::Bytes,
-                InnerDecimalSchema::Fixed(fixed) => return Ok(self.fixed(&fixed.name, &fixed.aliases, fixed.size, namespace)),
+                InnerDecimalSchema::Fixed(fixed) => {
+                    return Ok(self.fixed(&fixed.name, &fixed.aliases, fixed.size, namespace));
+                }
             },
             Schema::Fixed(fixed) | Schema::Duration(fixed) | Schema::Uuid(UuidSchema::Fixed(fixed)) => {
                 return Ok(self.fixed(&fixed.name, &fixed.aliases, fixed.size, namespace));
@@ -138,7 +140,10 @@ impl<'a> Compiler<'a> {
                 return self.node(other, None, depth + 1);
             }
         }
-        Err(Error::schema(format!("the type {} is not defined; is a reference missing?", name.fullname(namespace))))
+        Err(Error::schema(format!(
+            "the type {} is not defined; is a reference missing?",
+            name.fullname(namespace)
+        )))
     }
 }
 

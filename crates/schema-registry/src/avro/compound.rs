@@ -75,7 +75,9 @@ impl<'a> RecordSerializer<'a> {
             let Some(field) = self.record.fields.get(self.written) else { return Ok(()) };
             match &field.encoded_default {
                 Some(bytes) => self.out.extend_from_slice(bytes),
-                None => return Err(Error::value("the field is missing, and has no default").within(&field.name)),
+                None => {
+                    return Err(Error::value("the field is missing, and has no default").within(&field.name));
+                }
             }
             self.written += 1;
         }
@@ -163,7 +165,10 @@ impl ser::SerializeSeq for SeqSerializer<'_> {
     fn end(self) -> Result<()> {
         match self.items {
             Items::Counted(_, expected) if expected != self.count => {
-                return Err(Error::value(format!("{expected} items were announced, and {} came", self.count)));
+                return Err(Error::value(format!(
+                    "{expected} items were announced, and {} came",
+                    self.count
+                )));
             }
             Items::Counted(..) => write_long(self.out, 0),
             Items::Uncounted(_, items) => {

@@ -86,7 +86,11 @@ impl Read {
             Number::Long => input.long()?,
             Number::Float => {
                 let value = input.float()?;
-                return Ok(if to == Number::Double { Read::Double(value.into()) } else { Read::Float(value) });
+                return Ok(if to == Number::Double {
+                    Read::Double(value.into())
+                } else {
+                    Read::Float(value)
+                });
             }
             Number::Double => return Ok(Read::Double(input.double()?)),
         };
@@ -121,14 +125,16 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'_, 'de> {
             },
             Step::Array(items) => {
                 self.input.enter()?;
-                let access = Items { steps: self.steps, id: *items, left: 0, is_over: false, input: self.input };
+                let access =
+                    Items { steps: self.steps, id: *items, left: 0, is_over: false, input: self.input };
                 let value = visitor.visit_seq(access)?;
                 self.input.leave();
                 Ok(value)
             }
             Step::Map(values) => {
                 self.input.enter()?;
-                let access = Items { steps: self.steps, id: *values, left: 0, is_over: false, input: self.input };
+                let access =
+                    Items { steps: self.steps, id: *values, left: 0, is_over: false, input: self.input };
                 let value = visitor.visit_map(access)?;
                 self.input.leave();
                 Ok(value)
@@ -200,7 +206,8 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'_, 'de> {
                 visitor.visit_enum(symbol)
             }
             Step::Text { .. } => {
-                let text: BorrowedStrDeserializer<'_, Error> = BorrowedStrDeserializer::new(self.input.text()?);
+                let text: BorrowedStrDeserializer<'_, Error> =
+                    BorrowedStrDeserializer::new(self.input.text()?);
                 visitor.visit_enum(text)
             }
             _ => Err(Error::value(format!(

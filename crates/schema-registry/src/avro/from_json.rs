@@ -161,7 +161,10 @@ impl Encoder<'_> {
             (Node::Enum(it), Value::String(symbol)) => it.symbols.contains(symbol),
             (Node::Record(record), Value::Object(map)) => {
                 map.keys().all(|key| record.fields.iter().any(|field| field.name == *key))
-                    && record.fields.iter().all(|field| field.default.is_some() || map.contains_key(&field.name))
+                    && record
+                        .fields
+                        .iter()
+                        .all(|field| field.default.is_some() || map.contains_key(&field.name))
             }
             _ => false,
         }
@@ -185,7 +188,11 @@ fn latin1(text: &str) -> Option<Vec<u8>> {
 
 fn shown(value: &Value) -> String {
     let text = value.to_string();
-    if text.len() > 60 { format!("{}...", shortened(&text).chars().take(60).collect::<String>()) } else { text }
+    if text.len() > 60 {
+        format!("{}...", shortened(&text).chars().take(60).collect::<String>())
+    } else {
+        text
+    }
 }
 
 /// Describes a type in an error.

@@ -14,8 +14,8 @@ mod decode;
 mod from_json;
 mod from_serde;
 mod plan;
-mod scalar;
 mod resolve;
+mod scalar;
 mod steps;
 mod to_json;
 

@@ -103,7 +103,9 @@ impl Resolver {
                 }
             }
             (Node::Enum(from), Node::Enum(to)) if to.names.matches(&from.names) => self.enums(from, to),
-            (Node::Array(from), Node::Array(to)) => Step::Array(self.within("[]", |it| it.step(pair, *from, *to))),
+            (Node::Array(from), Node::Array(to)) => {
+                Step::Array(self.within("[]", |it| it.step(pair, *from, *to)))
+            }
             (Node::Map(from), Node::Map(to)) => Step::Map(self.within("{}", |it| it.step(pair, *from, *to))),
             (Node::Record(from), Node::Record(to)) if to.names.matches(&from.names) => {
                 self.records(pair, from, to)

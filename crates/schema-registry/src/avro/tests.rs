@@ -91,7 +91,10 @@ fn value_that_does_not_fit_names_its_field() {
     for (value, part) in [
         (json!({"id": "x"}), "id: \"x\" is not a long"),
         (json!({"id": 1, "item": "a", "price": 1, "tags": [1]}), "tags[0]: 1 is not a string"),
-        (json!({"id": 1, "item": "a", "price": 1, "tags": [], "state": "New"}), "symbol of the enum shop.State"),
+        (
+            json!({"id": 1, "item": "a", "price": 1, "tags": [], "state": "New"}),
+            "symbol of the enum shop.State",
+        ),
         (json!({"id": 1, "item": "a"}), "price: the field is missing"),
         (json!(7), "7 is not the record shop.Order"),
     ] {
@@ -124,7 +127,10 @@ fn unions_bytes_and_maps_have_avros_json() {
         let bytes = encoded(&schema, &value);
         assert_eq!(schema.reader(None).decode_json(&bytes, JsonStyle::Tagged).unwrap(), value);
     }
-    assert_eq!(encoded(&schema, &json!({"u": 1, "f": "ab"})), encoded(&schema, &json!({"u": {"int": 1}, "f": "ab"})));
+    assert_eq!(
+        encoded(&schema, &json!({"u": 1, "f": "ab"})),
+        encoded(&schema, &json!({"u": {"int": 1}, "f": "ab"}))
+    );
 }
 
 #[test]
@@ -142,7 +148,9 @@ fn enum_of_a_type_is_a_union() {
         r#"["null", {"type": "record", "name": "a.Created", "fields": [{"name": "id", "type": "int"}]},
             {"type": "record", "name": "a.Renamed", "fields": [{"name": "name", "type": "string"}]}]"#,
     );
-    for event in [Some(Event::Created { id: 3 }), Some(Event::Renamed(Renamed { name: "x".to_owned() })), None] {
+    for event in
+        [Some(Event::Created { id: 3 }), Some(Event::Renamed(Renamed { name: "x".to_owned() })), None]
+    {
         let mut bytes = Vec::new();
         schema.encode(&event, &mut bytes).unwrap();
         assert_eq!(schema.reader(None).decode::<Option<Event>>(&bytes).unwrap(), event);
@@ -151,7 +159,8 @@ fn enum_of_a_type_is_a_union() {
 
 #[test]
 fn recursive_type_and_reference_are_compiled() {
-    let node = r#"{"type": "record", "name": "a.Node", "fields": [{"name": "next", "type": ["null", "Node"]}]}"#;
+    let node =
+        r#"{"type": "record", "name": "a.Node", "fields": [{"name": "next", "type": ["null", "Node"]}]}"#;
     let list = r#"{"type": "record", "name": "a.List", "fields": [{"name": "head", "type": "a.Node"}]}"#;
     let list = AvroSchema::parse(list, &[node.to_owned()]).unwrap();
     let value = json!({"head": {"next": {"a.Node": {"next": null}}}});

@@ -72,7 +72,9 @@ impl Writer<'_> {
                 let _ = write!(self.out, "{value}");
                 return;
             }
-            Read::Float(value) => (f64::from(*value), serde_json::Number::from_f64((*value).into()).map(|_| value.to_string())),
+            Read::Float(value) => {
+                (f64::from(*value), serde_json::Number::from_f64((*value).into()).map(|_| value.to_string()))
+            }
             Read::Double(value) => (*value, serde_json::Number::from_f64(*value).map(|it| it.to_string())),
         };
         match shown {

@@ -2,8 +2,11 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{auth::Auth, path::encoded};
-use crate::{Error, Result};
+use super::auth::Auth;
+use crate::{
+    Error, Result,
+    percent::{decoded, encoded},
+};
 
 /// The addresses, without slashes at their ends.
 #[derive(Debug)]
@@ -68,24 +71,6 @@ impl Addresses {
     pub fn prefer(&self, number: usize) {
         self.preferred.store(number, Ordering::Relaxed);
     }
-}
-
-/// Decodes `%41`.
-pub fn decoded(text: &str) -> String {
-    let mut out = Vec::with_capacity(text.len());
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        let mut ahead = bytes.clone();
-        let digit = |byte: Option<u8>| byte.and_then(|it| char::from(it).to_digit(16));
-        match (byte, digit(ahead.next()), digit(ahead.next())) {
-            (b'%', Some(high), Some(low)) => {
-                out.push((high << 4 | low) as u8);
-                bytes = ahead;
-            }
-            _ => out.push(byte),
-        }
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 #[cfg(test)]

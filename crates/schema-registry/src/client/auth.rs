@@ -112,12 +112,11 @@ fn basic(user: &str, password: &Secret) -> String {
 }
 
 fn fetch(oauth: &OAuth, http: &dyn Exchange, timeout: Duration) -> Result<(Secret, Duration)> {
-    let failed =
-        |why: String| Error::Token { endpoint: oauth.token_endpoint.clone(), why: shortened(&why) };
+    let failed = |why: String| Error::Token { endpoint: oauth.token_endpoint.clone(), why: shortened(&why) };
     let mut form = "grant_type=client_credentials".to_owned();
     if let Some(scope) = &oauth.scope {
         form.push_str("&scope=");
-        form.push_str(&super::path::encoded(scope));
+        form.push_str(&crate::percent::encoded(scope));
     }
     let request = Request {
         method: Method::Post,

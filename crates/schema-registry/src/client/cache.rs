@@ -78,7 +78,9 @@ impl<K: Clone + Eq + Hash, V: Clone> Cache<K, V> {
     #[cfg(test)]
     fn peek(&self, key: &K) -> Option<V> {
         match lock(&self.state).slots.get(key) {
-            Some(Slot::Ready { value, until, .. }) if until.is_none_or(|it| Instant::now() < it) => Some(value.clone()),
+            Some(Slot::Ready { value, until, .. }) if until.is_none_or(|it| Instant::now() < it) => {
+                Some(value.clone())
+            }
             _ => None,
         }
     }
@@ -142,8 +144,10 @@ struct Landing<'a, K: Clone + Eq + Hash, V: Clone> {
 
 impl<K: Clone + Eq + Hash, V: Clone> Drop for Landing<'_, K, V> {
     fn drop(&mut self) {
-        let result =
-            self.result.take().unwrap_or_else(|| Err(Error::config("the thread that asked the registry panicked")));
+        let result = self
+            .result
+            .take()
+            .unwrap_or_else(|| Err(Error::config("the thread that asked the registry panicked")));
         self.cache.settle(self.key, self.until, &result);
         *lock(&self.flight.result) = Some(result);
         self.flight.done.notify_all();

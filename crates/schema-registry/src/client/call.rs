@@ -88,12 +88,14 @@ impl Client {
             let further = self.inner.config.headers.iter();
             headers.extend(further.map(|(name, value)| (name.clone(), value.as_str().into())));
             let body = body.map(|it| it.to_string().into_bytes());
-            let answer = match self.inner.http.exchange(&Request { method, url: url.clone(), headers, body, timeout }) {
-                Ok(answer) => answer,
-                Err(why) => {
-                    return Ok(Outcome::Failed(Attempt { address: address.to_owned(), why }, None));
-                }
-            };
+            let answer =
+                match self.inner.http.exchange(&Request { method, url: url.clone(), headers, body, timeout })
+                {
+                    Ok(answer) => answer,
+                    Err(why) => {
+                        return Ok(Outcome::Failed(Attempt { address: address.to_owned(), why }, None));
+                    }
+                };
             if (300..400).contains(&answer.status) {
                 redirects += 1;
                 url = redirected(&url, &answer, redirects).map_err(|why| Error::Answer {
@@ -120,11 +122,14 @@ fn redirected(from: &str, answer: &Answer, redirects: usize) -> Result<String, S
     let end = from.find("://").map_or(0, |at| at + 3);
     let host_end = from[end..].find('/').map_or(from.len(), |at| end + at);
     let origin = &from[..host_end];
-    let to_url = if to.starts_with('/') && !to.starts_with("//") { format!("{origin}{to}") } else { to.clone() };
+    let to_url =
+        if to.starts_with('/') && !to.starts_with("//") { format!("{origin}{to}") } else { to.clone() };
     let is_same_host = to_url.strip_prefix(origin).is_some_and(|rest| rest.starts_with('/'));
     let without_query = shortened(to.split(['?', '#']).next().unwrap_or_default());
     if !is_same_host {
-        return Err(format!("it redirects to {without_query}, another host, which gets no credentials; use that address"));
+        return Err(format!(
+            "it redirects to {without_query}, another host, which gets no credentials; use that address"
+        ));
     }
     if redirects > MAX_REDIRECTS {
         return Err(format!("it redirects again and again, at last to {without_query}"));
@@ -178,7 +183,10 @@ fn described(answer: &Answer) -> String {
         "without a body".to_owned()
     } else if is_html {
         let title = text.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>"));
-        format!("an HTML page{}", title.map_or(String::new(), |(title, _)| format!(" {:?}", shortened(title.trim()))))
+        format!(
+            "an HTML page{}",
+            title.map_or(String::new(), |(title, _)| format!(" {:?}", shortened(title.trim())))
+        )
     } else {
         format!("the text {:?}", text.chars().take(80).collect::<String>())
     }

@@ -70,7 +70,11 @@ impl Config {
     #[must_use]
     pub fn new(addresses: &str) -> Self {
         Self {
-            addresses: addresses.split(',').map(|it| it.trim().to_owned()).filter(|it| !it.is_empty()).collect(),
+            addresses: addresses
+                .split(',')
+                .map(|it| it.trim().to_owned())
+                .filter(|it| !it.is_empty())
+                .collect(),
             auth: Auth::None,
             tls: Tls::default(),
             context: None,
@@ -109,10 +113,12 @@ impl Config {
         let mut config = Self::new("");
         let mut oauth = OAuth::default();
         for (key, value) in properties {
-            let number =
-                || value.parse::<u32>().map_err(|_| Error::config(format!("{key}: {value:?} is not a number")));
+            let number = || {
+                value.parse::<u32>().map_err(|_| Error::config(format!("{key}: {value:?} is not a number")))
+            };
             let file = || {
-                std::fs::read_to_string(value).map_err(|error| Error::config(format!("{key}: {value}: {error}")))
+                std::fs::read_to_string(value)
+                    .map_err(|error| Error::config(format!("{key}: {value}: {error}")))
             };
             match key {
                 "schema.registry.url" | "url" => config.addresses = Self::new(value).addresses,

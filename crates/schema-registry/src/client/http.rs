@@ -95,11 +95,13 @@ impl Http {
         let mut response = match &request.body {
             Some(body) => {
                 let built = builder.body(body.as_slice())?;
-                self.agent.run(self.agent.configure_request(built).timeout_global(Some(request.timeout)).build())?
+                self.agent
+                    .run(self.agent.configure_request(built).timeout_global(Some(request.timeout)).build())?
             }
             None => {
                 let built = builder.body(())?;
-                self.agent.run(self.agent.configure_request(built).timeout_global(Some(request.timeout)).build())?
+                self.agent
+                    .run(self.agent.configure_request(built).timeout_global(Some(request.timeout)).build())?
             }
         };
         let header = |name: &str| Some(response.headers().get(name)?.to_str().ok()?.to_owned());
@@ -117,7 +119,9 @@ impl Exchange for Http {
             match error {
                 ureq::Error::Timeout(_) => format!("no complete answer within {seconds:.1} s"),
                 ureq::Error::HostNotFound => "the host name can't be resolved".to_owned(),
-                ureq::Error::BodyExceedsLimit(_) => format!("the answer has more than {MAX_BODY_BYTES} bytes"),
+                ureq::Error::BodyExceedsLimit(_) => {
+                    format!("the answer has more than {MAX_BODY_BYTES} bytes")
+                }
                 ureq::Error::LargeResponseHeader(..) => {
                     format!("the header of the answer has more than {MAX_HEADER_BYTES} bytes")
                 }

@@ -22,18 +22,18 @@ mod subjects;
 
 use std::sync::Arc;
 
+use self::{
+    addresses::Addresses,
+    auth::Authenticator,
+    cache::Cache,
+    http::{Exchange, Http},
+};
 pub use self::{
     auth::{Auth, OAuth},
     compatibility::CompatibilityReport,
     config::{Config, Secret, Tls},
     schemas::{Registered, Version},
     subjects::Deleted,
-};
-use self::{
-    addresses::Addresses,
-    auth::Authenticator,
-    cache::Cache,
-    http::{Exchange, Http},
 };
 use crate::{Result, Schema, wire::Guid};
 

@@ -2,18 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// Encodes a part of a path or a value of a query.
-pub fn encoded(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~:".contains(&byte) {
-            out.push(char::from(byte));
-        } else {
-            let _ = write!(out, "%{byte:02X}");
-        }
-    }
-    out
-}
+use crate::percent::encoded;
 
 /// A path with its query.
 #[derive(Debug)]
@@ -60,6 +49,9 @@ mod tests {
     #[test]
     fn subject_with_a_slash_is_one_part() {
         let path = Path::new("/subjects").part("a/b c:.ä").part("versions").part(3).flag("deleted", true);
-        assert_eq!(path.flag("normalize", false).as_str(), "/subjects/a%2Fb%20c:.%C3%A4/versions/3?deleted=true");
+        assert_eq!(
+            path.flag("normalize", false).as_str(),
+            "/subjects/a%2Fb%20c:.%C3%A4/versions/3?deleted=true"
+        );
     }
 }

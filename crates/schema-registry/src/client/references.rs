@@ -36,8 +36,14 @@ impl Client {
         for reference in &schema.references {
             let at = (reference.subject.clone(), reference.version);
             if chain.contains(&at) {
-                let names: Vec<String> = chain.iter().map(|(subject, version)| format!("{subject} {version}")).collect();
-                return Err(Error::schema(format!("its references are cyclic: {} refers to {} {}", names.join(", "), at.0, at.1)));
+                let names: Vec<String> =
+                    chain.iter().map(|(subject, version)| format!("{subject} {version}")).collect();
+                return Err(Error::schema(format!(
+                    "its references are cyclic: {} refers to {} {}",
+                    names.join(", "),
+                    at.0,
+                    at.1
+                )));
             }
             if !found.known.insert((at.0.clone(), at.1, reference.name.clone())) {
                 continue;
@@ -47,15 +53,20 @@ impl Client {
                     "it uses more than {MAX_REFERENCES} schemas, or a chain of more than {MAX_DEPTH}"
                 )));
             }
-            let used = self.version(&reference.subject, Version::Number(reference.version)).map_err(|error| {
-                match error.is_not_found() {
-                    true => Error::schema(format!("the reference {:?} is missing: {error}", reference.name)),
-                    false => error,
-                }
-            })?;
+            let used =
+                self.version(&reference.subject, Version::Number(reference.version)).map_err(|error| {
+                    match error.is_not_found() {
+                        true => {
+                            Error::schema(format!("the reference {:?} is missing: {error}", reference.name))
+                        }
+                        false => error,
+                    }
+                })?;
             found.bytes += used.schema.text.len();
             if found.bytes > MAX_BYTES {
-                return Err(Error::schema(format!("the schemas that it uses have more than {MAX_BYTES} bytes")));
+                return Err(Error::schema(format!(
+                    "the schemas that it uses have more than {MAX_BYTES} bytes"
+                )));
             }
             chain.push(at);
             self.collect(&used.schema, found, chain)?;

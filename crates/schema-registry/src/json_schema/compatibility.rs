@@ -49,9 +49,8 @@ impl Comparison<'_> {
     fn types(&mut self, to: &Map<String, Value>, from: &Map<String, Value>, path: &str) {
         let Some(accepted) = to.get("type").map(names) else { return };
         let written = from.get("type").map(names).unwrap_or_default();
-        let is_accepted = |it: &&str| {
-            accepted.contains(it) || (**it == *"integer" && accepted.contains(&"number"))
-        };
+        let is_accepted =
+            |it: &&str| accepted.contains(it) || (**it == *"integer" && accepted.contains(&"number"));
         if written.is_empty() && !from.contains_key("enum") && !from.contains_key("const") {
             self.report(path, &format!("the type is now {}", accepted.join(" or ")));
         } else if let Some(refused) = written.iter().find(|it| !is_accepted(it)) {
@@ -95,7 +94,9 @@ impl Comparison<'_> {
                 self.report(path, &format!("{key} is new or another"));
             }
         }
-        if to.get("uniqueItems") == Some(&Value::Bool(true)) && from.get("uniqueItems") != to.get("uniqueItems") {
+        if to.get("uniqueItems") == Some(&Value::Bool(true))
+            && from.get("uniqueItems") != to.get("uniqueItems")
+        {
             self.report(path, "items must be unique now");
         }
     }
@@ -137,7 +138,9 @@ impl Comparison<'_> {
                 _ => {}
             }
         }
-        let is_object = |map: &Map<String, Value>| map.contains_key("properties") || map.contains_key("additionalProperties");
+        let is_object = |map: &Map<String, Value>| {
+            map.contains_key("properties") || map.contains_key("additionalProperties")
+        };
         if is_open == Some(&Value::Bool(false)) && was_open != is_open && is_object(from) {
             self.report(path, "no further properties are accepted now");
         }
@@ -153,7 +156,8 @@ impl Comparison<'_> {
             };
             for (number, one) in written.iter().enumerate() {
                 let is_accepted = accepts.iter().any(|accept| {
-                    let mut inner = Comparison { reader: self.reader, writer: self.writer, found: Vec::new() };
+                    let mut inner =
+                        Comparison { reader: self.reader, writer: self.writer, found: Vec::new() };
                     inner.schemas(accept, one, path, depth + 1);
                     inner.found.is_empty()
                 });

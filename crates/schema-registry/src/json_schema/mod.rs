@@ -93,7 +93,10 @@ fn refuse_pure_cycles(root: &Value, others: &HashMap<String, Value>) -> Result<(
         while let Some(target) = at.get("$ref").and_then(Value::as_str) {
             steps += 1;
             if steps > MAX_CHAIN {
-                return Err(Error::schema(format!("its references are cyclic: {}", crate::error::shortened(target))));
+                return Err(Error::schema(format!(
+                    "its references are cyclic: {}",
+                    crate::error::shortened(target)
+                )));
             }
             let (document, pointer) = target.split_once('#').unwrap_or((target, ""));
             let next = if document.is_empty() {

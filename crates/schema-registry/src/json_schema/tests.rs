@@ -8,7 +8,10 @@ use crate::Fault;
 #[test]
 fn value_is_validated_with_a_reference() {
     let text = r#"{"title": "Order", "type": "object", "properties": {"customer": {"$ref": "customer.json"}}, "required": ["customer"]}"#;
-    let customer = ("customer.json".to_owned(), r#"{"type": "object", "properties": {"age": {"type": "integer"}}}"#.to_owned());
+    let customer = (
+        "customer.json".to_owned(),
+        r#"{"type": "object", "properties": {"age": {"type": "integer"}}}"#.to_owned(),
+    );
     let schema = JsonSchema::parse(text, &[customer]).unwrap();
     assert_eq!(schema.title(), Some("Order"));
     schema.validate(&json!({"customer": {"age": 3}})).unwrap();
@@ -33,7 +36,8 @@ fn broken_deep_and_cyclic_schemas_are_refused() {
 
 #[test]
 fn recursive_schema_validates() {
-    let list = r##"{"type": "object", "properties": {"next": {"$ref": "#"}}, "additionalProperties": false}"##;
+    let list =
+        r##"{"type": "object", "properties": {"next": {"$ref": "#"}}, "additionalProperties": false}"##;
     let schema = JsonSchema::parse(list, &[]).unwrap();
     schema.validate(&json!({"next": {"next": {}}})).unwrap();
     assert!(schema.validate(&json!({"next": {"other": 1}})).is_err());

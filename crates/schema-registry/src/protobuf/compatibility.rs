@@ -51,7 +51,11 @@ fn compare(reader: &MessageDescriptor, writer: &MessageDescriptor, found: &mut V
         let before = oneof.fields().filter_map(|field| writer.get_field(field.number()));
         let outside = before.filter(|it| it.containing_oneof().is_none_or(|it| it.is_synthetic()));
         if outside.count() > 1 {
-            found.push(format!("several fields moved into the oneof {}.{}", reader.full_name(), oneof.name()));
+            found.push(format!(
+                "several fields moved into the oneof {}.{}",
+                reader.full_name(),
+                oneof.name()
+            ));
         }
     }
 }
@@ -61,9 +65,8 @@ fn different(reader: &FieldDescriptor, writer: &FieldDescriptor) -> Option<Strin
     if reader.is_map() != writer.is_map() {
         return Some("a map became another type, or the reverse".to_owned());
     }
-    let is_packable = |field: &FieldDescriptor| {
-        !matches!(field.kind(), Kind::String | Kind::Bytes | Kind::Message(_))
-    };
+    let is_packable =
+        |field: &FieldDescriptor| !matches!(field.kind(), Kind::String | Kind::Bytes | Kind::Message(_));
     if reader.is_list() != writer.is_list() && is_packable(reader) {
         return Some("a repeated number became a single one, or the reverse".to_owned());
     }

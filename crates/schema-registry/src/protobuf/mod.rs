@@ -4,7 +4,9 @@ mod compatibility;
 mod files;
 
 use prost::Message;
-use prost_reflect::{DescriptorPool, DeserializeOptions, DynamicMessage, FileDescriptor, MessageDescriptor, SerializeOptions};
+use prost_reflect::{
+    DescriptorPool, DeserializeOptions, DynamicMessage, FileDescriptor, MessageDescriptor, SerializeOptions,
+};
 use serde_json::Value;
 
 use crate::{Error, Result, wire::MessageIndexes};
@@ -72,7 +74,10 @@ impl ProtobufSchema {
             let Some(next) = next else {
                 return Err(Error::record(
                     0,
-                    format!("the schema has no message with the indexes {:?}; is it another schema's ID?", indexes.0),
+                    format!(
+                        "the schema has no message with the indexes {:?}; is it another schema's ID?",
+                        indexes.0
+                    ),
                 ));
             };
             found = Some(next);

@@ -77,7 +77,8 @@ fn broken_files_are_refused() {
 
 #[test]
 fn changes_are_judged() {
-    let before = "syntax = \"proto3\"; package p; message M { int32 a = 1; string b = 2; oneof o { int32 c = 3; } }";
+    let before =
+        "syntax = \"proto3\"; package p; message M { int32 a = 1; string b = 2; oneof o { int32 c = 3; } }";
     let judge = |after: &str| {
         let after = format!("syntax = \"proto3\"; package p; {after}");
         let (after, before) = (ProtobufSchema::parse(&after, &[]), ProtobufSchema::parse(before, &[]));

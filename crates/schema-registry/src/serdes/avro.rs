@@ -99,15 +99,21 @@ impl AvroDeserializer {
     /// # Errors
     ///
     /// As [`AvroDeserializer::deserialize`].
-    pub fn deserialize_json_text(&self, header: Option<&[u8]>, payload: &[u8], style: JsonStyle) -> Result<String> {
+    pub fn deserialize_json_text(
+        &self,
+        header: Option<&[u8]>,
+        payload: &[u8],
+        style: JsonStyle,
+    ) -> Result<String> {
         let (reader, data) = self.reader(header, payload)?;
         reader.decode_json_text(data, style)
     }
 
     fn reader<'a>(&self, header: Option<&'a [u8]>, payload: &'a [u8]) -> Result<(Arc<AvroReader>, &'a [u8])> {
         let (id, rest, data) = unframed(header, payload)?;
-        let reader =
-            self.readers.get(&id, None, || Ok(Arc::new(self.lookup.get(id)?.reader(self.reader.as_ref()))))?;
+        let reader = self
+            .readers
+            .get(&id, None, || Ok(Arc::new(self.lookup.get(id)?.reader(self.reader.as_ref()))))?;
         Ok((reader, data.unwrap_or(rest)))
     }
 }

@@ -95,7 +95,9 @@ impl SerializerConfig {
             (true, true, _) | (true, _, Some(_)) => Err(Error::config(
                 "auto_register can't be combined with use_latest_version or use_schema_id; set it to false",
             )),
-            (_, true, Some(_)) => Err(Error::config("use_latest_version and use_schema_id exclude each other")),
+            (_, true, Some(_)) => {
+                Err(Error::config("use_latest_version and use_schema_id exclude each other"))
+            }
             _ => Ok(()),
         }
     }
@@ -119,7 +121,10 @@ pub(super) const fn header_name(part: Part) -> &'static str {
 }
 
 /// Reads the ID of a record's schema, and returns what follows it, and the data. With a header these are two texts.
-pub(super) fn unframed<'a>(header: Option<&'a [u8]>, payload: &'a [u8]) -> Result<(SchemaId, &'a [u8], Option<&'a [u8]>)> {
+pub(super) fn unframed<'a>(
+    header: Option<&'a [u8]>,
+    payload: &'a [u8],
+) -> Result<(SchemaId, &'a [u8], Option<&'a [u8]>)> {
     match header {
         Some(header) => {
             let (id, rest) = SchemaId::read(header)?;

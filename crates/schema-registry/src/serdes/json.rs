@@ -35,9 +35,11 @@ impl JsonSerializer {
         let value = serde_json::to_value(value).map_err(|error| Error::value(error.to_string()))?;
         let chosen = self.chooser.choose(topic, None)?;
         chosen.compiled.validate(&value)?;
-        self.chooser.framed(&chosen, |_| (), |out| {
-            serde_json::to_writer(out, &value).map_err(|error| Error::value(error.to_string()))
-        })
+        self.chooser.framed(
+            &chosen,
+            |_| (),
+            |out| serde_json::to_writer(out, &value).map_err(|error| Error::value(error.to_string())),
+        )
     }
 }
 

@@ -24,7 +24,11 @@ impl<F: Format> Lookup<F> {
     /// Compiles a schema with its references.
     pub fn compile(&self, schema: &Schema) -> Result<F> {
         if schema.schema_type != F::TYPE {
-            return Err(Error::schema(format!("it is one of {}, and {} is expected", schema.schema_type, F::TYPE)));
+            return Err(Error::schema(format!(
+                "it is one of {}, and {} is expected",
+                schema.schema_type,
+                F::TYPE
+            )));
         }
         F::compile(&schema.text, self.client.references(schema)?)
     }

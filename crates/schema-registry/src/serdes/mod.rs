@@ -29,3 +29,6 @@ pub use dynamic::DynamicDeserializer;
 pub use json::{JsonDeserializer, JsonSerializer};
 #[cfg(feature = "protobuf")]
 pub use protobuf::{ProtobufDeserializer, ProtobufSerializer};
+
+#[cfg(all(test, feature = "server"))]
+mod tests;

@@ -9,12 +9,7 @@ use super::{
     config::{Framed, SerializerConfig, unframed},
     lookup::Lookup,
 };
-use crate::{
-    Error, Result, Schema,
-    client::Client,
-    protobuf::ProtobufSchema,
-    wire::MessageIndexes,
-};
+use crate::{Error, Result, Schema, client::Client, protobuf::ProtobufSchema, wire::MessageIndexes};
 
 /// Writes messages in Protobuf.
 #[derive(Debug)]
@@ -70,10 +65,14 @@ impl ProtobufSerializer {
         let message = chosen.compiled.message(self.message.as_deref())?;
         let indexes = ProtobufSchema::indexes(&message);
         let data = data(&message)?;
-        self.chooser.framed(&chosen, |out| indexes.write(out), |out| {
-            out.extend_from_slice(&data);
-            Ok(())
-        })
+        self.chooser.framed(
+            &chosen,
+            |out| indexes.write(out),
+            |out| {
+                out.extend_from_slice(&data);
+                Ok(())
+            },
+        )
     }
 }
 
@@ -99,7 +98,8 @@ impl ProtobufDeserializer {
     pub fn deserialize<T: Message + Default>(&self, header: Option<&[u8]>, payload: &[u8]) -> Result<T> {
         let (_, rest, data) = unframed(header, payload)?;
         let (_, rest) = MessageIndexes::read(rest)?;
-        T::decode(data.unwrap_or(rest)).map_err(|error| Error::record(0, format!("it is not such a message: {error}")))
+        T::decode(data.unwrap_or(rest))
+            .map_err(|error| Error::record(0, format!("it is not such a message: {error}")))
     }
 
     /// Reads a message into Protobuf's JSON.

@@ -50,7 +50,9 @@ mod tests {
     fn guid_is_read_as_written() {
         let text = "89791762-2336-4186-9674-299b90a802e2";
         assert_eq!(text.parse::<Guid>().unwrap().to_string(), text);
-        for broken in ["", "89791762", "89791762-2336-4186-9674-299b90a802ex", "8979176223364186967429b90a802e2"] {
+        for broken in
+            ["", "89791762", "89791762-2336-4186-9674-299b90a802ex", "8979176223364186967429b90a802e2"]
+        {
             assert!(broken.parse::<Guid>().is_err(), "{broken}");
         }
     }

@@ -40,7 +40,12 @@ impl MessageIndexes {
             rest = after;
             match i32::try_from(index) {
                 Ok(index @ 0..) => indexes.push(index),
-                _ => return Err(Error::record(0, format!("the index {index} of a Protobuf message is not possible"))),
+                _ => {
+                    return Err(Error::record(
+                        0,
+                        format!("the index {index} of a Protobuf message is not possible"),
+                    ));
+                }
             }
         }
         Ok((Self(indexes), rest))

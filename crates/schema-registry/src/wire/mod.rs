@@ -70,7 +70,10 @@ impl SchemaId {
                 let (id, rest) = rest.split_first_chunk().ok_or_else(|| short(5))?;
                 let id = u32::from_be_bytes(*id);
                 if i32::try_from(id).is_err() {
-                    return Err(Error::record(5, format!("the ID of the schema, {id}, is beyond the range of IDs")));
+                    return Err(Error::record(
+                        5,
+                        format!("the ID of the schema, {id}, is beyond the range of IDs"),
+                    ));
                 }
                 Ok((SchemaId::Id(id), rest))
             }
