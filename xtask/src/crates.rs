@@ -28,9 +28,10 @@ pub struct Options {
 }
 
 /// The published crates: each comes after those that it uses. The names are free on crates.io, or ours.
-pub const PUBLISHED: [&str; 7] = [
+pub const PUBLISHED: [&str; 8] = [
     "ottla-sorted",
     "ottla-p521",
+    "ottla-schema-registry",
     "ottla-protocol",
     "ottla-core",
     "ottla-net",
@@ -39,11 +40,12 @@ pub const PUBLISHED: [&str; 7] = [
 ];
 
 /// The crates whose interface is a promise to users.
-const PROMISED: [&str; 2] = ["ottla", "ottla-embedded-broker"];
+const PROMISED: [&str; 3] = ["ottla", "ottla-embedded-broker", "ottla-schema-registry"];
 
 /// The packages with features, and what cargo-hack is told: without cryptography there is no TLS; the client takes the default of
 /// ottla-net.
-const FEATURES: [(&str, &[&str]); 4] = [
+const FEATURES: [(&str, &[&str]); 5] = [
+    ("ottla-schema-registry", &["--depth", "2"]),
     ("ottla-core", &[]),
     ("ottla-net", &["--at-least-one-of", "ring,aws-lc-rs", "--exclude-features", "fips"]),
     ("ottla", &["--exclude-features", "fips"]),

@@ -42,9 +42,10 @@ pub const CHECKS: [Check; 14] = [
 ];
 
 /// The permitted dependencies between the crates, except in tests: a crate and the crates that it may use.
-const MAY_USE: [(&str, &[&str]); 13] = [
+const MAY_USE: [(&str, &[&str]); 14] = [
     ("ottla-sorted", &[]),
     ("ottla-p521", &[]),
+    ("ottla-schema-registry", &[]),
     ("ottla-protocol", &[]),
     ("ottla-core", &["ottla-protocol", "ottla-sorted"]),
     ("ottla-net", &["ottla-core", "ottla-protocol", "ottla-p521", "ottla-sorted"]),
@@ -66,6 +67,7 @@ const MAY_USE: [(&str, &[&str]); 13] = [
             "ottla-protocol",
             "ottla-sorted",
             "ottla-embedded-broker",
+            "ottla-schema-registry",
             "ottla-rdkafka-performance",
         ],
     ),

@@ -11,7 +11,7 @@ use crate::client_options::ClientOptions;
 use crate::commands::{
     acls, broker, configs, consume, consumer_perf_test, delegation_tokens, doctor, elect_leaders, features,
     groups, log_dirs, metadata, offsets, produce, producer_perf_test, properties, quorum, quotas,
-    rdkafka_performance, reassign, share_groups, streams_groups, topics, transactions, users,
+    rdkafka_performance, reassign, schema, share_groups, streams_groups, topics, transactions, users,
 };
 use crate::{completion, man_pages};
 
@@ -68,6 +68,7 @@ enum Command {
     Quorum(quorum::QuorumOptions),
     DelegationTokens(delegation_tokens::DelegationTokensOptions),
     Metadata(metadata::MetadataOptions),
+    Schema(schema::SchemaOptions),
     Doctor(doctor::DoctorOptions),
     Broker(broker::BrokerOptions),
     Properties(properties::PropertiesOptions),
@@ -122,6 +123,7 @@ pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
         Command::Quorum(options) => quorum::run(&options, &client),
         Command::DelegationTokens(options) => delegation_tokens::run(&options, &client),
         Command::Metadata(options) => metadata::run(&options, &client),
+        Command::Schema(options) => client.refuse("schema").and_then(|()| schema::run(&options)),
         Command::Doctor(options) => doctor::run(&options, &client),
         Command::Broker(options) => client.refuse("broker").and_then(|()| broker::run(&options)),
         Command::Completion(options) => client.refuse("completion").and_then(|()| completion::run(&options)),

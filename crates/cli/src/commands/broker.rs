@@ -16,6 +16,7 @@ use ottla_embedded_broker::{
 use super::{
     listeners::{ListenerOption, SecurityProtocol, listeners},
     sasl::Sasl,
+    schema_registry,
     self_signed::SelfSigned,
 };
 use crate::{
@@ -41,6 +42,7 @@ use crate::{
     ottla broker --tls-self-signed --port 9093      # prints the properties for clients\n  \
     ottla broker --sasl scram-sha-512 --sasl-user alice:secret\n  \
     ottla broker --listener plaintext --listener sasl_ssl:9094 --sasl plain --sasl-user alice:secret\n  \
+    ottla broker --schema-registry      # also a schema registry on http://127.0.0.1:8081\n  \
     ottla broker --host 0.0.0.0 --advertised-host kafka      # in a container with the host name kafka")]
 pub struct BrokerOptions {
     /// The number of brokers
@@ -130,6 +132,11 @@ pub struct BrokerOptions {
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
 
+    /// Also run a schema registry, which answers as Confluent's, on 127.0.0.1:8081 or here; port 0 chooses a free one. It
+    /// keeps schemas in the topic _schemas, and its address is the last property that is printed
+    #[arg(long, value_name = "HOST:PORT", num_args = 0..=1, default_missing_value = "127.0.0.1:8081", conflicts_with = "discard")]
+    schema_registry: Option<String>,
+
     /// Acknowledge records and discard them
     #[arg(long)]
     discard: bool,
@@ -196,7 +203,18 @@ pub fn run(options: &BrokerOptions) -> Outcome {
         control.telemetry().set_requested_metrics(options.client_metrics.iter().cloned());
         control.telemetry().set_push_interval(Duration::from_millis(options.client_metrics_interval));
     });
-    print_properties(options, &cluster, &listeners, tls.as_ref(), sasl.as_ref())?;
+    let texts = properties(options, &cluster, &listeners, tls.as_ref(), sasl.as_ref());
+    let mut text = texts.join("\n");
+    let registry = match &options.schema_registry {
+        Some(address) => {
+            let own = texts.first().map_or("", String::as_str);
+            let registry = schema_registry::start(address, &cluster, options.brokers, own)?;
+            let _ = writeln!(text, "schema.registry.url={}", registry.url());
+            Some(registry)
+        }
+        None => None,
+    };
+    std::io::stdout().write_all(text.as_bytes())?;
     note!("{} broker(s) running; Ctrl-C stops them", options.brokers);
     // The brokers run in a separate thread.
     while !interrupt.is_requested() {
@@ -207,24 +225,23 @@ pub fn run(options: &BrokerOptions) -> Outcome {
         let mut out = std::io::stdout().lock();
         pushes.iter().try_for_each(|push| out.write_all(written(push).as_bytes()))?;
     }
+    drop(registry);
     drop(cluster);
     note!("brokers stopped");
     Ok(())
 }
 
-/// Prints the properties for clients of each listener.
-fn print_properties(
+/// Returns the properties for clients of each listener.
+fn properties(
     options: &BrokerOptions,
     cluster: &EmbeddedCluster,
     listeners: &[ListenerOption],
     tls: Option<&SelfSigned>,
     sasl: Option<&Sasl>,
-) -> Outcome {
-    let mut text = String::new();
+) -> Vec<String> {
+    let mut texts = Vec::with_capacity(listeners.len());
     for (number, listener) in listeners.iter().enumerate() {
-        if number > 0 {
-            text.push('\n');
-        }
+        let mut text = String::new();
         let protocol = listener.protocol;
         let servers = cluster.bootstrap_servers_of(ListenerId(number)).unwrap_or_default();
         let _ = writeln!(text, "bootstrap.servers={servers}");
@@ -233,8 +250,9 @@ fn print_properties(
         }
         tls.iter().filter(|_| protocol.has_tls()).for_each(|tls| text.push_str(&tls.properties));
         sasl.iter().filter(|_| protocol.has_sasl()).for_each(|sasl| text.push_str(&sasl.properties));
+        texts.push(text);
     }
-    Ok(std::io::stdout().write_all(text.as_bytes())?)
+    texts
 }
 
 /// Returns an authorizer without rules.

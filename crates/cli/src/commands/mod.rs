@@ -26,6 +26,8 @@ pub mod quotas;
 pub mod rdkafka_performance;
 pub mod reassign;
 mod sasl;
+pub mod schema;
+mod schema_registry;
 mod self_signed;
 pub mod share_groups;
 pub mod streams_groups;

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use prost::Message as _;
-use prost_reflect::{FileDescriptor, prost_types::FileDescriptorProto};
+use prost_reflect::{DescriptorPool, FileDescriptor, prost_types::FileDescriptorProto};
 use protox::{
     Compiler,
     file::{ChainFileResolver, File, FileResolver, GoogleFileResolver},
@@ -29,7 +29,10 @@ pub fn compile(text: &str, references: &[(String, String)]) -> Result<FileDescri
     let mut compiler = Compiler::with_file_resolver(resolver);
     compiler.include_imports(true);
     compiler.open_file(ROOT).map_err(|error| invalid(&error))?;
-    let file = compiler.descriptor_pool().get_file_by_name(ROOT);
+    // The compiler's own descriptors do not know the option `packed`, which it reads last.
+    let pool = DescriptorPool::decode(compiler.encode_file_descriptor_set().as_slice())
+        .map_err(|error| Error::schema(format!("it is not a file in Protobuf: {error}")))?;
+    let file = pool.get_file_by_name(ROOT);
     file.ok_or_else(|| Error::schema("the compiler returned no file"))
 }
 
