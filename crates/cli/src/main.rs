@@ -1,8 +1,8 @@
 //! `ottla`: Kafka from the command line.
 //!
 //! `cli.rs` lists the subcommands; each is a file in `commands/`. The options of all clients are in
-//! `client_options.rs`, the parts of the performance tools in `perf/`, the output formats of `consume` in
-//! `message_format.rs`. A command returns `Ok` or a [`failure::Failure`], which determines the exit code. `events.rs`
+//! `client_options.rs`, the parts of the performance tools in `perf/`, the output of `consume` in
+//! `records/`. A command returns `Ok` or a [`failure::Failure`], which determines the exit code. `events.rs`
 //! prints the events of the client, `completion.rs` completes command lines in shells, `signals.rs` ends a command on SIGINT and SIGTERM,
 //! `patience.rs` after `--timeout` without progress. All that goes to standard error is printed by `standard_error.rs`. `doctor/` has
 //! the examination of `ottla doctor`.
@@ -21,15 +21,18 @@ mod failure;
 mod in_transactions;
 mod input;
 mod man_pages;
-mod message_format;
 mod metrics_port;
+mod partition_list;
 mod patience;
 mod perf;
 mod platform;
+mod positions;
 mod progress;
+mod records;
 mod sending;
 mod signals;
 mod standard_error;
+mod times;
 
 use std::process::ExitCode;
 

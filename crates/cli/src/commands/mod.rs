@@ -5,8 +5,6 @@ mod admin_command;
 pub mod broker;
 pub mod configs;
 pub mod consume;
-mod consume_group;
-mod consume_share;
 pub mod consumer_perf_test;
 pub mod delegation_tokens;
 mod delete_records;

@@ -25,7 +25,7 @@ pub struct DeleteOptions {
     dry_run: bool,
 
     /// Print the results as JSON
-    #[arg(long)]
+    #[arg(short = 'J', long)]
     json: bool,
 }
 
@@ -48,7 +48,7 @@ pub struct DeleteOffsetsOptions {
     dry_run: bool,
 
     /// Print the results as JSON
-    #[arg(long)]
+    #[arg(short = 'J', long)]
     json: bool,
 }
 

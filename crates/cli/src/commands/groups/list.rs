@@ -33,7 +33,7 @@ pub struct ListOptions {
     long: bool,
 
     /// Print the groups as JSON
-    #[arg(long)]
+    #[arg(short = 'J', long)]
     json: bool,
 }
 

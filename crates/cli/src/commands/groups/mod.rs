@@ -92,7 +92,7 @@ pub struct TableOptions {
     selection: Selection,
 
     /// Print the rows as JSON
-    #[arg(long)]
+    #[arg(short = 'J', long)]
     json: bool,
 }
 

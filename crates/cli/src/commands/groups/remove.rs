@@ -45,7 +45,7 @@ pub struct RemoveMembersOptions {
     dry_run: bool,
 
     /// Print the results as JSON
-    #[arg(long)]
+    #[arg(short = 'J', long)]
     json: bool,
 }
 

@@ -2,7 +2,6 @@
 
 use ottla_sorted::{SortedMap, SortedSet};
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{ArgGroup, Args};
 use ottla::{Admin, ErrorCode, ErrorKind, GroupOffset, OffsetSpec, TopicPartition};
@@ -14,6 +13,7 @@ use crate::commands::table::Table;
 use crate::commands::topics::partition_count;
 use crate::failure::{Failure, Outcome};
 use crate::standard_error::note;
+use crate::times::now_ms;
 
 /// Print the offsets that a group would continue at, and commit them with --execute
 ///
@@ -61,11 +61,12 @@ pub struct ResetOptions {
     #[arg(long, value_name = "COUNT", allow_hyphen_values = true)]
     shift_by: Option<i64>,
 
-    /// Continue at the first record that is not older than YYYY-MM-DDTHH:mm:SS.sss, in UTC or with ±HH:mm behind it
-    #[arg(long, value_name = "TIME")]
+    /// Continue at the first record that is not older than this: -1h, 2026-11-29, 2026-11-29T10:00:05.250, in UTC or with ±HH:mm
+    /// behind it, or @MILLISECONDS since 1970
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     to_datetime: Option<String>,
 
-    /// Continue at the first record that is not older than this duration, such as P1DT12H
+    /// Continue at the first record that is not older than this duration, such as 36h or P1DT12H
     #[arg(long, value_name = "DURATION")]
     by_duration: Option<String>,
 
@@ -86,7 +87,7 @@ pub struct ResetOptions {
     export: bool,
 
     /// Print the offsets as JSON
-    #[arg(long)]
+    #[arg(short = 'J', long)]
     json: bool,
 }
 
@@ -121,9 +122,7 @@ impl ResetOptions {
         } else if let Some(time) = &self.to_datetime {
             Target::Time(parse_datetime(time)?)
         } else if let Some(duration) = &self.by_duration {
-            let now =
-                SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64);
-            Target::Time((now - parse_duration(duration)?).max(0))
+            Target::Time((now_ms() - parse_duration(duration)?).max(0))
         } else {
             Target::Current
         };

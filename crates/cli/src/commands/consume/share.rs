@@ -3,24 +3,28 @@
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::time::Duration;
 
-use ottla::{
-    AcknowledgeOutcome, Admin, ConfigChange, ConfigResource, ErrorKind, Message, ShareConsumer, ShareEvent,
-};
+use ottla::{AcknowledgeOutcome, Admin, ConfigChange, ConfigResource, ErrorKind, ShareConsumer, ShareEvent};
 
-use super::consume::ConsumeOptions;
+use super::ConsumeOptions;
 use crate::client_options::{ClientOptions, call_timeout, print_warnings};
 use crate::commands::topics::partition_count;
 use crate::events::{EventPrinter, EventWatch};
 use crate::failure::{Failure, Outcome};
-use crate::message_format::{MessageFormat, MessageParts};
 use crate::metrics_port::MetricsServer;
+use crate::records::Printer;
 use crate::signals::Interrupt;
 
 /// The time to acknowledge the last messages and to leave the group.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs the command as a member of the share group `group`.
-pub fn run(options: &ConsumeOptions, client: &ClientOptions, group: &str, format: &MessageFormat) -> Outcome {
+pub fn run(
+    options: &ConsumeOptions,
+    client: &ClientOptions,
+    topics: &[String],
+    group: &str,
+    mut printer: Printer,
+) -> Outcome {
     let start = start_of(&options.offset)?;
     let mut config = client.config()?;
     config.set("group.id", group)?;
@@ -30,19 +34,20 @@ pub fn run(options: &ConsumeOptions, client: &ClientOptions, group: &str, format
     let counted = consumer.clone();
     let _metrics = MetricsServer::start(options.metrics_port, move || counted.statistics())?;
     watch.wait_for_broker(client.timeout())?;
-    for topic in &options.topic {
+    for topic in topics {
         partition_count(&consumer.admin(), topic)?;
     }
     if let Some(start) = start {
         set_start(&consumer.admin(), group, start)?;
     }
     // From here on the loop below returns the events.
-    let printer = watch.into_printer();
+    let events = watch.into_printer();
     let interrupt = Interrupt::catch()?;
-    consumer.subscribe(&options.topic)?;
+    consumer.subscribe(topics)?;
     let is_terminal = io::stdout().is_terminal();
     let mut left = options.count.unwrap_or(u64::MAX);
     let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
+    printer.begin(&mut out)?;
     while left > 0 && !interrupt.is_requested() {
         let records = consumer.poll(Duration::from_millis(100))?;
         let is_idle = records.is_empty();
@@ -52,8 +57,9 @@ pub fn run(options: &ConsumeOptions, client: &ClientOptions, group: &str, format
                 // A record that is dropped is released: another member gets it.
                 break;
             }
-            left -= 1;
-            print(options, format, &record, &mut out)?;
+            if printer.print_message(&record, &mut out)? {
+                left -= 1;
+            }
             printed.push(record);
         }
         if is_terminal || is_idle || left == 0 {
@@ -61,37 +67,18 @@ pub fn run(options: &ConsumeOptions, client: &ClientOptions, group: &str, format
         }
         // Messages are accepted when they were printed.
         printed.into_iter().try_for_each(|record| record.accept())?;
-        report(&consumer, &printer);
+        report(&consumer, &events);
     }
     out.flush()?;
+    printer.warn();
     for (partition, result) in consumer.commit_sync(interrupt.bound(CLOSE_TIMEOUT))?.partitions {
         if let Err(error) = result {
-            printer.error(&error.with_partition(&*partition.topic, partition.partition));
+            events.error(&error.with_partition(&*partition.topic, partition.partition));
         }
     }
     consumer.close(interrupt.bound(CLOSE_TIMEOUT))?;
-    report(&consumer, &printer);
+    report(&consumer, &events);
     interrupt.check()
-}
-
-fn print(
-    options: &ConsumeOptions,
-    format: &MessageFormat,
-    message: &Message,
-    out: &mut impl Write,
-) -> Outcome {
-    let headers: Vec<_> =
-        message.headers().map(|header| (AsRef::<[u8]>::as_ref(header.key), header.value)).collect();
-    let parts = MessageParts {
-        topic: message.topic(),
-        partition: message.partition(),
-        offset: message.offset(),
-        timestamp: message.timestamp(),
-        key: message.key(),
-        value: message.value(),
-        headers: &headers,
-    };
-    options.print_parts(format, &parts, out)
 }
 
 /// Prints errors of the consumer, and acknowledgements that failed: those messages are delivered again.

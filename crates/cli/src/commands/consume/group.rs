@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 
 use ottla::{Config, Consumer, ConsumerEvent, GroupOffset, Records, TopicPartition};
 
-use super::consume::ConsumeOptions;
+use super::ConsumeOptions;
 use crate::client_options::{ClientOptions, print_warnings};
 use crate::commands::topics::partition_count;
 use crate::events::{EventPrinter, EventWatch};
 use crate::failure::{Failure, Outcome};
-use crate::message_format::MessageFormat;
 use crate::metrics_port::MetricsServer;
 use crate::patience::Patience;
 use crate::progress::StatusLine;
+use crate::records::Printer;
 use crate::signals::Interrupt;
 
 /// The time to leave the group and to commit.
@@ -23,7 +23,13 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs the command as a member of `group`.
-pub fn run(options: &ConsumeOptions, client: &ClientOptions, group: &str, format: &MessageFormat) -> Outcome {
+pub fn run(
+    options: &ConsumeOptions,
+    client: &ClientOptions,
+    topics: &[String],
+    group: &str,
+    mut printer: Printer,
+) -> Outcome {
     let mut config = client.config()?;
     config.set("group.id", group)?;
     config.set("enable.partition.eof", "true")?;
@@ -41,18 +47,21 @@ pub fn run(options: &ConsumeOptions, client: &ClientOptions, group: &str, format
     let _metrics = MetricsServer::start(options.metrics_port, move || counted.statistics())?;
     watch.wait_for_broker(client.timeout())?;
     // The topics of a pattern may be created later.
-    for topic in options.topic.iter().filter(|topic| !topic.starts_with('^')) {
+    for topic in topics.iter().filter(|topic| !topic.starts_with('^')) {
         partition_count(&consumer.admin(), topic)?;
     }
     // From here on the poll below returns the events.
-    let printer = watch.into_printer();
+    let events = watch.into_printer();
     let interrupt = Interrupt::catch()?;
-    consumer.subscribe(&options.topic)?;
+    consumer.subscribe(topics)?;
     let is_terminal = io::stdout().is_terminal();
+    let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
+    printer.begin(&mut out)?;
     let mut session = Session {
         options,
+        printer,
         consumer: &consumer,
-        printer: &printer,
+        events: &events,
         at_end: SortedSet::new(),
         printed: SortedMap::new(),
         commits: commits_itself,
@@ -63,10 +72,9 @@ pub fn run(options: &ConsumeOptions, client: &ClientOptions, group: &str, format
         patience: Patience::new(client.timeout.filter(|_| options.exit)),
         status: if is_terminal || options.quiet { None } else { StatusLine::start() },
     };
-    let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());
     while session.left > 0 && !session.is_at_end() && !interrupt.is_requested() {
         let records = consumer.poll(Duration::from_millis(100))?;
-        session.print_messages(&records, format, &mut out)?;
+        session.print_messages(&records, &mut out)?;
         if is_terminal || records.is_empty() {
             out.flush()?;
         }
@@ -77,6 +85,7 @@ pub fn run(options: &ConsumeOptions, client: &ClientOptions, group: &str, format
     // Offsets are committed only of messages that have left the process.
     out.flush()?;
     session.commit(interrupt.bound(CLOSE_TIMEOUT))?;
+    session.printer.warn();
     drop(session);
     consumer.close(interrupt.bound(CLOSE_TIMEOUT))?;
     interrupt.check()
@@ -105,7 +114,8 @@ fn set_start(config: &mut Config, offsets: &[String]) -> Outcome {
 struct Session<'a> {
     options: &'a ConsumeOptions,
     consumer: &'a Consumer,
-    printer: &'a EventPrinter,
+    printer: Printer,
+    events: &'a EventPrinter,
     /// Partitions whose end was reported after their last message.
     at_end: SortedSet<TopicPartition>,
     /// The offset after the last printed message of each partition, since the last commit.
@@ -122,14 +132,15 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    fn print_messages(&mut self, records: &Records, format: &MessageFormat, out: &mut impl Write) -> Outcome {
+    fn print_messages(&mut self, records: &Records, out: &mut impl Write) -> Outcome {
         for message in records {
             if self.left == 0 {
                 break;
             }
-            self.left -= 1;
+            if self.printer.print(&message, out)? {
+                self.left -= 1;
+            }
             self.count += 1;
-            self.options.print(format, &message, out)?;
             let key = TopicPartition::new(message.topic(), message.partition());
             self.at_end.remove(&key);
             if self.commits {
@@ -145,13 +156,13 @@ impl Session<'_> {
                 ConsumerEvent::EndOfPartition { topic, partition, .. } => {
                     if !self.options.quiet && self.left > 0 {
                         out.flush()?;
-                        self.printer.line(&event.to_string(), Instant::now());
+                        self.events.line(&event.to_string(), Instant::now());
                     }
                     self.at_end.insert(TopicPartition::new(&**topic, *partition));
                 }
                 ConsumerEvent::OffsetReset { .. } if self.options.quiet => {}
-                ConsumerEvent::Error(error) => self.printer.error(error),
-                _ => self.printer.line(&event.to_string(), Instant::now()),
+                ConsumerEvent::Error(error) => self.events.error(error),
+                _ => self.events.line(&event.to_string(), Instant::now()),
             }
         }
         Ok(())
@@ -216,7 +227,7 @@ impl Session<'_> {
             return Ok(());
         }
         for error in self.consumer.commit(&offsets, timeout)?.into_iter().filter_map(Result::err) {
-            self.printer.error(&error);
+            self.events.error(&error);
         }
         Ok(())
     }

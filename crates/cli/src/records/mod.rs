@@ -1,0 +1,88 @@
+//! How `consume` prints records.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `printer.rs` | filter, decode, print: what the commands call |
+//! | `filter.rs` | `--filter` |
+//! | `decoder.rs`, `pack.rs` | `-s`: how bytes of keys and values become values |
+//! | `format.rs` | `-f` |
+//! | `json.rs`, `csv.rs` | `-J` and `--csv` |
+
+mod csv;
+mod decoder;
+mod filter;
+mod format;
+mod json;
+mod pack;
+mod printer;
+
+pub use decoder::DECODER_HELP;
+pub use decoder::Decoders;
+pub use filter::{FILTER_HELP, Filter};
+pub use format::FORMAT_HELP;
+pub use printer::{OutputOptions, Printer};
+
+/// A record as the printers see it.
+#[derive(Clone, Copy, Debug)]
+pub struct RecordParts<'a> {
+    /// The topic.
+    pub topic: &'a str,
+    /// The partition.
+    pub partition: i32,
+    /// The offset.
+    pub offset: i64,
+    /// Milliseconds since 1970, or -1.
+    pub timestamp: i64,
+    /// The key.
+    pub key: Option<&'a [u8]>,
+    /// The value.
+    pub value: Option<&'a [u8]>,
+    /// The headers, in order.
+    pub headers: &'a [(&'a [u8], Option<&'a [u8]>)],
+}
+
+impl RecordParts<'_> {
+    /// The bytes of key, value and headers.
+    fn size(&self) -> usize {
+        let length = |bytes: Option<&[u8]>| bytes.map_or(0, <[u8]>::len);
+        let headers: usize = self.headers.iter().map(|(name, value)| name.len() + length(*value)).sum();
+        length(self.key) + length(self.value) + headers
+    }
+}
+
+/// A key or value after its decoder: `None` for null.
+type Decoded<'a> = Option<decoder::Decoded<'a>>;
+
+/// A record with decoded key and value.
+#[derive(Debug)]
+struct DecodedRecord<'a> {
+    parts: RecordParts<'a>,
+    key: Result<Decoded<'a>, String>,
+    value: Result<Decoded<'a>, String>,
+}
+
+/// Bytes as hexadecimal digits.
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+const RECORD: RecordParts<'static> = RecordParts {
+    topic: "demo",
+    partition: 3,
+    offset: 42,
+    timestamp: 1_700_000_000_000,
+    key: Some(b"k"),
+    value: Some(b"hello"),
+    headers: &[(b"a", Some(b"1")), (b"a", None)],
+};
+
+#[cfg(test)]
+fn plain(parts: RecordParts<'_>) -> DecodedRecord<'_> {
+    let bytes = |bytes: Option<_>| Ok(bytes.map(decoder::Decoded::Bytes));
+    DecodedRecord { parts, key: bytes(parts.key), value: bytes(parts.value) }
+}
