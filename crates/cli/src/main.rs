@@ -15,6 +15,7 @@ mod client_options;
 mod commands;
 mod completion;
 mod debug_lines;
+mod deliveries;
 mod doctor;
 mod events;
 mod failure;

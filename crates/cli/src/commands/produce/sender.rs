@@ -1,0 +1,292 @@
+//! Sends the messages of the input, of files or of a template.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ottla::{HeaderRef, Producer, Record, Topic};
+use ottla_sorted::SortedMap;
+
+use super::ProduceOptions;
+use super::draft::{Draft, Field, Layout, partition_of};
+use super::pieces::{Pieces, read_message};
+use super::template::{Generator, Template};
+use crate::failure::{Failure, Outcome};
+use crate::input::InterruptibleInput;
+use crate::perf::pace::Pace;
+use crate::perf::payload::unescape;
+use crate::sending::{Sending, require_topic};
+use crate::signals::Interrupt;
+use crate::times::{now_ms, parse_time};
+
+/// The longest sleep for `--rate` before a signal is noticed.
+const LONGEST_SLEEP: Duration = Duration::from_millis(200);
+
+/// What the options say about each message.
+#[derive(Debug)]
+pub struct Plan {
+    layout: Layout,
+    generate: Option<Template>,
+    key: Option<Template>,
+    partition: Option<Template>,
+    timestamp: Option<Template>,
+    headers: Vec<(String, Option<Template>)>,
+}
+
+impl Plan {
+    /// Reads the options.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Usage`] if a template or its constant is wrong.
+    pub fn new(options: &ProduceOptions) -> Outcome<Plan> {
+        let template = |option: &str, text: &String| {
+            Template::parse(text).map_err(|error| Failure::Usage(format!("{option} {text}: {error}")))
+        };
+        let of = |option: &str, text: &Option<String>| {
+            text.as_ref().map(|text| template(option, text)).transpose()
+        };
+        let delimiter = options.key_delimiter.as_deref().map(unescape);
+        if delimiter.as_ref().is_some_and(Vec::is_empty) {
+            return Err(Failure::Usage("-K: the text must not be empty".into()));
+        }
+        let layout = match (&options.fields, delimiter) {
+            (Some(fields), delimiter) => {
+                Layout::Fields(fields.0.clone(), delimiter.unwrap_or_else(|| b"\t".to_vec()))
+            }
+            (None, Some(delimiter)) => Layout::KeyAndValue(delimiter),
+            (None, None) if options.json => Layout::Json,
+            (None, None) => Layout::Value,
+        };
+        let mut headers = Vec::new();
+        for header in &options.header {
+            headers.push(match header.split_once('=') {
+                Some((name, value)) => (name.to_owned(), Some(template("-H", &value.to_owned())?)),
+                None => (header.clone(), None),
+            });
+        }
+        let plan = Plan {
+            layout,
+            generate: of("--generate", &options.generate)?,
+            key: of("-k", &options.key)?,
+            partition: of("-p", &options.partition)?,
+            timestamp: of("--timestamp", &options.timestamp)?,
+            headers,
+        };
+        if plan.generate.as_ref().is_some_and(Template::needs_message) {
+            return Err(Failure::Usage(
+                "--generate makes the value: {{value}} and {{key}} are not there yet".into(),
+            ));
+        }
+        // Constants are checked before the first message.
+        if let Some(text) = plan.partition.as_ref().and_then(Template::constant) {
+            partition_of(text).map_err(|error| Failure::Usage(format!("-p: {error}")))?;
+        }
+        if let Some(text) = plan.timestamp.as_ref().and_then(Template::constant) {
+            parse_time(text, now_ms()).map_err(|error| Failure::Usage(format!("--timestamp: {error}")))?;
+        }
+        Ok(plan)
+    }
+
+    /// True if messages name their topics.
+    pub fn has_topics(&self) -> bool {
+        match &self.layout {
+            Layout::Json => true,
+            Layout::Fields(fields, _) => fields.contains(&Field::Topic),
+            _ => false,
+        }
+    }
+
+    /// Sets what the options say about a message.
+    fn complete(
+        &self,
+        draft: &mut Draft<'_>,
+        generator: &mut Generator,
+        repartition: bool,
+    ) -> Result<(), String> {
+        if let Some(template) = &self.generate {
+            draft.value = Some(template.fill(generator, draft)?.into_bytes().into());
+        }
+        if repartition {
+            draft.partition = None;
+        }
+        let fill =
+            |template: &Template, generator: &mut Generator, draft: &Draft<'_>| match template.constant() {
+                Some(text) => Ok(text.to_owned()),
+                None => template.fill(generator, draft),
+            };
+        if let Some(template) = &self.partition {
+            draft.partition = Some(partition_of(&fill(template, generator, draft)?)?);
+        }
+        if let Some(template) = &self.timestamp {
+            draft.timestamp = Some(parse_time(&fill(template, generator, draft)?, now_ms())?);
+        }
+        for (name, template) in &self.headers {
+            let value = template.as_ref().map(|template| fill(template, generator, draft)).transpose()?;
+            draft
+                .headers
+                .push((name.clone().into_bytes().into(), value.map(|value| value.into_bytes().into())));
+        }
+        if let Some(template) = &self.key {
+            draft.key = Some(fill(template, generator, draft)?.into_bytes().into());
+        }
+        Ok(())
+    }
+}
+
+/// Sends messages.
+pub struct Sender<'a> {
+    options: &'a ProduceOptions,
+    plan: Plan,
+    producer: &'a Producer,
+    /// The topics by name.
+    topics: SortedMap<String, Topic>,
+    timeout: Duration,
+    generator: Generator,
+    pace: Option<Pace>,
+    interrupt: Interrupt,
+    sending: Sending,
+}
+
+impl<'a> Sender<'a> {
+    /// Creates a sender.
+    pub fn new(
+        options: &'a ProduceOptions,
+        plan: Plan,
+        producer: &'a Producer,
+        sending: &Sending,
+        interrupt: &Interrupt,
+        timeout: Duration,
+    ) -> Sender<'a> {
+        let topics = options.topic.iter().map(|topic| (topic.clone(), producer.topic(topic))).collect();
+        Sender {
+            options,
+            plan,
+            producer,
+            topics,
+            timeout,
+            generator: Generator::new(options.seed),
+            pace: options.rate.map(|rate| Pace::new(Instant::now(), rate)),
+            interrupt: interrupt.clone(),
+            sending: sending.clone(),
+        }
+    }
+
+    /// Sends all messages.
+    ///
+    /// # Errors
+    ///
+    /// The input can't be read, or a message is wrong or was not accepted.
+    pub fn send_all(&mut self, delimiter: &[u8], max_bytes: usize) -> Outcome {
+        let options = self.options;
+        let mut left = options.count.unwrap_or(u64::MAX);
+        if options.generate.is_some() {
+            return self.send_generated(left);
+        }
+        if options.files.is_empty() {
+            return self.send_pieces(io::stdin(), delimiter, max_bytes, &mut left);
+        }
+        for path in &options.files {
+            let file =
+                File::open(path).map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;
+            if options.lines {
+                self.send_pieces(file, delimiter, max_bytes, &mut left)?;
+            } else if left > 0 {
+                self.send(&read_message(path, file, max_bytes)?)?;
+                left -= 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn send_generated(&mut self, count: u64) -> Outcome {
+        for _ in 0..count {
+            self.interrupt.check()?;
+            self.send_draft(Draft::default())?;
+        }
+        Ok(())
+    }
+
+    fn send_pieces(
+        &mut self,
+        input: impl Read + Send + 'static,
+        delimiter: &[u8],
+        max_bytes: usize,
+        left: &mut u64,
+    ) -> Outcome {
+        // JSON needs more bytes than the message that it describes.
+        let max_bytes =
+            if self.plan.layout == Layout::Json { max_bytes.saturating_mul(7) } else { max_bytes };
+        let mut pieces = Pieces::new(InterruptibleInput::new(input, &self.interrupt), delimiter, max_bytes);
+        while *left > 0 {
+            let piece = pieces.next()?;
+            // If a signal ended the input, the last piece may be an incomplete message.
+            self.interrupt.check()?;
+            match piece {
+                Some(piece) if piece.is_empty() && self.plan.layout == Layout::Json => continue,
+                Some(piece) => self.send(piece)?,
+                None => return Ok(()),
+            }
+            *left -= 1;
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, piece: &[u8]) -> Outcome {
+        let draft = self.plan.layout.read(piece).map_err(|error| self.wrong(&error))?;
+        self.send_draft(draft)
+    }
+
+    fn wrong(&self, error: &str) -> Failure {
+        Failure::Failed(format!("message {}: {error}", self.generator.number + 1))
+    }
+
+    fn send_draft(&mut self, mut draft: Draft<'_>) -> Outcome {
+        let completed = self.plan.complete(&mut draft, &mut self.generator, self.options.repartition);
+        completed.map_err(|error| self.wrong(&error))?;
+        self.wait_for_pace()?;
+        let name = match (&self.options.topic, &draft.topic) {
+            (Some(topic), _) => topic.as_str(),
+            (None, Some(topic)) => topic,
+            (None, None) => return Err(self.wrong("it names no topic, and -t is missing")),
+        };
+        if !self.topics.contains_key(name) {
+            require_topic(self.producer, name, self.timeout)?;
+            self.topics.insert(name.to_owned(), self.producer.topic(name));
+        }
+        let Some(topic) = self.topics.get(name) else { return Ok(()) };
+        let is_sent = |bytes: &&[u8]| !(self.options.null && bytes.is_empty());
+        let mut record = Record::new();
+        if let Some(key) = draft.key.as_deref().filter(is_sent) {
+            record = record.key(key);
+        }
+        if let Some(value) = draft.value.as_deref().filter(is_sent) {
+            record = record.value(value);
+        }
+        if let Some(partition) = draft.partition {
+            record = record.partition(partition);
+        }
+        if let Some(timestamp) = draft.timestamp {
+            record = record.timestamp(timestamp);
+        }
+        for (name, value) in &draft.headers {
+            record = record.raw_header(HeaderRef { key: name, value: value.as_deref() });
+        }
+        self.generator.number += 1;
+        let number = self.generator.number;
+        self.sending
+            .send(topic, &record)?
+            .map_err(|error| Failure::Failed(format!("message {number} was not accepted: {error}")))
+    }
+
+    /// Sleeps while the messages are ahead of `--rate`.
+    fn wait_for_pace(&self) -> Outcome {
+        let Some(pace) = &self.pace else { return Ok(()) };
+        while let Some(wait) = pace.wait(self.generator.number, Instant::now()) {
+            thread::sleep(wait.min(LONGEST_SLEEP));
+            self.interrupt.check()?;
+        }
+        Ok(())
+    }
+}
