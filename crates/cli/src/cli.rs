@@ -4,15 +4,17 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::CompleteEnv;
 
 use crate::client_options::ClientOptions;
 use crate::commands::{
-    acls, broker, configs, consume, consumer_perf_test, delegation_tokens, doctor, elect_leaders, features,
-    groups, log_dirs, metadata, offsets, produce, producer_perf_test, properties, quorum, quotas,
-    rdkafka_performance, reassign, schema, share_groups, streams_groups, topics, transactions, users,
+    acls, broker, check, configs, consume, consumer_perf_test, copy, delegation_tokens, doctor,
+    elect_leaders, features, groups, help, log_dirs, metadata, offsets, produce, producer_perf_test, profile,
+    properties, quorum, quotas, rdkafka_performance, reassign, schema, share_groups, streams_groups, topics,
+    transactions, users,
 };
+use crate::profiles::guard;
 use crate::{completion, man_pages};
 
 /// Apache Kafka from the command line: produce, consume, measure, inspect, and run an embedded cluster
@@ -23,6 +25,7 @@ use crate::{completion, man_pages};
 #[command(
     name = "ottla",
     version,
+    disable_help_subcommand = true,
     after_help = "Examples:\n  \
         ottla producer-perf-test --topic demo --num-records 5000000 --record-size 100 --throughput -1\n  \
         ottla broker --brokers 3 --port 9092\n  \
@@ -32,8 +35,8 @@ use crate::{completion, man_pages};
         ottla doctor -b localhost:9092        # why does it not connect?\n  \
         ottla -X list                         # all properties\n  \
         ottla properties linger.ms            # one property\n\n\
-        `ottla COMMAND --help` prints the options and examples of a command.\n\
-        -b, -X, -F and --timeout are accepted before and after the command.\n\n\
+        `ottla COMMAND --help` prints the options and examples of a command, `ottla help` the commands for everyday tasks.\n\
+        -b, -X, -F, --timeout and --profile are accepted before and after the command.\n\n\
         Exit codes: 0 done, 1 failed, 2 wrong options or properties, 130 interrupted (SIGINT), 143 terminated (SIGTERM)"
 )]
 struct Cli {
@@ -51,6 +54,7 @@ enum Command {
     ConsumerPerfTest(consumer_perf_test::ConsumerPerfTestOptions),
     Produce(produce::ProduceOptions),
     Consume(consume::ConsumeOptions),
+    Copy(copy::CopyOptions),
     Topics(topics::TopicsOptions),
     Offsets(offsets::OffsetsOptions),
     Groups(groups::GroupsOptions),
@@ -69,9 +73,12 @@ enum Command {
     DelegationTokens(delegation_tokens::DelegationTokensOptions),
     Metadata(metadata::MetadataOptions),
     Schema(schema::SchemaOptions),
+    Profile(profile::ProfileOptions),
+    Check(check::CheckOptions),
     Doctor(doctor::DoctorOptions),
     Broker(broker::BrokerOptions),
     Properties(properties::PropertiesOptions),
+    Help(help::HelpOptions),
     Completion(completion::CompletionOptions),
     #[command(hide = true)]
     ManPages(man_pages::ManPagesOptions),
@@ -100,12 +107,18 @@ pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
     if arguments.len() == 3 && arguments[1] == "-X" && arguments[2] == "list" {
         arguments.splice(1.., ["properties".into()]);
     }
-    let Cli { client, command } = Cli::parse_from(arguments);
+    let matches = Cli::command().get_matches_from(arguments);
+    let Cli { client, command } = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    if let Err(failure) = guard::check(&matches) {
+        return failure.report(&program);
+    }
     let outcome = match command {
         Command::ProducerPerfTest(options) => producer_perf_test::run(&options, &client),
         Command::ConsumerPerfTest(options) => consumer_perf_test::run(&options, &client),
         Command::Produce(options) => produce::run(&options, &client),
         Command::Consume(options) => consume::run(&options, &client),
+        Command::Copy(options) => copy::run(&options, &client),
+        Command::Check(options) => check::run(&options, &client),
         Command::Topics(options) => topics::run(&options, &client),
         Command::Offsets(options) => offsets::run(&options, &client),
         Command::Groups(options) => groups::run(&options, &client),
@@ -124,8 +137,10 @@ pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
         Command::DelegationTokens(options) => delegation_tokens::run(&options, &client),
         Command::Metadata(options) => metadata::run(&options, &client),
         Command::Schema(options) => client.refuse("schema").and_then(|()| schema::run(&options)),
+        Command::Profile(options) => profile::run(&options, &client),
         Command::Doctor(options) => doctor::run(&options, &client),
         Command::Broker(options) => client.refuse("broker").and_then(|()| broker::run(&options)),
+        Command::Help(options) => client.refuse("help").and_then(|()| help::run(&options, Cli::command())),
         Command::Completion(options) => client.refuse("completion").and_then(|()| completion::run(&options)),
         Command::ManPages(options) => {
             client.refuse("man-pages").and_then(|()| man_pages::run(Cli::command(), &options))
@@ -140,6 +155,12 @@ pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(&program),
     }
+}
+
+/// Returns the definition of the command line.
+#[cfg(test)]
+pub fn command() -> clap::Command {
+    Cli::command()
 }
 
 /// The subcommand that a program of this name runs.

@@ -9,6 +9,7 @@ use ottla::Config;
 
 use crate::debug_lines;
 use crate::failure::{Failure, Outcome};
+use crate::profiles;
 use crate::standard_error::note;
 
 /// The properties that bound how long a connection may take until the broker has responded.
@@ -20,17 +21,17 @@ const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 /// The timeout that the command line sets for calls.
 static CHOSEN_CALL_TIMEOUT: OnceLock<Duration> = OnceLock::new();
 
-/// `-b`, `-X`, `-F`, `--timeout`: before or after the name of the command.
+/// `-b`, `-X`, `-F`, `--timeout`, `--profile`: before or after the name of the command.
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub struct ClientOptions {
-    /// Brokers to connect to first, separated by commas
+    /// Brokers to connect to first, separated by commas; can be repeated [default: OTTLA_BOOTSTRAP, or the profile]
     #[arg(
         short = 'b',
         long = "bootstrap-server",
         visible_alias = "bootstrap-servers",
         value_name = "HOST:PORT,..."
     )]
-    pub bootstrap_server: Option<String>,
+    pub bootstrap_server: Vec<String>,
 
     /// Controllers to connect to instead of brokers, separated by commas, for administration
     #[arg(
@@ -55,6 +56,14 @@ pub struct ClientOptions {
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub timeout: Option<Duration>,
 
+    /// Use this profile of `ottla profile list` [default: OTTLA_PROFILE, or the default profile, if neither -b nor -F is given]
+    #[arg(long, value_name = "NAME", add = crate::completion::profiles())]
+    pub profile: Option<String>,
+
+    /// The word that the profile asks for before a command that changes something
+    #[arg(long, value_name = "WORD")]
+    pub confirm: Option<String>,
+
     /// The text of `file`, which may be a pipe: it is read once.
     #[arg(skip)]
     pub file_text: OnceLock<String>,
@@ -65,32 +74,37 @@ impl ClientOptions {
     #[must_use]
     pub fn after(&self, outer: &ClientOptions) -> ClientOptions {
         ClientOptions {
-            bootstrap_server: self
-                .bootstrap_server
-                .clone()
-                .or_else(|| outer.bootstrap_server.clone().filter(|_| self.bootstrap_controller.is_none())),
+            bootstrap_server: match self.bootstrap_server.is_empty() && self.bootstrap_controller.is_none() {
+                true => outer.bootstrap_server.clone(),
+                false => self.bootstrap_server.clone(),
+            },
             bootstrap_controller: self
                 .bootstrap_controller
                 .clone()
-                .or_else(|| outer.bootstrap_controller.clone().filter(|_| self.bootstrap_server.is_none())),
+                .or_else(|| outer.bootstrap_controller.clone().filter(|_| self.bootstrap_server.is_empty())),
             property: outer.property.iter().chain(&self.property).cloned().collect(),
             file: self.file.clone().or_else(|| outer.file.clone()),
             timeout: self.timeout.or(outer.timeout),
+            profile: self.profile.clone().or_else(|| outer.profile.clone()),
+            confirm: self.confirm.clone().or_else(|| outer.confirm.clone()),
             file_text: OnceLock::new(),
         }
     }
 
-    /// The configuration: the file first, then -X, then -b or --bootstrap-controller.
+    /// The configuration: the profile first, then the file, then -X, then -b or --bootstrap-controller.
     pub fn config(&self) -> Outcome<Config> {
-        let mut config = self.properties()?;
-        if let Some(servers) = &self.bootstrap_server {
-            config.set("bootstrap.servers", servers)?;
+        let mut config = Config::new();
+        self.apply_profile(&mut config)?;
+        self.add_properties(&mut config)?;
+        if !self.bootstrap_server.is_empty() {
+            config.set("bootstrap.servers", &self.bootstrap_server.join(","))?;
             config.set("bootstrap.controllers", "")?;
         }
         if let Some(controllers) = &self.bootstrap_controller {
             config.set("bootstrap.controllers", controllers)?;
             config.set("bootstrap.servers", "")?;
         }
+        use_environment(&mut config)?;
         require_servers(&config)?;
         debug_lines::print_if_requested(&config);
         bound_connection_setup(&mut config, self.timeout())?;
@@ -100,9 +114,23 @@ impl ClientOptions {
         Ok(config)
     }
 
-    /// The properties of the file and of -X.
-    fn properties(&self) -> Outcome<Config> {
-        let mut config = Config::new();
+    /// Sets the properties of the chosen profile.
+    fn apply_profile(&self, config: &mut Config) -> Outcome {
+        let is_open =
+            self.bootstrap_server.is_empty() && self.bootstrap_controller.is_none() && self.file.is_none();
+        match profiles::chosen(self.profile.as_deref(), is_open)? {
+            Some((name, profile)) => profile.apply(&name, config),
+            None => Ok(()),
+        }
+    }
+
+    /// Sets the properties of the profile that `--profile` names, for commands that do not use the default one.
+    pub fn apply_named_profile(&self, config: &mut Config) -> Outcome {
+        if self.profile.is_some() { self.apply_profile(config) } else { Ok(()) }
+    }
+
+    /// Sets the properties of the file and of -X.
+    fn add_properties(&self, config: &mut Config) -> Outcome {
         if let Some(file) = &self.file {
             let text = match self.file_text.get() {
                 Some(text) => text,
@@ -114,9 +142,9 @@ impl ClientOptions {
             config.load(&file.display().to_string(), text)?;
         }
         for property in &self.property {
-            set_pair(&mut config, property)?;
+            set_pair(config, property)?;
         }
-        Ok(config)
+        Ok(())
     }
 
     /// How long to wait for the first broker: `--timeout`, or else `default.api.timeout.ms` if it is set.
@@ -130,7 +158,8 @@ impl ClientOptions {
         if self.file.is_none() && !self.property.iter().any(|property| property.contains(NAME)) {
             return None;
         }
-        let config = self.properties().ok().filter(|config| config.is_modified(NAME))?;
+        let mut config = Config::new();
+        self.add_properties(&mut config).ok().filter(|()| config.is_modified(NAME))?;
         config.get(NAME)?.parse().ok().map(Duration::from_millis)
     }
 
@@ -144,7 +173,7 @@ impl ClientOptions {
         match *self == ClientOptions::default() {
             true => Ok(()),
             false => Err(Failure::Usage(format!(
-                "-b, --bootstrap-controller, -X, -F and --timeout have no effect on `{command}`, which has no client: leave them out"
+                "-b, --bootstrap-controller, -X, -F, --timeout, --profile and --confirm have no effect on `{command}`, which has no client: leave them out"
             ))),
         }
     }
@@ -208,12 +237,22 @@ fn read(file: &Path) -> Outcome<String> {
         .unwrap_or_else(|error| error.as_bytes().iter().copied().map(char::from).collect()))
 }
 
+/// Uses the brokers of `OTTLA_BOOTSTRAP` if nothing else names one.
+fn use_environment(config: &mut Config) -> Outcome {
+    let Ok(servers) = std::env::var("OTTLA_BOOTSTRAP") else { return Ok(()) };
+    if require_servers(config).is_err() && !servers.is_empty() {
+        config.set("bootstrap.servers", &servers)?;
+    }
+    Ok(())
+}
+
 /// Error: neither `bootstrap.servers` nor `bootstrap.controllers` is set.
 pub fn require_servers(config: &Config) -> Outcome {
     let is_unset = |name| config.get(name).is_none_or(|servers| servers.is_empty());
     match is_unset("bootstrap.servers") && is_unset("bootstrap.controllers") {
         true => Err(Failure::Usage(
-            "no broker is named: add -b HOST:PORT (`ottla broker` starts a local one at 127.0.0.1:9092)"
+            "no broker is named: add -b HOST:PORT, set OTTLA_BOOTSTRAP or use a profile (`ottla broker` starts a local one at \
+             127.0.0.1:9092)"
                 .into(),
         )),
         false => Ok(()),
@@ -234,18 +273,18 @@ mod tests {
     #[test]
     fn inner_options_override_and_properties_accumulate() {
         let outer = ClientOptions {
-            bootstrap_server: Some("a:1".into()),
+            bootstrap_server: vec!["a:1".into()],
             property: vec!["acks=1".into()],
             timeout: Some(Duration::from_secs(3)),
             ..ClientOptions::default()
         };
         let inner = ClientOptions {
-            bootstrap_server: Some("b:2".into()),
+            bootstrap_server: vec!["b:2".into(), "c:3".into()],
             property: vec!["acks=0".into()],
             ..ClientOptions::default()
         };
         let merged = inner.after(&outer);
-        assert_eq!(merged.bootstrap_server.as_deref(), Some("b:2"));
+        assert_eq!(merged.bootstrap_server, ["b:2", "c:3"]);
         assert_eq!(merged.property, ["acks=1", "acks=0"]);
         assert_eq!(merged.timeout(), Duration::from_secs(3));
         assert_eq!(merged.config().unwrap().get("acks").as_deref(), Some("0"));

@@ -14,6 +14,7 @@ use ottla::{Admin, GroupFilter};
 
 use crate::client_options::ClientOptions;
 use crate::failure::{Failure, Outcome};
+use crate::profiles::Store;
 
 /// The environment variable that names the shell.
 pub const VARIABLE: &str = "OTTLA_COMPLETE";
@@ -59,6 +60,16 @@ pub fn groups() -> ArgValueCompleter {
     })
 }
 
+/// Completes the names of profiles.
+pub fn profiles() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let Some(current) = current.to_str() else { return Vec::new() };
+        let names =
+            Store::load().map(|store| store.profiles.keys().cloned().collect::<Vec<_>>()).unwrap_or_default();
+        names.into_iter().filter(|name| name.starts_with(current)).map(CompletionCandidate::new).collect()
+    })
+}
+
 /// Returns the names that begin with the current word.
 fn candidates(current: &OsStr, names: impl FnOnce(&Admin) -> Vec<String>) -> Vec<CompletionCandidate> {
     let Some(current) = current.to_str() else { return Vec::new() };
@@ -81,7 +92,8 @@ fn options(arguments: impl Iterator<Item = OsString>) -> ClientOptions {
             "--bootstrap-controller" | "--bootstrap-controllers" => {
                 options.bootstrap_controller = Some(value());
             }
-            "-b" | "--bootstrap-server" | "--bootstrap-servers" => options.bootstrap_server = Some(value()),
+            "-b" | "--bootstrap-server" | "--bootstrap-servers" => options.bootstrap_server.push(value()),
+            "--profile" => options.profile = Some(value()),
             "-F" => options.file = Some(value().into()),
             "-X" => options.property.push(value()),
             _ => {}
@@ -98,7 +110,7 @@ mod tests {
     fn options_of_the_client_are_found_among_the_words() {
         let line = ["ottla", "--", "ottla", "topics", "-b", "h:1", "-X", "a=b", "-F", "f", "describe", "or"];
         let found = options(line.into_iter().map(OsString::from));
-        assert_eq!(found.bootstrap_server.as_deref(), Some("h:1"));
+        assert_eq!(found.bootstrap_server, ["h:1"]);
         assert_eq!((found.property, found.file), (vec!["a=b".to_owned()], Some("f".into())));
     }
 }

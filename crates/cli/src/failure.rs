@@ -15,6 +15,8 @@ pub enum Failure {
     Usage(String),
     /// The work itself failed: exit code 1.
     Failed(String),
+    /// A check found that a limit is exceeded: exit code 3.
+    Exceeded(String),
     /// A signal with this number ended the command early: exit code 128 + number. The command has printed its summary.
     Interrupted(u8),
     /// The reader closed the output, as `| head` does. This counts as success.
@@ -35,6 +37,10 @@ impl Failure {
             Failure::Failed(message) => {
                 note!("{program}: {message}");
                 ExitCode::from(1)
+            }
+            Failure::Exceeded(message) => {
+                note!("{program}: {message}");
+                ExitCode::from(3)
             }
             Failure::Interrupted(signal) => ExitCode::from(128 + signal),
             Failure::OutputClosed => ExitCode::SUCCESS,

@@ -3,7 +3,8 @@
 //! `cli.rs` lists the subcommands; each is a file in `commands/`. The options of all clients are in
 //! `client_options.rs`, the parts of the performance tools in `perf/`, the output of `consume` in
 //! `records/`. A command returns `Ok` or a [`failure::Failure`], which determines the exit code. `events.rs`
-//! prints the events of the client, `completion.rs` completes command lines in shells, `signals.rs` ends a command on SIGINT and SIGTERM,
+//! prints the events of the client, `completion.rs` completes command lines in shells, `profiles/` has the clusters with
+//! names. `signals.rs` ends a command on SIGINT and SIGTERM,
 //! `patience.rs` after `--timeout` without progress. All that goes to standard error is printed by `standard_error.rs`. `doctor/` has
 //! the examination of `ottla doctor`.
 
@@ -28,6 +29,7 @@ mod patience;
 mod perf;
 mod platform;
 mod positions;
+mod profiles;
 mod progress;
 mod records;
 mod sending;

@@ -20,7 +20,7 @@ pub struct Common {
     pub client: ClientOptions,
 
     /// Print the results as JSON
-    #[arg(long)]
+    #[arg(short = 'J', long)]
     pub json: bool,
 }
 

@@ -216,7 +216,7 @@ impl ConsumerPerfTestOptions {
     /// Returns the common client options, which have Kafka's names in this command.
     fn client(&self) -> ClientOptions {
         ClientOptions {
-            bootstrap_server: self.bootstrap_server.clone(),
+            bootstrap_server: self.bootstrap_server.clone().into_iter().collect(),
             property: self.property.clone(),
             file: self.command_config.clone(),
             timeout: None,
@@ -227,6 +227,7 @@ impl ConsumerPerfTestOptions {
     fn config(&self, client: &ClientOptions) -> Outcome<Config> {
         let mut config = Config::new();
         config.set("client.id", "perf-consumer-client")?;
+        client.apply_named_profile(&mut config)?;
         config.set("auto.offset.reset", if self.from_latest { "latest" } else { "earliest" })?;
         config.set("max.partition.fetch.bytes", &self.fetch_size.to_string())?;
         config.set("receive.buffer.bytes", &self.socket_buffer_size.to_string())?;
@@ -236,8 +237,8 @@ impl ConsumerPerfTestOptions {
         for pair in self.command_property.iter().chain(&client.property) {
             set_pair(&mut config, pair)?;
         }
-        if let Some(servers) = &client.bootstrap_server {
-            config.set("bootstrap.servers", servers)?;
+        if !client.bootstrap_server.is_empty() {
+            config.set("bootstrap.servers", &client.bootstrap_server.join(","))?;
         }
         if let Some(group) = &self.group {
             config.set("group.id", group)?;

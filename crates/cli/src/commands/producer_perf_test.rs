@@ -156,7 +156,7 @@ impl ProducerPerfTestOptions {
     /// Returns the common client options, which have Kafka's names in this command.
     fn client(&self) -> ClientOptions {
         ClientOptions {
-            bootstrap_server: self.bootstrap_server.clone(),
+            bootstrap_server: self.bootstrap_server.clone().into_iter().collect(),
             property: self.property.clone(),
             file: self.command_config.clone(),
             timeout: self.timeout,
@@ -176,14 +176,15 @@ impl ProducerPerfTestOptions {
         }
         let mut config = Config::new();
         config.set("client.id", "perf-producer-client")?;
+        client.apply_named_profile(&mut config)?;
         for file in [&self.producer_config, &client.file].into_iter().flatten() {
             load(&mut config, file)?;
         }
         for pair in self.producer_props.iter().chain(&self.command_property).chain(&client.property) {
             set_pair(&mut config, pair)?;
         }
-        if let Some(servers) = &client.bootstrap_server {
-            config.set("bootstrap.servers", servers)?;
+        if !client.bootstrap_server.is_empty() {
+            config.set("bootstrap.servers", &client.bootstrap_server.join(","))?;
         }
         if let Some(id) = &self.transactional_id {
             config.set("transactional.id", id)?;

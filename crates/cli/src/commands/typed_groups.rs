@@ -21,7 +21,7 @@ pub struct ListOptions {
     long: bool,
 
     /// Print the groups as JSON
-    #[arg(long)]
+    #[arg(short = 'J', long)]
     json: bool,
 }
 
@@ -43,7 +43,7 @@ pub struct DescribeOptions {
     pub offsets: bool,
 
     /// Print the rows as JSON
-    #[arg(long)]
+    #[arg(short = 'J', long)]
     pub json: bool,
 }
 
@@ -61,7 +61,7 @@ pub struct DeleteOptions {
     dry_run: bool,
 
     /// Print the results as JSON
-    #[arg(long)]
+    #[arg(short = 'J', long)]
     json: bool,
 }
 

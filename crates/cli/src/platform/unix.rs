@@ -2,8 +2,11 @@
 
 use std::{
     ffi::{CString, OsString},
-    fs::DirBuilder,
-    os::unix::{ffi::OsStringExt, fs::DirBuilderExt},
+    fs::{DirBuilder, OpenOptions},
+    os::unix::{
+        ffi::OsStringExt,
+        fs::{DirBuilderExt, OpenOptionsExt},
+    },
     process::ExitCode,
     sync::OnceLock,
 };
@@ -13,6 +16,11 @@ use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
 /// Lets only this user read a folder that will be created.
 pub fn make_private(builder: &mut DirBuilder) {
     builder.mode(0o700);
+}
+
+/// Lets only this user read a file that will be created.
+pub fn make_file_private(options: &mut OpenOptions) {
+    options.mode(0o600);
 }
 
 /// Runs librdkafka's benchmark program; the first argument is its name.

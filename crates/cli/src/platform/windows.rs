@@ -1,11 +1,18 @@
 //! Windows.
 
-use std::{ffi::OsString, fs::DirBuilder, process::ExitCode};
+use std::{
+    ffi::OsString,
+    fs::{DirBuilder, OpenOptions},
+    process::ExitCode,
+};
 
 use crate::standard_error::note;
 
 /// A folder below the user's temporary folder is private already.
 pub fn make_private(_builder: &mut DirBuilder) {}
+
+/// A file in the user's folder for applications is private already.
+pub fn make_file_private(_options: &mut OpenOptions) {}
 
 /// Refuses librdkafka's benchmark program, which needs the C library.
 pub fn rdkafka_performance(_arguments: Vec<OsString>) -> ExitCode {

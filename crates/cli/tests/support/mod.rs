@@ -27,10 +27,22 @@ pub fn ottla_with_input(arguments: &[&str], input: &[u8]) -> Output {
     call(env!("CARGO_BIN_EXE_ottla"), arguments, input)
 }
 
-/// Runs a program to its end.
+/// Runs a program to its end, without the profiles and the variables of the user who runs the tests.
 pub fn call(program: &str, arguments: &[&str], input: &[u8]) -> Output {
+    call_with(program, arguments, &[("OTTLA_CONFIG", "/nonexistent/ottla")], input)
+}
+
+/// Runs the binary with variables of the environment.
+pub fn ottla_with(variables: &[(&str, &str)], arguments: &[&str]) -> Output {
+    call_with(env!("CARGO_BIN_EXE_ottla"), arguments, variables, b"")
+}
+
+fn call_with(program: &str, arguments: &[&str], variables: &[(&str, &str)], input: &[u8]) -> Output {
     let mut child = Command::new(program)
         .args(arguments)
+        .env_remove("OTTLA_BOOTSTRAP")
+        .env_remove("OTTLA_PROFILE")
+        .envs(variables.iter().copied())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -60,7 +60,7 @@ pub struct ResetOptions {
     dry_run: bool,
 
     /// Print the offsets as JSON
-    #[arg(long)]
+    #[arg(short = 'J', long)]
     json: bool,
 }
 
@@ -83,7 +83,7 @@ pub struct DeleteOffsetsOptions {
     dry_run: bool,
 
     /// Print the results as JSON
-    #[arg(long)]
+    #[arg(short = 'J', long)]
     json: bool,
 }
 

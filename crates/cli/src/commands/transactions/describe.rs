@@ -22,7 +22,7 @@ pub struct DescribeOptions {
     ids: Vec<String>,
 
     /// Print the rows as JSON
-    #[arg(long)]
+    #[arg(short = 'J', long)]
     json: bool,
 }
 
@@ -41,7 +41,7 @@ pub struct ProducersOptions {
     partition: i32,
 
     /// Print the rows as JSON
-    #[arg(long)]
+    #[arg(short = 'J', long)]
     json: bool,
 }
 

@@ -41,7 +41,7 @@ pub struct FindHangingOptions {
     max_transaction_timeout: u32,
 
     /// Print the rows as JSON
-    #[arg(long)]
+    #[arg(short = 'J', long)]
     json: bool,
 }
 

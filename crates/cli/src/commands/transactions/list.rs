@@ -33,7 +33,7 @@ pub struct ListOptions {
     pattern: Option<String>,
 
     /// Print the rows as JSON
-    #[arg(long)]
+    #[arg(short = 'J', long)]
     json: bool,
 }
 

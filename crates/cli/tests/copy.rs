@@ -1,0 +1,116 @@
+//! `ottla copy`: within a cluster and between two, interrupted and resumed.
+
+mod support;
+
+use ottla_embedded_broker::EmbeddedCluster;
+use support::{Output, cluster, ottla, ottla_with_input};
+
+fn filled() -> (EmbeddedCluster, String) {
+    let cluster = cluster();
+    let servers = cluster.bootstrap_servers();
+    cluster.control(|control| control.create_topic("orders", 3, 1)).unwrap();
+    produce(&servers, "orders", 0..30);
+    (cluster, servers)
+}
+
+fn produce(servers: &str, topic: &str, numbers: std::ops::Range<u32>) {
+    let lines: String = numbers.map(|number| format!("k{number}:{number}\n")).collect();
+    let produced =
+        ottla_with_input(&["produce", "-b", servers, "-t", topic, "-K", ":", "-H", "h=1"], lines.as_bytes());
+    assert_eq!(produced.code, 0, "{}", produced.err);
+}
+
+fn copy(servers: &str, more: &[&str]) -> Output {
+    ottla(&[&["copy", "-b", servers], more].concat())
+}
+
+/// Returns the messages of a topic without its name and offsets, sorted.
+fn content(servers: &str, topic: &str) -> Vec<String> {
+    let format = ["-f", "%p %k %s %h %T\\n"];
+    let output = ottla(
+        &[&["consume", "-b", servers, "-q", "-t", topic, "-o", "beginning", "-e"], &format[..]].concat(),
+    );
+    assert_eq!(output.code, 0, "{}", output.err);
+    let mut lines: Vec<String> = output.out.lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn copy_continues_without_doubling_in_one_cluster() {
+    let (_cluster, servers) = filled();
+    let to_copy = ["orders", "--to-topic", "{topic}.copy"];
+    let first = copy(&servers, &to_copy);
+    assert_eq!(first.code, 0, "{}", first.err);
+    assert!(first.out.starts_with("copied 30 messages"), "{}", first.out);
+    assert!(first.err.contains("created topic \"orders.copy\" with 3 partitions"), "{}", first.err);
+    assert_eq!(content(&servers, "orders.copy"), content(&servers, "orders"));
+    let again = copy(&servers, &to_copy);
+    assert!(again.out.starts_with("copied 0 messages"), "{}", again.out);
+    produce(&servers, "orders", 30..40);
+    let more = copy(&servers, &to_copy);
+    assert!(more.out.starts_with("copied 10 messages"), "{}", more.out);
+    assert_eq!(content(&servers, "orders.copy"), content(&servers, "orders"));
+}
+
+#[test]
+fn copy_between_clusters_keeps_names_and_filters() {
+    let (_source, from) = filled();
+    let target = cluster();
+    let to = target.bootstrap_servers();
+    let plan = copy(&from, &["^ord", "--to", &to, "--dry-run"]);
+    assert_eq!((plan.code, plan.out.lines().count()), (0, 3), "{}", plan.err);
+    assert!(plan.out.contains("would copy orders [0] to orders from the beginning"), "{}", plan.out);
+    let copied = copy(&from, &["^ord", "--to", &to, "--filter", "int(value) >= 10", "-q"]);
+    assert_eq!((copied.code, copied.out.as_str()), (0, ""), "{}", copied.err);
+    let kept = content(&from, "orders").into_iter().filter(|line| line.split(' ').nth(2).unwrap().len() == 2);
+    assert_eq!(content(&to, "orders"), kept.collect::<Vec<_>>());
+    // The messages that the filter left out are part of the progress.
+    assert!(copy(&from, &["orders", "--to", &to]).out.starts_with("copied 0 messages"));
+}
+
+#[test]
+fn interrupted_copy_continues_where_its_last_transaction_ended() {
+    use ottla_embedded_broker::{ApiKey, ErrorCode, Fault, FaultAction};
+    let (cluster, servers) = filled();
+    let to_copy = ["orders", "--to-topic", "copy"];
+    assert_eq!(copy(&servers, &[&to_copy[..], &["--until", "5"]].concat()).code, 0);
+    let before = content(&servers, "copy");
+    assert_eq!(before.len(), 15);
+    let refusal = Fault::new(FaultAction::Error(ErrorCode::TOPIC_AUTHORIZATION_FAILED));
+    cluster.control(|control| control.inject(refusal.api(ApiKey::Produce).times(100)));
+    let failed = copy(&servers, &to_copy);
+    assert_eq!(failed.code, 1, "{}", failed.out);
+    assert!(failed.err.contains("the same command continues the copy"), "{}", failed.err);
+    assert_eq!(content(&servers, "copy"), before, "the transaction was aborted");
+    cluster.control(|control| control.clear_faults());
+    let resumed = copy(&servers, &to_copy);
+    assert!(resumed.out.starts_with("copied 15 messages"), "{}{}", resumed.out, resumed.err);
+    assert_eq!(content(&servers, "copy"), content(&servers, "orders"));
+}
+
+#[test]
+fn ambiguous_copies_are_refused() {
+    let (_cluster, servers) = filled();
+    for topic in ["small", "other"] {
+        assert_eq!(ottla(&["topics", "create", "-b", &servers, topic, "--partitions", "1"]).code, 0);
+    }
+    for (arguments, code, error) in [
+        (&["orders"][..], 2, "would be copied to itself"),
+        (&["orders", "other", "--to-topic", "x"], 2, "would both be copied to \"x\""),
+        (&["orders", "--rename", "x"], 2, "\"=\" is missing"),
+        (&["orders", "--to-topic", "small"], 1, "has 1 partitions, fewer than the 3"),
+        (&["orders", "--to-topic", "new", "--no-create"], 1, "does not exist in the target cluster"),
+        (&["nothing", "--to-topic", "new"], 1, "topic \"nothing\" does not exist"),
+        (&["orders", "--to-topic", "new", "--filter", "value."], 2, "--filter"),
+        (&[], 2, "no topic is named"),
+    ] {
+        let refused = copy(&servers, arguments);
+        assert_eq!(refused.code, code, "{arguments:?}: {}", refused.err);
+        assert!(refused.err.contains(error), "{arguments:?}: {}", refused.err);
+    }
+    assert_eq!(copy(&servers, &["orders", "--to-topic", "x"]).code, 0);
+    let other = copy(&servers, &["other", "--to-topic", "x"]);
+    assert_eq!(other.code, 2, "{}", other.err);
+    assert!(other.err.contains("the progress of another copy"), "{}", other.err);
+}
