@@ -20,7 +20,7 @@ pub struct Page {
     test: &'static str,
 }
 
-pub const PAGES: [Page; 8] = [
+pub const PAGES: [Page; 9] = [
     Page {
         name: "docs/internals/pitfalls.md",
         package: "xtask",
@@ -51,6 +51,12 @@ pub const PAGES: [Page; 8] = [
         package: "ottla-core",
         target: &["--lib"],
         test: "telemetry_md_has_the_table_of_metrics",
+    },
+    Page {
+        name: "docs/tasks.md",
+        package: "ottla-cli",
+        target: &["--bin", "ottla"],
+        test: "tasks_md_lists_the_recipes",
     },
     Page {
         name: "docs/guide/errors.md",

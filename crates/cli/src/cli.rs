@@ -14,6 +14,7 @@ use crate::commands::{
     properties, quorum, quotas, rdkafka_performance, reassign, schema, share_groups, streams_groups, topics,
     transactions, users,
 };
+use crate::help_text::HelpTexts;
 use crate::profiles::guard;
 use crate::{completion, man_pages};
 
@@ -107,7 +108,11 @@ pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
     if arguments.len() == 3 && arguments[1] == "-X" && arguments[2] == "list" {
         arguments.splice(1.., ["properties".into()]);
     }
-    let matches = Cli::command().get_matches_from(arguments);
+    let mut texts = HelpTexts::default();
+    let matches = texts
+        .take(Cli::command())
+        .try_get_matches_from(&arguments)
+        .unwrap_or_else(|error| texts.exit(&error, &arguments));
     let Cli { client, command } = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     if let Err(failure) = guard::check(&matches) {
         return failure.report(&program);
@@ -185,5 +190,116 @@ mod tests {
     fn names_of_kafkas_tools_select_subcommands() {
         assert_eq!(tool("kafka-producer-perf-test"), Some("producer-perf-test"));
         assert_eq!(tool("ottla"), None);
+    }
+
+    /// Calls `check` with the path of every command and the command.
+    fn walk(command: &clap::Command, path: &str, check: &mut impl FnMut(&str, &clap::Command)) {
+        check(path, command);
+        for inner in command.get_subcommands() {
+            walk(inner, format!("{path} {}", inner.get_name()).trim(), check);
+        }
+    }
+
+    /// Names of one meaning: the long one, and the short one that it has wherever it has one. Kafka's and librdkafka's own tools are
+    /// excepted.
+    const NAMES: [(&str, char); 13] = [
+        ("bootstrap-server", 'b'),
+        ("topic", 't'),
+        ("partition", 'p'),
+        ("json", 'J'),
+        ("group", 'G'),
+        ("offset", 'o'),
+        ("count", 'c'),
+        ("exit", 'e'),
+        ("format", 'f'),
+        ("quiet", 'q'),
+        ("header", 'H'),
+        ("key", 'k'),
+        ("null", 'Z'),
+    ];
+
+    #[test]
+    fn options_of_one_meaning_have_one_name() {
+        let mut wrong = Vec::new();
+        let mut shorts: std::collections::BTreeMap<char, String> =
+            NAMES.iter().map(|(long, short)| (*short, (*long).to_owned())).collect();
+        walk(&command(), "", &mut |path, command| {
+            if path.ends_with("-perf-test") || path == "rdkafka_performance" {
+                return;
+            }
+            for arg in command.get_arguments() {
+                let Some(long) = arg.get_long() else { continue };
+                if long == "json" && arg.get_short() != Some('J') {
+                    wrong.push(format!("{path}: --json without -J"));
+                }
+                // -l has its meaning in kcat, and that of ls in lists.
+                let Some(short) = arg.get_short().filter(|short| *short != 'l') else { continue };
+                let known = shorts.entry(short).or_insert_with(|| long.to_owned());
+                if known != long {
+                    wrong.push(format!("{path}: -{short} is --{long} here and --{known} elsewhere"));
+                }
+            }
+        });
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    #[test]
+    fn help_of_options_is_a_sentence_with_units() {
+        let mut wrong = Vec::new();
+        walk(&command(), "", &mut |path, command| {
+            if path == "rdkafka_performance" {
+                return;
+            }
+            if command.get_about().is_none() {
+                wrong.push(format!("{path}: no description"));
+            }
+            for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()) {
+                let help =
+                    arg.get_long_help().or(arg.get_help()).map(ToString::to_string).unwrap_or_default();
+                let name = format!("{path}: {}", arg.get_id());
+                if help.is_empty()
+                    || help.starts_with(char::is_lowercase)
+                    || help.ends_with('.') && !help.ends_with("...")
+                {
+                    wrong.push(format!(
+                        "{name}: \"{help}\" is empty, begins in lower case or ends with a full stop"
+                    ));
+                }
+                let id = arg.get_id().as_str();
+                let measures = ["timeout", "interval", "latency", "duration", "_ms", "bytes", "size"];
+                let takes = arg.get_action().takes_values();
+                let value = arg
+                    .get_value_names()
+                    .map(|names| names.iter().map(|name| name.to_string()).collect::<String>());
+                let text = format!("{} {}", help, value.unwrap_or_default()).to_lowercase();
+                let units = ["ms", "second", "byte", "time", "duration", "record", " such as "];
+                if takes
+                    && measures.iter().any(|part| id.contains(part))
+                    && !units.iter().any(|unit| text.contains(unit))
+                {
+                    wrong.push(format!("{name}: no unit in \"{help}\""));
+                }
+            }
+        });
+        assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    #[test]
+    fn command_lines_in_the_help_are_whole() {
+        let (mut texts, mut lines) = (HelpTexts::default(), 0);
+        let mut marked = texts.take(command()).term_width(60);
+        marked.build();
+        walk(&command(), "", &mut |path, command| {
+            let Some(text) = command.get_after_help().map(ToString::to_string) else { return };
+            let one =
+                path.split_whitespace().try_fold(&mut marked, |one, name| one.find_subcommand_mut(name));
+            let printed = texts.put(one.unwrap().render_help().to_string(), true);
+            for line in text.lines().filter(|line| line.trim_start().starts_with("ottla ")) {
+                lines += 1;
+                assert!(printed.lines().any(|one| one == line), "{path}: {line}");
+                assert!(line.len() <= 160, "{path}: {line}");
+            }
+        });
+        assert!(lines > 100, "{lines}");
     }
 }

@@ -210,6 +210,12 @@ pub fn parse_seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// True if a property of -X names brokers.
+pub fn names_cluster(property: &str) -> bool {
+    let name = property.split('=').next().unwrap_or_default().trim();
+    matches!(name, "bootstrap.servers" | "metadata.broker.list" | "bootstrap.controllers")
+}
+
 /// Sets `name=value`.
 pub fn set_pair(config: &mut Config, pair: &str) -> Outcome {
     let (name, value) = pair.split_once('=').ok_or_else(|| {

@@ -28,7 +28,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
     source <(ottla completion zsh)                # in ~/.zshrc\n  \
     ottla completion fish | source                # in ~/.config/fish/config.fish")]
 pub struct CompletionOptions {
-    /// bash, elvish, fish, powershell or zsh
+    /// The shell: bash, elvish, fish, powershell or zsh
     #[arg(value_name = "SHELL", value_parser = ["bash", "elvish", "fish", "powershell", "zsh"])]
     shell: String,
 }

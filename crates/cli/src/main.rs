@@ -20,6 +20,7 @@ mod deliveries;
 mod doctor;
 mod events;
 mod failure;
+mod help_text;
 mod in_transactions;
 mod input;
 mod man_pages;

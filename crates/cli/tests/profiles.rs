@@ -44,6 +44,16 @@ fn profile_names_the_cluster_of_a_command() {
     }
     // -b names another cluster: the password of a profile must not go there.
     assert_eq!(succeeds(&folder, &["topics", "list", "-b", &servers]), "demo\n");
+    let named = format!("bootstrap.servers={servers}");
+    succeeds(
+        &folder,
+        &["profile", "add", "secret", "-b", "127.0.0.1:1", "--password-command", "exit 1", "--read-only"],
+    );
+    succeeds(&folder, &["profile", "use", "secret"]);
+    assert_eq!(succeeds(&folder, &["topics", "list", "-X", &named]), "demo\n");
+    assert_eq!(succeeds(&folder, &["topics", "delete", "demo", "-X", &named]), "deleted topic demo\n");
+    succeeds(&folder, &["profile", "remove", "secret"]);
+    succeeds(&folder, &["profile", "use", "other"]);
     let list = succeeds(&folder, &["profile", "list"]);
     assert!(list.contains("*       other 127.0.0.1:1") && list.contains("dev"), "{list}");
     succeeds(&folder, &["profile", "remove", "other"]);

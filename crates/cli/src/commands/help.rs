@@ -6,6 +6,7 @@ use clap::{Args, Command};
 use serde_json::json;
 
 use crate::failure::{EXIT_CODES, Failure, Outcome};
+use crate::help_text::HelpTexts;
 
 /// The tasks with their commands. A page of the documentation is made from the same file.
 const RECIPES: &str = include_str!("../recipes.txt");
@@ -57,9 +58,11 @@ fn matching(words: &[String]) -> Vec<Recipe> {
 }
 
 /// Runs the command; `root` is the definition of the command line.
-pub fn run(options: &HelpOptions, mut root: Command) -> Outcome {
+pub fn run(options: &HelpOptions, root: Command) -> Outcome {
+    let mut texts = HelpTexts::default();
+    let mut root = texts.take(root);
     if let Some(command) = find(&mut root, &options.words) {
-        write!(io::stdout(), "{}", command.render_long_help())?;
+        write!(io::stdout(), "{}", texts.put(command.render_long_help().to_string(), true))?;
         return Ok(());
     }
     let found = matching(&options.words);
@@ -120,5 +123,23 @@ mod tests {
         }
         let lines = RECIPES.trim().lines().filter(|line| !line.is_empty()).count();
         assert_eq!(lines, recipes().map(|recipe| 1 + recipe.commands.len()).sum::<usize>());
+    }
+
+    #[test]
+    fn tasks_md_lists_the_recipes() {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tasks.md");
+        let mut page = "# Everyday tasks\n\nOne command for each task; `ottla help WORDS` prints those that fit. Generated from \
+                        `crates/cli/src/recipes.txt`, and each command runs in a\ntest on the embedded broker.\n"
+            .to_owned();
+        for recipe in recipes() {
+            page.push_str(&format!("\n## {}\n\n```console\n", recipe.task));
+            recipe.commands.iter().for_each(|command| page.push_str(&format!("$ {command}\n")));
+            page.push_str("```\n");
+        }
+        if std::env::var_os("OTTLA_WRITE_DOCS").is_some() {
+            std::fs::write(&path, &page).unwrap();
+        }
+        let written = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(written == page, "docs/tasks.md is stale: `cargo xtask docs` writes it");
     }
 }

@@ -6,6 +6,7 @@ use clap::ArgMatches;
 use clap::parser::ValueSource;
 
 use super::{Profile, chosen};
+use crate::client_options::names_cluster;
 use crate::failure::{Failure, Outcome};
 
 /// When a command changes something.
@@ -91,7 +92,11 @@ pub fn check(matches: &ArgMatches) -> Outcome {
     };
     let is_perf_test = path.ends_with("-perf-test");
     let is_open = !is_perf_test
-        && !["bootstrap_server", "bootstrap_controller", "file"].iter().any(|name| is_given(name));
+        && !["bootstrap_server", "bootstrap_controller", "file"].iter().any(|name| is_given(name))
+        && !levels.iter().any(|level| {
+            let properties = level.try_get_many::<String>("property").ok().flatten();
+            properties.into_iter().flatten().any(|property| names_cluster(property))
+        });
     match chosen(named.as_deref(), is_open)? {
         Some((name, profile)) => permit(&path, &name, &profile, text("confirm").as_deref()),
         None => Ok(()),
