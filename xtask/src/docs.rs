@@ -53,7 +53,7 @@ pub const PAGES: [Page; 9] = [
         test: "telemetry_md_has_the_table_of_metrics",
     },
     Page {
-        name: "docs/tasks.md",
+        name: "docs/guide/tasks.md",
         package: "ottla-cli",
         target: &["--bin", "ottla"],
         test: "tasks_md_lists_the_recipes",

@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn tasks_md_lists_the_recipes() {
-        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tasks.md");
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guide/tasks.md");
         let mut page = "# Everyday tasks\n\nOne command for each task; `ottla help WORDS` prints those that fit. Generated from \
                         `crates/cli/src/recipes.txt`, and each command runs in a\ntest on the embedded broker.\n"
             .to_owned();
@@ -140,6 +140,6 @@ mod tests {
             std::fs::write(&path, &page).unwrap();
         }
         let written = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(written == page, "docs/tasks.md is stale: `cargo xtask docs` writes it");
+        assert!(written == page, "docs/guide/tasks.md is stale: `cargo xtask docs` writes it");
     }
 }
