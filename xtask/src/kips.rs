@@ -66,7 +66,7 @@ pub const KIPS: &[Kip] = &[
     kip(79, "offsets by time", "0.10.1", Support::Yes, "`OffsetSpec::Timestamp`, `ottla offsets --time`", Some("offsets_are_listed_by_name_and_by_timestamp")),
     kip(82, "headers of records", "0.11", Support::Yes, "in records; those for older brokers fail one by one", Some("record_with_headers_fails_alone_when_the_broker_has_no_headers")),
     kip(84, "SCRAM", "0.10.2", Support::Yes, "SCRAM-SHA-256 and SCRAM-SHA-512", Some("scram_never_sends_the_same_nonce_twice")),
-    kip(86, "callbacks for credentials", "2.0", Support::Yes, "tokens and passwords from the application; no mechanisms from it", Some("failures_of_a_provider_are_events_with_its_reason")),
+    kip(86, "callbacks for credentials", "2.0", Support::Part, "tokens and passwords from the application; no mechanisms from it", Some("failures_of_a_provider_are_events_with_its_reason")),
     kip(88, "committed offsets of all partitions", "0.10.2", Support::Yes, "`list_group_offsets`", Some("committed_offsets_are_listed_in_every_version")),
     kip(91, "time for a delivery", "2.1", Support::Yes, "`delivery.timeout.ms`", Some("expired_record_error_says_whether_it_was_sent")),
     kip(97, "brokers older than the client", "0.10.2", Support::Yes, "back to 0.8", Some("brokers_of_0_8_are_served_too")),
