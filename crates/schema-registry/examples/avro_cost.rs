@@ -42,12 +42,20 @@ const SCHEMA: &str = r#"{"type": "record", "name": "Order", "fields": [
 
 const RECORDS: u32 = 200_000;
 
-/// Prints the least time of seven runs.
+/// The CPU time of this thread in nanoseconds, on Linux; elsewhere the time since the start.
+fn cpu_time(start: Instant) -> u128 {
+    let statistics = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let cpu = statistics.split(' ').next().and_then(|it| it.parse().ok());
+    cpu.unwrap_or_else(|| start.elapsed().as_nanos())
+}
+
+/// Prints the least CPU time of seven runs.
 fn measure(what: &str, mut act: impl FnMut()) {
     let run = |_| {
         let start = Instant::now();
+        let before = cpu_time(start);
         (0..RECORDS).for_each(|_| act());
-        start.elapsed().as_nanos() / u128::from(RECORDS)
+        (cpu_time(start) - before) / u128::from(RECORDS)
     };
     let least = (0..7).map(run).min().unwrap_or_default();
     println!("{what:<28} {least:>6} ns");

@@ -8,7 +8,7 @@ use std::{
 
 use super::{Setting, output::Results};
 use crate::{
-    Result,
+    Result, library,
     shell::{self, cargo, installed, root},
 };
 
@@ -21,7 +21,7 @@ pub struct Suite {
 }
 
 /// The suites that package registries have.
-pub const SUITES: [Suite; 6] = [
+pub const SUITES: [Suite; 7] = [
     Suite {
         name: "confluent-kafka-go",
         what: "the Go client's unit tests, and those that need a broker are skipped by themselves",
@@ -40,6 +40,11 @@ pub const SUITES: [Suite; 6] = [
         what: "Confluent's Node client, which brings no tests: a program that produces and consumes",
         run: kafka_javascript,
     },
+    Suite {
+        name: "schemas",
+        what: "Confluent's Python serializers beside ottla-schema-registry, in both directions",
+        run: schemas,
+    },
 ];
 
 /// The version of node-rdkafka.
@@ -47,6 +52,21 @@ const NODE: &str = "3.6.1";
 
 /// The version of @confluentinc/kafka-javascript.
 const KAFKA_JAVASCRIPT: &str = "1.10.1";
+
+/// Each record is a test of the script.
+fn schemas(setting: &Setting) -> Result<Results> {
+    needs("python3")?;
+    let mut script = setting.command("bash", &root());
+    script.arg("tests/schemas/compare.sh").env("OTTLA", library::ottla("dev")?);
+    let output = setting.test(&mut script, 30)?;
+    let mut results = Results::default();
+    let passed = output.lines().find_map(|line| line.strip_suffix(" passed, 0 failed"));
+    match passed {
+        Some(count) => results.passed.push(format!("{count} records")),
+        None => results.failed.push(output.lines().last().unwrap_or("no output").to_owned()),
+    }
+    Ok(results)
+}
 
 fn go_dynamic(setting: &Setting) -> Result<Results> {
     let copy = go_module(setting)?;

@@ -150,7 +150,8 @@ fn judged(answer: &Answer, shown: &str, address: &str) -> Result<Outcome> {
     }
     let of = |key: &str| value.as_ref().and_then(|it| it.get(key));
     let code = of("error_code").and_then(Value::as_u64).and_then(|it| u32::try_from(it).ok());
-    let message = of("message").and_then(Value::as_str).map(shortened);
+    let message = of("message").and_then(Value::as_str);
+    let message = message.map(|it| shortened(it.trim_end_matches('.')));
     let is_transient = matches!(status, 408 | 429 | 500..=599);
     let is_of_a_registry = code.is_some() || message.is_some() || matches!(status, 401 | 403);
     let error = if is_of_a_registry || is_transient {

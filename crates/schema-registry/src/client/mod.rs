@@ -107,3 +107,6 @@ impl Client {
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod tls_tests;

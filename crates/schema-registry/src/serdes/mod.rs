@@ -5,7 +5,7 @@
 //! | Avro | [`AvroSerializer`] | [`AvroDeserializer`] |
 //! | Protobuf | [`ProtobufSerializer`] | [`ProtobufDeserializer`] |
 //! | JSON Schema | [`JsonSerializer`] | [`JsonDeserializer`] |
-//! | what the record names | | [`DynamicDeserializer`] |
+//! | what the registry says | [`DynamicSerializer`] | [`DynamicDeserializer`] |
 
 #[cfg(feature = "avro")]
 mod avro;
@@ -13,6 +13,8 @@ mod chooser;
 mod config;
 #[cfg(all(feature = "avro", feature = "protobuf", feature = "json"))]
 mod dynamic;
+#[cfg(all(feature = "avro", feature = "protobuf", feature = "json"))]
+mod dynamic_serializer;
 mod format;
 #[cfg(feature = "json")]
 mod json;
@@ -25,6 +27,8 @@ pub use avro::{AvroDeserializer, AvroSerializer};
 pub use config::{Framed, Framing, SerializerConfig};
 #[cfg(all(feature = "avro", feature = "protobuf", feature = "json"))]
 pub use dynamic::DynamicDeserializer;
+#[cfg(all(feature = "avro", feature = "protobuf", feature = "json"))]
+pub use dynamic_serializer::DynamicSerializer;
 #[cfg(feature = "json")]
 pub use json::{JsonDeserializer, JsonSerializer};
 #[cfg(feature = "protobuf")]

@@ -176,6 +176,21 @@ fn record_of_any_format_becomes_json() {
             order
         );
     }
+    client
+        .register("b-value", &Schema::protobuf("syntax = \"proto3\"; message M { int32 id = 1; }"), false)
+        .unwrap();
+    let latest = SerializerConfig::value().with_latest_version();
+    let serializer = DynamicSerializer::new(&client, None, latest).unwrap();
+    for topic in ["a", "b", "c"] {
+        let value = json!({"id": 5});
+        let framed = serializer
+            .serialize_json(topic, &if topic == "a" { order.clone() } else { value.clone() })
+            .unwrap();
+        let read = dynamic.deserialize(None, &framed.payload).unwrap();
+        assert_eq!(read["id"], if topic == "a" { 7 } else { 5 });
+    }
+    let error = serializer.serialize_json("missing", &order).unwrap_err().to_string();
+    assert!(error.contains("topic \"missing\" has no schema"), "{error}");
     let (id, found) = dynamic.schema(None, &[0, 0, 0, 0, 1]).unwrap();
     assert_eq!((id.to_string().as_str(), found.schema_type), ("1", crate::SchemaType::Avro));
     let deserializer = AvroDeserializer::new(&client, None).unwrap();

@@ -1,0 +1,120 @@
+//! `ottla broker --schema-registry` and `ottla schema`.
+
+use std::{
+    io::{BufRead, BufReader},
+    process::{Child, Command, Stdio},
+};
+
+mod support;
+
+use support::{Output, call, ottla_with_input};
+
+/// A broker with a registry, which ends with the test.
+struct Registry {
+    child: Child,
+    properties: Vec<(String, String)>,
+}
+
+impl Registry {
+    fn start(arguments: &[&str]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ottla"));
+        command.args(["broker", "--port", "0", "--schema-registry", "127.0.0.1:0"]).args(arguments);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut properties = Vec::new();
+        for line in BufReader::new(child.stdout.take().unwrap()).lines() {
+            let line = line.unwrap();
+            let (name, value) = line.split_once('=').unwrap();
+            properties.push((name.to_owned(), value.to_owned()));
+            if name == "schema.registry.url" {
+                return Self { child, properties };
+            }
+        }
+        panic!("no address of the registry in {properties:?}");
+    }
+
+    fn property(&self, name: &str) -> &str {
+        &self.properties.iter().find(|(it, _)| it == name).unwrap().1
+    }
+
+    fn schema(&self, arguments: &[&str], input: &str) -> Output {
+        let mut all = vec!["schema", "--registry", self.property("schema.registry.url")];
+        all.extend(arguments);
+        ottla_with_input(&all, input.as_bytes())
+    }
+}
+
+impl Drop for Registry {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const ORDER: &str = r#"{"type":"record","name":"Order","fields":[{"name":"id","type":"long"}]}"#;
+const OTHER: &str = r#"{"type":"record","name":"Order","fields":[{"name":"id","type":"string"}]}"#;
+
+#[test]
+fn schemas_are_administered() {
+    let registry = Registry::start(&[]);
+    let run = |arguments: &[&str], input: &str| {
+        let output = registry.schema(arguments, input);
+        assert_eq!(output.code, 0, "{}", output.err);
+        output.out
+    };
+    assert_eq!(run(&["register", "orders-value", "-"], ORDER), "1\n");
+    assert_eq!(run(&["get", "orders-value"], ""), format!("{ORDER}\n"));
+    assert_eq!(run(&["get", "--id", "1"], ""), format!("{ORDER}\n"));
+    assert!(run(&["get", "orders-value", "-J"], "").contains("\"version\":1"));
+    assert_eq!(
+        run(&["list", "-J"], ""),
+        "[{\"id\":1,\"subject\":\"orders-value\",\"type\":\"AVRO\",\"version\":1}]\n"
+    );
+    assert_eq!(run(&["check", "orders-value", "-"], ORDER), "compatible\n");
+    let output = registry.schema(&["check", "orders-value", "-"], OTHER);
+    assert_eq!(output.code, 1);
+    assert!(output.err.contains("not compatible with orders-value: id: the writer's long"), "{}", output.err);
+    assert_eq!(run(&["compatibility", "orders-value", "--set", "none"], ""), "NONE\n");
+    assert_eq!(run(&["register", "orders-value", "-"], OTHER), "2\n");
+    assert_eq!(
+        run(&["versions", "orders-value", "-J"], ""),
+        "[{\"id\":1,\"version\":1},{\"id\":2,\"version\":2}]\n"
+    );
+    assert_eq!(run(&["delete", "orders-value", "--version", "1"], ""), "orders-value: deleted 1\n");
+    assert_eq!(run(&["delete", "orders-value"], ""), "orders-value: deleted 2\n");
+    assert_eq!(run(&["list", "-J"], ""), "[]\n");
+    assert_eq!(run(&["mode", "--set", "READONLY"], ""), "READONLY\n");
+    let output = registry.schema(&["register", "orders-value", "-"], ORDER);
+    assert!(output.err.contains("code 42205"), "{}", output.err);
+}
+
+#[test]
+fn records_of_the_registry_are_in_its_topic() {
+    let registry = Registry::start(&["--brokers", "2"]);
+    assert_eq!(registry.schema(&["register", "orders-value", "-"], ORDER).code, 0);
+    let servers = registry.property("bootstrap.servers");
+    let consumed = ["consume", "-b", servers, "-t", "_schemas", "-o", "beginning", "-e", "-f", "%k %s\\n"];
+    let output = call(env!("CARGO_BIN_EXE_ottla"), &consumed, b"");
+    assert!(
+        output.out.contains("\"keytype\":\"SCHEMA\"") && output.out.contains("\"id\":1"),
+        "{}",
+        output.out
+    );
+}
+
+#[test]
+fn registry_writes_to_brokers_with_tls_and_sasl() {
+    let registry =
+        Registry::start(&["--tls-self-signed", "--sasl", "scram-sha-256", "--sasl-user", "alice:secret"]);
+    let output = registry.schema(&["register", "orders-value", "-"], ORDER);
+    assert_eq!((output.code, output.out.as_str()), (0, "1\n"), "{}", output.err);
+}
+
+#[test]
+fn registry_that_is_not_there_is_named() {
+    let output =
+        support::ottla(&["schema", "--registry", "http://127.0.0.1:1", "list", "-P", "max.retries=0"]);
+    assert_eq!(output.code, 1);
+    assert!(output.err.contains("no schema registry answered: http://127.0.0.1:1"), "{}", output.err);
+    let output = support::ottla(&["schema", "--registry", "ftp://x", "list"]);
+    assert_eq!(output.code, 2, "{}", output.err);
+}
