@@ -16,7 +16,7 @@ pub mod client;
 pub mod json_schema;
 #[cfg(feature = "protobuf")]
 pub mod protobuf;
-#[cfg(feature = "client")]
+#[cfg(all(feature = "client", any(feature = "avro", feature = "protobuf", feature = "json")))]
 pub mod serdes;
 #[cfg(feature = "server")]
 pub mod server;

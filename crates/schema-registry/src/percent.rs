@@ -1,5 +1,6 @@
 //! Percent-encoding of paths and queries.
 
+#[cfg(feature = "client")]
 use std::fmt::Write as _;
 
 /// Encodes a part of a path or a value of a query.

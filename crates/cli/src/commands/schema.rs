@@ -43,14 +43,14 @@ pub struct RegistryOptions {
 
     /// A property of the registry's client, as Confluent's clients name it, for example
     /// basic.auth.user.info=alice:secret, ssl.ca.location=ca.pem or context=.staging; can be repeated
-    #[arg(long, short = 'P', value_name = "NAME=VALUE", global = true, value_parser = super::admin_command::pair)]
-    property: Vec<(String, String)>,
+    #[arg(long = "property", short = 'P', value_name = "NAME=VALUE", global = true, value_parser = super::admin_command::pair)]
+    registry_property: Vec<(String, String)>,
 }
 
 impl RegistryOptions {
     /// Creates the client.
     pub fn client(&self) -> Outcome<Client> {
-        let properties = self.property.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let properties = self.registry_property.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let mut config = Config::from_properties(properties).map_err(failure)?;
         if let Some(address) = &self.registry {
             config.addresses = Config::new(address).addresses;

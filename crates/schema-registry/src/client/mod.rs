@@ -93,6 +93,7 @@ impl Client {
     }
 }
 
+#[cfg(any(feature = "avro", feature = "protobuf", feature = "json"))]
 impl Client {
     /// The number of schemas that are remembered.
     pub(crate) fn cache_capacity(&self) -> usize {

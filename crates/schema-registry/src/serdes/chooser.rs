@@ -56,6 +56,7 @@ impl<F: Format> Chooser<F> {
     }
 
     /// The application's schema.
+    #[cfg(feature = "protobuf")]
     pub fn own(&self) -> Option<&F> {
         self.own.as_ref().map(|(_, compiled)| &**compiled)
     }

@@ -120,11 +120,11 @@ pub(super) const fn header_name(part: Part) -> &'static str {
     }
 }
 
+/// The ID, what follows it, and the data if it stands alone.
+pub(super) type Parts<'a> = (SchemaId, &'a [u8], Option<&'a [u8]>);
+
 /// Reads the ID of a record's schema, and returns what follows it, and the data. With a header these are two texts.
-pub(super) fn unframed<'a>(
-    header: Option<&'a [u8]>,
-    payload: &'a [u8],
-) -> Result<(SchemaId, &'a [u8], Option<&'a [u8]>)> {
+pub(super) fn unframed<'a>(header: Option<&'a [u8]>, payload: &'a [u8]) -> Result<Parts<'a>> {
     match header {
         Some(header) => {
             let (id, rest) = SchemaId::read(header)?;
