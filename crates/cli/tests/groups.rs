@@ -295,6 +295,6 @@ fn consume_refuses_options_that_groups_lack() {
     let consume = |arguments: &[&str]| ottla(&[&["consume", "-b", &servers], arguments].concat()).code;
     assert_eq!(consume(&["-G", "g", "-t", "orders", "-p", "0"]), 2);
     assert_eq!(consume(&["-G", "g", "-t", "orders", "-o", "5"]), 2);
-    assert_eq!(consume(&["-t", "orders", "-t", "orders"]), 2);
+    assert_eq!(consume(&["-G", "g", "-t", "orders", "--until", "end"]), 2);
     assert_eq!(consume(&["-G", "g"]), 2);
 }

@@ -219,7 +219,7 @@ fn add(store: &mut Store, options: &AddOptions) -> Outcome {
         ));
     }
     insert(store, &options.name, profile, &options.protection)?;
-    saved(store, &[options.name.clone()])
+    saved(store, std::slice::from_ref(&options.name))
 }
 
 fn import_file(store: &mut Store, options: &ImportOptions) -> Outcome {

@@ -1,10 +1,11 @@
 //! Rows of named columns, printed as Kafka's tools do or as JSON.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use serde_json::{Map, Value};
 
 use crate::failure::Outcome;
+use crate::standard_error::note;
 
 /// The columns: heading, name in JSON, and least width.
 pub type Columns = &'static [(&'static str, &'static str, usize)];
@@ -35,6 +36,10 @@ impl Table {
             return Ok(());
         }
         if self.rows.is_empty() {
+            // In a pipe, nothing is what a script expects.
+            if out.is_terminal() {
+                note!("% there is nothing to list");
+            }
             return Ok(());
         }
         writeln!(out, "\n{}", self.line(self.columns.iter().map(|(heading, ..)| (*heading).to_owned())))?;

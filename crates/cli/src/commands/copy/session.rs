@@ -182,7 +182,7 @@ impl Session<'_> {
                 break Ok(());
             }
             let records = consumer.poll(Duration::from_millis(100))?;
-            if !records.is_empty() && records.len() > 0 && transaction.is_none() {
+            if records.pieces().len() > 0 && transaction.is_none() {
                 let begun = producer.begin().map_err(|error| failed("can't begin a transaction", &error))?;
                 transaction = Some((begun, Instant::now()));
             }

@@ -6,6 +6,9 @@ use serde_json::{Map, Value};
 
 use super::pieces::find;
 
+/// Names and values of headers.
+pub type Headers<'a> = Vec<(Cow<'a, [u8]>, Option<Cow<'a, [u8]>>)>;
+
 /// A message before it is sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Draft<'a> {
@@ -20,7 +23,7 @@ pub struct Draft<'a> {
     /// The value.
     pub value: Option<Cow<'a, [u8]>>,
     /// The headers, in order.
-    pub headers: Vec<(Cow<'a, [u8]>, Option<Cow<'a, [u8]>>)>,
+    pub headers: Headers<'a>,
 }
 
 /// A field of a line.
@@ -190,8 +193,6 @@ fn of_json<'a>(piece: &[u8]) -> Result<Draft<'a>, String> {
     })
 }
 
-type Headers<'a> = Vec<(Cow<'a, [u8]>, Option<Cow<'a, [u8]>>)>;
-
 /// Reads a list of names and values, or an object.
 fn headers<'a>(value: Option<Value>, encoding: &Value) -> Result<Headers<'a>, String> {
     let strings = match value {
@@ -202,7 +203,7 @@ fn headers<'a>(value: Option<Value>, encoding: &Value) -> Result<Headers<'a>, St
         }
         Some(_) => return Err("headers is neither a list nor an object".to_owned()),
     };
-    if strings.len() % 2 != 0 {
+    if !strings.len().is_multiple_of(2) {
         return Err("headers has a name without a value".to_owned());
     }
     let mut all = Vec::with_capacity(strings.len() / 2);
@@ -236,7 +237,7 @@ fn bytes<'a>(value: Value, encoding: &Value) -> Result<Option<Cow<'a, [u8]>>, St
 
 fn unhex(text: &str) -> Result<Vec<u8>, String> {
     let wrong = || "it is not hexadecimal".to_owned();
-    if !text.is_ascii() || text.len() % 2 != 0 || text.contains('+') {
+    if !text.is_ascii() || !text.len().is_multiple_of(2) || text.contains('+') {
         return Err(wrong());
     }
     (0..text.len())

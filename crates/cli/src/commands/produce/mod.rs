@@ -7,7 +7,7 @@
 //! | `template.rs` | texts that are filled in for each message |
 //! | `sender.rs` | sends the messages |
 
-mod draft;
+pub(super) mod draft;
 mod pieces;
 mod sender;
 mod template;

@@ -1,18 +1,25 @@
 //! `ottla broker`: runs an embedded cluster as a server.
+//!
+//! `seed.rs` has the topics and records that are there at the start, `fault.rs` what goes wrong while it runs.
+
+mod fault;
+mod seed;
 
 use std::{
     fmt::Write as _,
     io::Write as _,
     net::{IpAddr, ToSocketAddrs},
     path::PathBuf,
+    sync::Arc,
     time::Duration,
 };
 
-use clap::Args;
+use clap::{Args, Subcommand};
 use ottla_embedded_broker::{
     Authorizer, ClientTelemetry, ClusterOptions, EmbeddedCluster, Listener, ListenerId, TelemetryPush,
 };
 
+use self::seed::Seed;
 use super::{
     listeners::{ListenerOption, SecurityProtocol, listeners},
     sasl::Sasl,
@@ -36,15 +43,22 @@ use crate::{
 /// keys, but nothing is compacted. All other configurations are accepted and listed but have no effect; a warning names
 /// them. Quotas are stored and not enforced.
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  \
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "Examples:\n  \
     ottla broker --brokers 3 --port 9092\n  \
     ottla broker --discard --port 9092      # for benchmarks of producers\n  \
     ottla broker --tls-self-signed --port 9093      # prints the properties for clients\n  \
     ottla broker --sasl scram-sha-512 --sasl-user alice:secret\n  \
     ottla broker --listener plaintext --listener sasl_ssl:9094 --sasl plain --sasl-user alice:secret\n  \
     ottla broker --schema-registry      # also a schema registry on http://127.0.0.1:8081\n  \
-    ottla broker --host 0.0.0.0 --advertised-host kafka      # in a container with the host name kafka")]
+    ottla broker --seed-topics orders.jsonl --control-port 9999\n  \
+    ottla broker --host 0.0.0.0 --advertised-host kafka      # in a container with the host name kafka"
+)]
 pub struct BrokerOptions {
+    #[command(subcommand)]
+    action: Option<Action>,
+
     /// The number of brokers
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(i32).range(1..=300))]
     pub(super) brokers: i32,
@@ -153,6 +167,15 @@ pub struct BrokerOptions {
     #[arg(long, value_name = "NAME[:PARTITIONS]")]
     topic: Vec<String>,
 
+    /// Create topics and records at the start: lines of `ottla consume -J`, and lines like {"create": "orders", "partitions": 3,
+    /// "config": {"retention.ms": "60000"}}
+    #[arg(long, value_name = "FILE", conflicts_with = "discard")]
+    seed_topics: Option<PathBuf>,
+
+    /// Serve `ottla broker fault` on this port of 127.0.0.1, and print the address; 0 chooses a free port
+    #[arg(long, value_name = "PORT")]
+    control_port: Option<u16>,
+
     /// Racks, assigned to the brokers in turn
     #[arg(long, value_delimiter = ',')]
     racks: Vec<String>,
@@ -174,9 +197,19 @@ pub struct BrokerOptions {
     client_metrics_interval: u64,
 }
 
+/// What to do with a running cluster.
+#[derive(Subcommand, Debug)]
+enum Action {
+    Fault(fault::FaultOptions),
+}
+
 /// Runs it.
 pub fn run(options: &BrokerOptions) -> Outcome {
+    if let Some(Action::Fault(options)) = &options.action {
+        return fault::run(options);
+    }
     check(options)?;
+    let seed = options.seed_topics.as_deref().map(Seed::read).transpose()?;
     let topics = options
         .topic
         .iter()
@@ -192,7 +225,7 @@ pub fn run(options: &BrokerOptions) -> Outcome {
         ));
     }
     let tls = has_tls.then(|| SelfSigned::new(options)).transpose()?;
-    let cluster = start(options, &listeners, tls.as_ref(), sasl.as_ref())?;
+    let cluster = Arc::new(start(options, &listeners, tls.as_ref(), sasl.as_ref())?);
     for (name, partitions) in &topics {
         let replicas = options.brokers.min(3) as i16;
         cluster
@@ -204,16 +237,22 @@ pub fn run(options: &BrokerOptions) -> Outcome {
         control.telemetry().set_push_interval(Duration::from_millis(options.client_metrics_interval));
     });
     let texts = properties(options, &cluster, &listeners, tls.as_ref(), sasl.as_ref());
+    let own = texts.first().map_or("", String::as_str);
+    if let Some(seed) = &seed {
+        seed.sow(own, options.brokers.min(3) as i16)?;
+    }
     let mut text = texts.join("\n");
     let registry = match &options.schema_registry {
         Some(address) => {
-            let own = texts.first().map_or("", String::as_str);
             let registry = schema_registry::start(address, &cluster, options.brokers, own)?;
             let _ = writeln!(text, "schema.registry.url={}", registry.url());
             Some(registry)
         }
         None => None,
     };
+    if let Some(port) = options.control_port {
+        let _ = writeln!(text, "control={}", fault::serve(port, &cluster)?);
+    }
     std::io::stdout().write_all(text.as_bytes())?;
     note!("{} broker(s) running; Ctrl-C stops them", options.brokers);
     // The brokers run in a separate thread.
