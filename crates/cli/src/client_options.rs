@@ -116,8 +116,10 @@ impl ClientOptions {
 
     /// Sets the properties of the chosen profile.
     fn apply_profile(&self, config: &mut Config) -> Outcome {
-        let is_open =
-            self.bootstrap_server.is_empty() && self.bootstrap_controller.is_none() && self.file.is_none();
+        let is_open = self.bootstrap_server.is_empty()
+            && self.bootstrap_controller.is_none()
+            && self.file.is_none()
+            && !self.property.iter().any(|property| names_cluster(property));
         match profiles::chosen(self.profile.as_deref(), is_open)? {
             Some((name, profile)) => profile.apply(&name, config),
             None => Ok(()),
