@@ -181,11 +181,8 @@ fn every_wait_without_progress_ends_after_the_timeout() {
     for (command, last) in [
         (&["produce", "-t", "demo"][..], "1 message was not delivered: nothing happened for 1 s (--timeout)"),
         (&["produce", "-t", "demo", "--transactional"], "can't start transactions"),
-        (
-            &["consume", "-t", "demo", "-e"],
-            "the end of partition 0 was not reached: nothing happened for 1 s",
-        ),
-        (&["consume", "-t", "demo", "-o", "e@1"], "the end of partition 0 was not reached"),
+        (&["consume", "-t", "demo", "-e"], "the end of demo [0] was not reached: nothing happened for 1 s"),
+        (&["consume", "-t", "demo", "-o", "e@1"], "the end of demo [0] was not reached"),
         (&["consume", "-t", "demo", "-e", "-G", "g"], "the group has assigned no partition to this member"),
         (&["groups", "describe", "g"], "g"),
     ] {

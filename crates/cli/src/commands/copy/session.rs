@@ -168,8 +168,8 @@ fn producer_config(options: &CopyOptions, target: &ClientOptions) -> Outcome<Con
         // Of two copies with the same progress, the later one fences the earlier one.
         config.set("transactional.id", &format!("ottla-copy-{}", options.group))?;
     }
-    if !config.is_modified("linger.ms") {
-        config.set("linger.ms", "20")?;
+    if !config.is_modified("linger.ms") && !config.is_modified("broker.linger.ms") {
+        config.set("broker.linger.ms", "20")?;
     }
     Ok(config)
 }
