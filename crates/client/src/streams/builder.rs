@@ -6,15 +6,13 @@ use std::{
 };
 
 use ottla_core::{
+    admin::groups::topology_description::TopologyDescription,
     config::EffectiveConfig,
     error::Result,
     event::EventQueue,
     observer::Observer,
     stats::Statistics,
-    streams::{
-        description::TopologyDescription, settings::StreamsSettings, shared::StreamsShared,
-        topology::Topology,
-    },
+    streams::{settings::StreamsSettings, shared::StreamsShared, topology::Topology},
 };
 use ottla_net::{PassedCredentials, Transport};
 

@@ -45,12 +45,14 @@ use std::{
 };
 
 pub use ottla_core::{
-    admin::groups::streams_groups::{StreamsTask, StreamsTasks},
-    streams::{
-        description::{
+    admin::groups::{
+        streams_groups::{StreamsTask, StreamsTasks},
+        topology_description::{
             GlobalStore, StoredDescription, SubtopologyDescription, TopologyDescription, TopologyNode,
             TopologyNodeKind,
         },
+    },
+    streams::{
         news::{
             RevocationReason, StreamsEndpoint, StreamsEvent, StreamsMembership, StreamsRevocation,
             StreamsStatus, StreamsStatusKind, TaskOffsets,

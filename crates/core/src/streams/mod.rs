@@ -19,8 +19,7 @@
 //! | `task` | sets of tasks by role |
 //! | `owned` | the tasks of a member from one assignment to the next |
 //! | `member` | the protocol with the coordinator |
-//! | [`description`] | the topology's nodes, for people and tools |
-//! | `push` | sending that description when the coordinator asks for it |
+//! | `push` | sending [the description of its nodes](crate::admin::groups::topology_description) when the coordinator asks for it |
 //! | [`news`] | events and what is known of the membership |
 //! | [`shared`] | the state that the application's threads share with the part |
 //! | [`settings`] | the settings from the configuration, and the topology |
@@ -34,7 +33,6 @@
 //! - A member that is fenced while the application gives up tasks has two revocations open; no task is in both
 //!   (`task_is_revoked_once_when_the_member_is_fenced_meanwhile`).
 
-pub mod description;
 mod member;
 pub mod news;
 mod owned;

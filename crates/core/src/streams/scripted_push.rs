@@ -12,12 +12,14 @@ use ottla_protocol::{
 };
 
 use super::{
-    description::{GlobalStore, SubtopologyDescription, TopologyDescription, TopologyNode, TopologyNodeKind},
     news::StreamsEvent,
     scripted::{Script, settings},
     settings::StreamsSettings,
 };
 use crate::{
+    admin::groups::topology_description::{
+        GlobalStore, SubtopologyDescription, TopologyDescription, TopologyNode, TopologyNodeKind,
+    },
     error::{Error, ErrorKind},
     group::departure::GroupMembershipOperation,
 };

@@ -2,8 +2,9 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use super::{description::TopologyDescription, topology::Topology};
+use super::topology::Topology;
 use crate::{
+    admin::groups::topology_description::TopologyDescription,
     config::EffectiveConfig,
     error::{Error, ErrorKind},
 };

@@ -196,7 +196,7 @@ fn positions(names: &[String], of: &[&str]) -> Result<Vec<i16>, String> {
     names.iter().map(position).collect()
 }
 
-pub(super) fn invalid(detail: String) -> Error {
+fn invalid(detail: String) -> Error {
     Error::new(ErrorKind::InvalidArgument, detail)
 }
 

@@ -23,6 +23,9 @@ mod setup;
 use std::{sync::Arc, time::Duration};
 
 use ottla_core::{
+    admin::groups::topology_description::{
+        SubtopologyDescription, TopologyDescription, TopologyNode, TopologyNodeKind,
+    },
     broker::BrokerParts,
     cluster::{ClusterSettings, command::Command},
     connection::{ConnectionSettings, buffer::BufferPool},
@@ -30,7 +33,6 @@ use ottla_core::{
     rng::Rng,
     streams::{
         StreamsCommand,
-        description::{SubtopologyDescription, TopologyDescription, TopologyNode, TopologyNodeKind},
         settings::StreamsSettings,
         shared::StreamsShared,
         topology::{InternalTopic, Subtopology, Topology},

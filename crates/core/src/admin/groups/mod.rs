@@ -7,7 +7,7 @@
 //! | [`delete`] | groups, and members of a group | each group's coordinator |
 //! | [`remove_all`] | all members of a group | the group's coordinator |
 //! | [`describe_many`] | the same for many groups | one request per coordinator (`batches`) |
-//! | [`streams_groups`] | describe streams groups | one request per coordinator (`describe_typed`) |
+//! | [`streams_groups`] | describe streams groups, with [`topology_description`] | one request per coordinator (`describe_typed`) |
 //! | [`offsets`] | list, alter and delete the committed offsets of a group | the group's coordinator |
 //! | [`share_groups`] | describe share groups (as streams groups), and list, alter and delete their start offsets | the group's coordinator |
 //!
@@ -32,6 +32,7 @@ mod scripted_removal;
 mod scripted_typed;
 pub mod share_groups;
 pub mod streams_groups;
+pub mod topology_description;
 
 use ottla_protocol::error_code::ErrorCode;
 

@@ -20,15 +20,11 @@ use super::{
     scripted_batches::{OK, coordinators, names},
     share_groups::describe_share_groups,
     streams_groups::{StreamsTask, describe_streams_groups},
-};
-use crate::{
-    admin::How,
-    contract::route::Route,
-    error::ErrorKind,
-    streams::description::{
+    topology_description::{
         StoredDescription, SubtopologyDescription, TopologyDescription, TopologyNode, TopologyNodeKind,
     },
 };
+use crate::{admin::How, contract::route::Route, error::ErrorKind};
 
 fn share_groups(of: &[(&str, ErrorCode)]) -> ShareGroupDescribeResponse {
     let group = |(group_id, error_code): &(&str, ErrorCode)| share_response::Group {

@@ -16,6 +16,7 @@ use ottla_protocol::{
 use super::{
     GroupState,
     describe_typed::{DescribedGroup, Included, TypedGroup, check_group, describe_typed},
+    topology_description::StoredDescription,
 };
 use crate::{
     admin::{
@@ -25,7 +26,6 @@ use crate::{
     },
     completion::Completion,
     contract::route::EncodeBody,
-    streams::description::StoredDescription,
 };
 
 /// The description of a streams group.

@@ -6,8 +6,7 @@ use ottla_protocol::generated::{
 };
 use ottla_sorted::SortedSet;
 
-use super::topology::invalid;
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 
 /// The nodes of a topology, and how records pass from one to another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -113,7 +112,7 @@ impl TopologyDescription {
         Ok(())
     }
 
-    pub(super) fn to_request(&self) -> request::TopologyDescription {
+    pub(crate) fn to_request(&self) -> request::TopologyDescription {
         let subtopologies = self.subtopologies.iter().map(|part| request::Subtopology {
             subtopology_id: part.id.clone(),
             nodes: part.nodes.iter().map(TopologyNode::to_node).collect(),
@@ -147,7 +146,7 @@ impl TopologyDescription {
 
 impl StoredDescription {
     /// Returns what a description of the group says.
-    pub(crate) fn of_response(status: i8, description: Option<described::TopologyDescription>) -> Self {
+    pub(super) fn of_response(status: i8, description: Option<described::TopologyDescription>) -> Self {
         const NOT_REQUESTED: i8 = 0;
         const NOT_STORED: i8 = 1;
         const AVAILABLE: i8 = 3;
@@ -160,6 +159,10 @@ impl StoredDescription {
             _ => Self::Unreadable,
         }
     }
+}
+
+fn invalid(detail: String) -> Error {
+    Error::new(ErrorKind::InvalidArgument, detail)
 }
 
 /// Checks nodes that may be each other's successors. Error: what is wrong with them.
@@ -235,7 +238,6 @@ impl TopologyNodeKind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::ErrorKind;
 
     fn node(name: &str, kind: TopologyNodeKind, successors: &[&str]) -> TopologyNode {
         let successors = successors.iter().map(|name| (*name).to_owned()).collect();
