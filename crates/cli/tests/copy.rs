@@ -2,8 +2,10 @@
 
 mod support;
 
+use std::process::{Command, Stdio};
+
 use ottla_embedded_broker::EmbeddedCluster;
-use support::{Output, cluster, ottla, ottla_with_input};
+use support::{Output, Running, cluster, ottla, ottla_with_input};
 
 fn filled() -> (EmbeddedCluster, String) {
     let cluster = cluster();
@@ -86,6 +88,48 @@ fn interrupted_copy_continues_where_its_last_transaction_ended() {
     cluster.control(|control| control.clear_faults());
     let resumed = copy(&servers, &to_copy);
     assert!(resumed.out.starts_with("copied 15 messages"), "{}{}", resumed.out, resumed.err);
+    assert_eq!(content(&servers, "copy"), content(&servers, "orders"));
+}
+
+/// Starts a copy that goes on at the end, and waits until the target has the first 30 messages.
+fn follow(servers: &str) -> Running {
+    let child = Command::new(env!("CARGO_BIN_EXE_ottla"))
+        .args(["copy", "-b", servers, "orders", "--to-topic", "copy", "--follow"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    let running = Running(child.unwrap());
+    assert_eq!(
+        ottla(&["topics", "create", "-b", servers, "copy", "--partitions", "3", "--if-not-exists"]).code,
+        0
+    );
+    let read = ["consume", "-b", servers, "-q", "-t", "copy", "-o", "beginning", "-c", "30"];
+    assert_eq!(ottla(&read).code, 0);
+    running
+}
+
+#[test]
+fn killed_copy_continues_without_doubling() {
+    let (_cluster, servers) = filled();
+    let mut running = follow(&servers);
+    // The copy may be in the middle of a transaction with some of these.
+    produce(&servers, "orders", 30..3000);
+    running.0.kill().unwrap();
+    running.0.wait().unwrap();
+    let resumed = copy(&servers, &["orders", "--to-topic", "copy"]);
+    assert_eq!(resumed.code, 0, "{}", resumed.err);
+    assert_eq!(content(&servers, "copy"), content(&servers, "orders"));
+}
+
+#[cfg(unix)]
+#[test]
+fn interrupted_copy_commits_what_it_has_sent() {
+    let (_cluster, servers) = filled();
+    let mut running = follow(&servers);
+    let killed = Command::new("kill").args(["-INT", &running.0.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    assert_eq!(running.0.wait().unwrap().code(), Some(130));
+    assert!(copy(&servers, &["orders", "--to-topic", "copy"]).out.starts_with("copied 0 messages"));
     assert_eq!(content(&servers, "copy"), content(&servers, "orders"));
 }
 
