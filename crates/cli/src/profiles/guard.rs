@@ -181,6 +181,7 @@ const READING: &[&str] = &[
     "acls list",
     "users list",
     "quotas list",
+    "reassign plan",
     "reassign generate",
     "reassign list",
     "log-dirs describe",

@@ -187,6 +187,28 @@ fn replicas_are_reassigned_by_a_plan() {
 }
 
 #[test]
+fn minimal_plans_change_the_replicas_and_remove_a_broker() {
+    let cluster = default();
+    let folder = Folder::new("minimal");
+    let plan = cluster.lines(&["reassign", "plan", "orders", "--replication-factor", "3"]).concat();
+    let file = folder.file("more.json", &plan);
+    assert_eq!(cluster.run(&["reassign", "execute", &file, "--wait"]).code, 0);
+    let described = cluster.lines(&["topics", "describe", "orders"]).concat();
+    assert_eq!(described.matches("ReplicationFactor: 3").count(), 1, "{described}");
+    let plan =
+        cluster.lines(&["reassign", "plan", "--remove-broker", "3", "--replication-factor", "2"]).concat();
+    let file = folder.file("fewer.json", &plan);
+    assert_eq!(cluster.run(&["reassign", "execute", &file, "--wait"]).code, 0);
+    let all = cluster.rows(&["topics", "describe", "orders"]);
+    let replicas =
+        all[0]["partitions"].as_array().unwrap().iter().flat_map(|one| one["replicas"].as_array().unwrap());
+    assert!(replicas.into_iter().all(|broker| *broker != 3), "{all:?}");
+    assert!(
+        cluster.fails(2, &["reassign", "plan", "--replication-factor", "9"]).contains("needs 9 replicas")
+    );
+}
+
+#[test]
 fn plan_with_directories_moves_replicas_to_them() {
     let cluster = Started::new(ClusterOptions { log_dirs: 2, ..ClusterOptions::default() });
     let folder = Folder::new("directories");

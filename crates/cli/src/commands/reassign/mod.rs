@@ -1,6 +1,7 @@
-//! `ottla reassign`: moves replicas to brokers, with the plans of Kafka's kafka-reassign-partitions. [`plan`] reads
-//! them, [`throttle`] limits the bandwidth.
+//! `ottla reassign`: moves replicas to brokers, with the plans of Kafka's kafka-reassign-partitions. [`minimal`] makes
+//! those that move as little as possible, [`plan`] reads them, [`throttle`] limits the bandwidth.
 
+mod minimal;
 mod plan;
 mod throttle;
 
@@ -30,6 +31,9 @@ subcommands! {
         {{\"version\": 1, \"partitions\": [{{\"topic\": \"orders\", \"partition\": 0, \"replicas\": [2, 3]}}]}}\n\
         \"log_dirs\": [\"/data/b\", \"any\"] beside \"replicas\" names their directories.\n\n\
         Examples:\n  \
+        ottla reassign -b localhost:9092 plan orders --replication-factor 3 > plan.json\n  \
+        ottla reassign -b localhost:9092 plan --remove-broker 4 > plan.json\n  \
+        ottla reassign -b localhost:9092 plan --balance --balance-leaders > plan.json\n  \
         ottla reassign -b localhost:9092 generate orders invoices --brokers 2,3,4 > plan.json\n  \
         ottla reassign -b localhost:9092 execute plan.json --throttle 50000000\n  \
         ottla reassign -b localhost:9092 verify plan.json      # and removes the limit once it is complete\n  \
@@ -38,6 +42,7 @@ subcommands! {
         ottla reassign -b localhost:9092 list\n  \
         ottla reassign -b localhost:9092 cancel orders:0,1 --dry-run\n\n{EXIT_CODES}"))]
     ReassignOptions {
+        Plan(minimal::PlanOptions),
         Generate(GenerateOptions),
         Execute(ExecuteOptions),
         Verify(VerifyOptions),
