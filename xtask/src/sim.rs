@@ -8,10 +8,21 @@ use crate::{
     shell::{self, cargo},
 };
 
-/// Replays one seed of the simulator: its knobs, its trace line by line, and the first broken guarantee, if any.
+/// Replays one seed of the simulator: its knobs and its trace line by line. If its world breaks a guarantee, it is shrunk within two
+/// minutes to a plan with few incidents, of which the story, a command and the skeleton of a test are printed.
+#[derive(clap::Args, Debug)]
+pub struct Options {
+    /// Prints the whole trace of a world that breaks a guarantee.
+    #[arg(long)]
+    whole: bool,
+    #[command(flatten)]
+    world: WorldOptions,
+}
+
+/// The world that is replayed.
 #[derive(clap::Args, Debug)]
 #[group(id = "world", required = true, multiple = false)]
-pub struct Options {
+struct WorldOptions {
     /// The world of this seed, decimal or 0x-hexadecimal.
     seed: Option<String>,
     /// The world of a consumer group.
@@ -59,6 +70,12 @@ pub struct Options {
     /// The world of a streams group of one seed.
     #[arg(long, value_name = "SEED")]
     streams_group: Option<String>,
+    /// The world of a plan, which is a text or a file: what it breaks, and the story of that.
+    #[arg(long, value_name = "PLAN")]
+    plan: Option<String>,
+    /// A smaller plan whose world breaks the same.
+    #[arg(long, value_name = "PLAN")]
+    shrink: Option<String>,
 }
 
 /// Runs the simulator with many seeds, and prints each broken promise with the seed that shows it; `cargo xtask sim SEED` replays
@@ -80,6 +97,13 @@ pub struct SwarmOptions {
     /// Worlds of streams groups.
     #[arg(long, group = "kind")]
     streams_groups: bool,
+    /// Worlds of this kind: clients, sasl, sasl-outage, telemetry, ceilings, differing-topics, group and so on, as `cargo xtask sim` has
+    /// them. The first one that fails is shrunk.
+    #[arg(long, group = "kind", value_name = "KIND")]
+    of: Option<String>,
+    /// Groups of 500 members.
+    #[arg(long, group = "kind")]
+    crowds: bool,
     /// The number of seeds.
     #[arg(long, default_value = "10000", value_parser = number, value_name = "COUNT")]
     seeds: u64,
@@ -92,6 +116,8 @@ pub struct SwarmOptions {
 }
 
 pub fn sim(options: &Options) -> Result<ExitCode> {
+    let Options { whole, world: options } = options;
+    let whole: &[&str] = if *whole { &["--whole"] } else { &[] };
     let named = [
         ("--group", &options.group),
         ("--schedule", &options.schedule),
@@ -108,10 +134,12 @@ pub fn sim(options: &Options) -> Result<ExitCode> {
         ("--transaction", &options.transaction),
         ("--share", &options.share),
         ("--streams-group", &options.streams_group),
+        ("--plan", &options.plan),
+        ("--shrink", &options.shrink),
     ];
     match named.into_iter().find_map(|(flag, value)| Some((flag, value.as_ref()?))) {
-        Some((flag, value)) => simulator(&[flag, value]),
-        None => simulator(&[options.seed.as_deref().unwrap_or_default()]),
+        Some((flag, value)) => simulator(&[&[flag, value.as_str()], whole].concat()),
+        None => simulator(&[&[options.seed.as_deref().unwrap_or_default()], whole].concat()),
     }
 }
 
@@ -121,12 +149,18 @@ pub fn swarm(options: &SwarmOptions) -> Result<ExitCode> {
         ("--transactions", options.transactions),
         ("--shares", options.shares),
         ("--streams-groups", options.streams_groups),
+        ("--crowds", options.crowds),
     ];
-    let kind = kinds.into_iter().find_map(|(flag, is_chosen)| is_chosen.then_some(flag));
+    let flag = kinds.into_iter().find_map(|(flag, is_chosen)| is_chosen.then_some(flag));
+    let kind = match &options.of {
+        Some(name) => vec!["--swarm-of", name],
+        None => flag.into_iter().collect(),
+    };
     match options.minutes.map(|minutes| minutes.to_string()) {
-        Some(minutes) => simulator(&[kind.as_slice(), &["--minutes", &minutes]].concat()),
+        Some(minutes) => simulator(&[&kind[..], &["--minutes", &minutes]].concat()),
         None => {
-            simulator(&[kind.unwrap_or("--swarm"), &options.first.to_string(), &options.seeds.to_string()])
+            let kind = if kind.is_empty() { vec!["--swarm"] } else { kind };
+            simulator(&[&kind[..], &[&options.first.to_string(), &options.seeds.to_string()]].concat())
         }
     }
 }

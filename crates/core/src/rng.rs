@@ -14,6 +14,11 @@ impl Rng {
         Self { state: seed }
     }
 
+    /// Returns the seed of a generator that continues like this one.
+    pub const fn state(&self) -> u64 {
+        self.state
+    }
+
     /// Derives an independent generator for a component.
     pub fn fork(&mut self) -> Self {
         Self::from_seed(self.next_u64())

@@ -1,4 +1,5 @@
-//! `ottla-sim SEED` replays one seed with its trace. `ottla-sim --swarm FIRST COUNT` runs many seeds, and `--swarm --minutes N`
+//! `ottla-sim SEED` replays one seed with its trace; a world that breaks a guarantee is shrunk instead. `--plan PLAN` repeats a plan,
+//! which is a text or a file, and `--shrink PLAN` shrinks one. `--swarm-of KIND SEEDS` runs seeds of a kind, `--crowds SEEDS` crowds. `ottla-sim --swarm FIRST COUNT` runs many seeds, and `--swarm --minutes N`
 //! fresh ones for N minutes. `--hunt FIRST COUNT CHECKER` runs seeds until a checker notices a broken guarantee.
 //! `--group SEED` replays a world of a consumer group, `--schedule NAME` runs a schedule of a group (`all` runs each),
 //! `--crowd SEED` a group of 500 members. `--groups` and `--hunt-groups` are like `--swarm` and `--hunt` with the worlds of
@@ -21,24 +22,11 @@ use ottla_sim::{
         Hunt, hunt, hunt_ceilings, hunt_groups, hunt_misrouting, hunt_sasl, hunt_shares, hunt_streams,
         hunt_telemetry, hunt_transactions,
     },
-    run, shares, streams, transactions,
+    plan::{KINDS, Kind, Plan},
+    report, run, shares,
+    shrink::{Effort, PANIC},
+    streams, transactions,
 };
-
-/// A flag, and the knobs of its world from a seed.
-type World = (&'static str, fn(u64) -> Knobs);
-
-/// Special worlds: the flag that replays one, and its knobs.
-const WORLDS: [World; 9] = [
-    ("--sasl", Knobs::with_sasl),
-    ("--sasl-outage", Knobs::with_outage),
-    ("--sasl-week", Knobs::with_sasl_for_a_week),
-    ("--telemetry", Knobs::with_telemetry),
-    ("--differing-topics", Knobs::with_differing_topics),
-    ("--ceilings", Knobs::with_ceilings),
-    ("--producers-only", Knobs::producers_only),
-    ("--untouched-logs", Knobs::untouched_logs),
-    ("--without-ids", Knobs::without_ids),
-];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -95,10 +83,25 @@ fn main() -> ExitCode {
             }
             _ => usage(),
         },
-        Some("--share" | "--shares" | "--hunt-shares") => of_shares(&arguments),
-        Some("--streams-group" | "--streams-groups" | "--hunt-streams") => of_streams(&arguments),
-        Some("--transaction") => match number(1) {
-            Some(seed) => one_of_transactions(seed),
+        Some("--shares" | "--hunt-shares") => of_shares(&arguments),
+        Some("--streams-groups" | "--hunt-streams") => of_streams(&arguments),
+        Some("--plan") => match arguments.get(1) {
+            Some(text) => planned(text, arguments.iter().any(|argument| argument == WHOLE)),
+            None => usage(),
+        },
+        Some("--shrink") => match arguments.get(1) {
+            Some(text) => shrink_plan(text),
+            None => usage(),
+        },
+        Some("--swarm-of") => match (
+            arguments.get(1).and_then(|name| Kind::named(name)),
+            Seeds::parse(arguments.get(2..).unwrap_or_default()),
+        ) {
+            (Some(kind), Some(seeds)) => swarm_of_kind(kind, &seeds),
+            _ => usage(),
+        },
+        Some("--crowds") => match Seeds::parse(&arguments[1..]) {
+            Some(seeds) => swarm_of("crowd", &seeds, |seed| groups::crowd::run(seed, groups::crowd::MEMBERS)),
             None => usage(),
         },
         Some("--schedule") => match arguments.get(1).map(String::as_str) {
@@ -110,19 +113,18 @@ fn main() -> ExitCode {
             Some(seed) => crowd(seed),
             None => usage(),
         },
-        Some("--group") => match number(1) {
-            Some(seed) => one_group(seed),
-            None => usage(),
-        },
         Some("--minutes") => match Seeds::parse(&arguments) {
             Some(seeds) => swarm(&seeds, true),
             None => usage(),
         },
-        Some(text) => match (WORLDS.iter().find(|(flag, _)| *flag == text), parse(text)) {
-            (Some((_, knobs)), _) => number(1).map_or_else(usage, |seed| one(&knobs(seed))),
-            (None, Some(seed)) => one(&Knobs::from_seed(seed)),
-            (None, None) => usage(),
-        },
+        Some(text) => {
+            let is_whole = arguments.iter().any(|argument| argument == WHOLE);
+            match (text.strip_prefix("--").and_then(Kind::named), parse(text)) {
+                (Some(kind), _) => number(1).map_or_else(usage, |seed| one(kind, seed, is_whole)),
+                (None, Some(seed)) => one(KINDS[0], seed, is_whole),
+                (None, None) => usage(),
+            }
+        }
         None => usage(),
     }
 }
@@ -145,6 +147,7 @@ impl Seeds {
         if first == "--minutes" {
             let since = SystemTime::now().duration_since(UNIX_EPOCH);
             let first = since.map_or(1, |since| since.as_nanos() as u64);
+            println!("fresh seeds from {first} on");
             return Some(Self { first, limit: Limit::Minutes(parse(second)?) });
         }
         Some(Self { first: parse(first)?, limit: Limit::Count(parse(second)?) })
@@ -161,17 +164,116 @@ impl Seeds {
     }
 }
 
-fn one(knobs: &Knobs) -> ExitCode {
-    println!("{knobs:#?}");
-    let outcome = run(knobs, true);
-    outcome.trace.iter().for_each(|line| println!("{line}"));
-    let again = run(knobs, false);
-    if again.hash != outcome.hash {
+/// The flag that prints the whole trace of a world, also if it fails.
+const WHOLE: &str = "--whole";
+
+/// Replays a seed. If its world breaks a guarantee, it is shrunk unless the whole trace is wanted.
+fn one(kind: Kind, seed: u64, is_whole: bool) -> ExitCode {
+    let ran = if is_whole { None } else { failing(&Plan::drawn(kind, seed)) };
+    match ran {
+        Some(broken) => {
+            println!("seed {seed}: {broken}");
+            print_shrunk(report::of_seed(kind, seed, Effort::USUAL));
+            ExitCode::from(1)
+        }
+        None => {
+            if let Some(knobs) = kind.knobs(seed) {
+                println!("{knobs:#?}");
+            }
+            replay(&Plan::drawn(kind, seed))
+        }
+    }
+}
+
+/// Runs a plan, and returns what it breaks.
+fn failing(plan: &Plan) -> Option<Broken> {
+    quietly(|| ottla_sim::shrink::break_plan(plan))
+}
+
+/// Runs a plan with its whole trace, and once more to check that it is the same.
+fn replay(plan: &Plan) -> ExitCode {
+    let ran = plan.run(true);
+    ran.trace.iter().for_each(|line| println!("{line}"));
+    if plan.run(false).hash != ran.hash {
         println!("determinism: the same seed gave two traces");
         return ExitCode::from(4);
     }
-    print_outcome(knobs.seed, &outcome);
-    if outcome.broken.is_some() { ExitCode::from(1) } else { ExitCode::SUCCESS }
+    let (seed, time, hash) = (plan.seed, ran.virtual_time.as_secs_f64(), ran.hash);
+    match ran.broken {
+        Some(broken) => {
+            println!("seed {seed}: {broken}");
+            ExitCode::from(1)
+        }
+        None => {
+            println!("seed {seed}: all guarantees kept, {time:.1} virtual seconds, hash {hash:016x}");
+            ExitCode::SUCCESS
+        }
+    }
+}
+
+/// Reads a plan: the text itself, or the file of this name.
+fn read_plan(text: &str) -> Option<Plan> {
+    let read = if text.contains(char::is_whitespace) {
+        Ok(text.to_owned())
+    } else {
+        std::fs::read_to_string(text).map_err(|error| format!("{text:?} can't be read: {error}"))
+    };
+    read.and_then(|text| Plan::parse(&text)).map_err(|error| eprintln!("{error}")).ok()
+}
+
+/// Repeats a plan: prints what it breaks and the story of it, or the whole trace.
+fn planned(text: &str, is_whole: bool) -> ExitCode {
+    let Some(plan) = read_plan(text) else { return ExitCode::from(2) };
+    match failing(&plan) {
+        Some(broken) if !is_whole => {
+            quietly(|| report::story_of(&plan, &broken)).iter().for_each(|line| println!("{line}"));
+            ExitCode::from(1)
+        }
+        _ => replay(&plan),
+    }
+}
+
+/// Shrinks a plan.
+fn shrink_plan(text: &str) -> ExitCode {
+    let Some(plan) = read_plan(text) else { return ExitCode::from(2) };
+    print_shrunk(quietly(|| report::of_plan(plan, Effort::USUAL)));
+    ExitCode::from(1)
+}
+
+fn print_shrunk(report: Option<String>) {
+    match report {
+        Some(report) => println!("{report}"),
+        None => println!("the world of the plan keeps all guarantees: nothing to shrink"),
+    }
+}
+
+/// Runs something whose panics are findings.
+fn quietly<T>(run: impl FnOnce() -> T) -> T {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let result = run();
+    std::panic::set_hook(hook);
+    result
+}
+
+/// Runs seeds of a kind of world, each of which has a plan; shrinks the first one that fails.
+fn swarm_of_kind(kind: Kind, seeds: &Seeds) -> ExitCode {
+    let is_first = std::cell::Cell::new(true);
+    swarm_of(kind.name, seeds, |seed| {
+        let ran = std::panic::catch_unwind(|| Plan::drawn(kind, seed).run(false));
+        let broken = match ran {
+            Ok(ran) => match ran.broken {
+                Some(broken) => broken,
+                None => return Ok(ran.virtual_time),
+            },
+            Err(_) => Broken::new(PANIC, "the simulator panicked, see above"),
+        };
+        if is_first.replace(false) {
+            println!("{}, seed {seed}: {broken}", kind.name);
+            print_shrunk(quietly(|| report::of_seed(kind, seed, Effort::USUAL)));
+        }
+        Err(broken)
+    })
 }
 
 /// One of this number of seeds runs twice, to check that the trace is the same.
@@ -195,6 +297,9 @@ fn swarm(seeds: &Seeds, has_groups: bool) -> ExitCode {
         if outcome.broken.is_some() {
             failed += 1;
             print_outcome(seed, &outcome);
+            if failed == 1 {
+                print_shrunk(quietly(|| report::of_seed(KINDS[0], seed, Effort::USUAL)));
+            }
         }
         if seed % 4 == 1 {
             transactions += 1;
@@ -243,12 +348,6 @@ fn notice(hunt: &Hunt, checker: &str, count: u64) -> ExitCode {
     }
 }
 
-/// Replays the transactions of a seed.
-fn one_of_transactions(seed: u64) -> ExitCode {
-    let (result, trace) = transactions::replay(seed, true);
-    print_transactions(&format!("seed {seed}"), result, &trace)
-}
-
 fn print_transactions(
     name: &str,
     result: Result<transactions::Summary, Broken>,
@@ -263,11 +362,6 @@ fn print_transactions(
         }
     }
     ExitCode::SUCCESS
-}
-
-/// Replays the group of a seed.
-fn one_group(seed: u64) -> ExitCode {
-    print_group(&format!("seed {seed}"), groups::replay(seed, true))
 }
 
 /// Runs the schedule of a name.
@@ -307,7 +401,6 @@ fn scheduled(name: &str) -> ExitCode {
 fn of_shares(arguments: &[String]) -> ExitCode {
     let number = |index: usize| arguments.get(index).and_then(|text| parse(text));
     match (&*arguments[0], number(1), number(2), arguments.get(3)) {
-        ("--share", Some(seed), ..) => print_group(&format!("seed {seed}"), shares::replay(seed, true)),
         ("--hunt-shares", Some(first), Some(count), Some(checker)) => {
             notice(&hunt_shares(first, count, checker), checker, count)
         }
@@ -325,9 +418,6 @@ fn of_shares(arguments: &[String]) -> ExitCode {
 fn of_streams(arguments: &[String]) -> ExitCode {
     let number = |index: usize| arguments.get(index).and_then(|text| parse(text));
     match (&*arguments[0], number(1), number(2), arguments.get(3)) {
-        ("--streams-group", Some(seed), ..) => {
-            print_group(&format!("seed {seed}"), streams::replay(seed, true))
-        }
         ("--hunt-streams", Some(first), Some(count), Some(checker)) => {
             notice(&hunt_streams(first, count, checker), checker, count)
         }
@@ -453,6 +543,7 @@ fn usage() -> ExitCode {
     eprintln!(
         "usage: ottla-sim SEED | --swarm SEEDS | --groups SEEDS | --minutes N | --hunt FIRST COUNT CHECKER | --group SEED | --schedule NAME | --crowd SEED | --hunt-groups FIRST COUNT CHECKER | --hunt-sasl FIRST COUNT CHECKER | --hunt-telemetry FIRST COUNT CHECKER | --hunt-misrouting FIRST COUNT CHECKER | --transaction SEED | --transactions SEEDS | --hunt-transactions FIRST COUNT CHECKER | --share SEED | --shares SEEDS | --hunt-shares FIRST COUNT CHECKER\nSEEDS: FIRST COUNT | --minutes N"
     );
-    WORLDS.iter().for_each(|(flag, _)| eprintln!("or: ottla-sim {flag} SEED"));
+    KINDS.iter().for_each(|kind| eprintln!("or: ottla-sim --{} SEED [{WHOLE}]", kind.name));
+    eprintln!("or: ottla-sim --plan PLAN [{WHOLE}] | --shrink PLAN | --swarm-of KIND SEEDS | --crowds SEEDS");
     ExitCode::from(2)
 }

@@ -42,6 +42,8 @@ pub struct Knobs {
     pub faults_for: Duration,
     /// The mean time between faults.
     pub fault_every: Duration,
+    /// The mean time of a step of the applications in the fault phase; `None` is 2,000 steps, each of at least 10 ms.
+    pub step: Option<Duration>,
     /// The enabled kinds of faults, as bits.
     pub fault_kinds: u32,
     /// The number of kinds to choose from.
@@ -235,6 +237,11 @@ impl Knobs {
         knobs
     }
 
+    /// Returns the mean time of a step of the applications in the fault phase.
+    pub fn step(&self) -> Duration {
+        self.step.unwrap_or_else(|| Duration::from_millis(10).max(self.faults_for / 2000))
+    }
+
     /// Returns the settings of each topic; topics without their own have `usual` ones.
     pub fn topic_settings(&self, usual: &TopicSettings) -> Vec<TopicSettings> {
         let mut rng = Rng::from_seed(self.seed ^ 0x0_1d_70);
@@ -324,6 +331,7 @@ impl Knobs {
             records: pick(&mut rng, &[20, 200, 1000]),
             faults_for: Duration::from_secs(pick(&mut rng, &[5, 20, 60])),
             fault_every: millis(pick(&mut rng, &[50, 300, 2_000, 10_000])),
+            step: None,
             fault_kinds: rng.next_u64() as u32 & ((1 << FIRST_KINDS) - 1),
             kinds: FIRST_KINDS,
             consumers: 0,

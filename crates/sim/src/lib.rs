@@ -15,20 +15,29 @@
 //! [`queries`], [`reader`], [`sasl`], [`telemetry`], [`world`], [`network`], [`client`], [`checkers`]. [`groups`] runs the members of a group in
 //! worlds of their own, with seeds, with [schedules](groups::schedules) that have names, and with a
 //! [crowd](groups::crowd). [`shares`] does so with members of share groups, [`streams`] with members of streams groups. [`transactions`] has worlds of transactional producers and of copiers.
+//!
+//! A world that breaks a guarantee is shrunk: read [`incidents`], [`dials`], [`plan`], [`mod@shrink`], [`story`], [`report`].
 #![forbid(unsafe_code)]
 
 pub mod checkers;
 pub mod client;
+pub mod client_dials;
 pub mod deadlines;
+pub mod dials;
 pub mod faults;
 pub mod groups;
 pub mod hunt;
+pub mod incidents;
 pub mod knobs;
 pub mod network;
+pub mod plan;
 pub mod queries;
 pub mod reader;
+pub mod report;
 pub mod sasl;
 pub mod shares;
+pub mod shrink;
+pub mod story;
 pub mod streams;
 pub mod swarm;
 pub mod telemetry;

@@ -23,7 +23,9 @@ use crate::{
     client::Client,
     deadlines::Application,
     faults::{self, Heal},
+    incidents::Incidents,
     knobs::Knobs,
+    plan::Ran,
     queries::Querier,
     reader::Reader,
     sasl::{Authenticators, SaslKnobs},
@@ -64,6 +66,14 @@ pub fn run(knobs: &Knobs, keep_trace: bool) -> Outcome {
     run.outcome(broken)
 }
 
+/// Runs a world with these incidents. `keeps` keeps the trace.
+pub(crate) fn run_plan(knobs: &Knobs, incidents: Incidents, keeps: bool) -> Ran {
+    let mut run = Run::new(knobs, keeps);
+    run.incidents = incidents;
+    let broken = run.go().err();
+    Ran::new(&run.world, &run.incidents, broken)
+}
+
 /// A run in progress.
 struct Run<'a> {
     knobs: &'a Knobs,
@@ -77,6 +87,7 @@ struct Run<'a> {
     operator: Option<Operator>,
     start: Instant,
     heals: Vec<(Instant, Heal)>,
+    incidents: Incidents,
 }
 
 impl<'a> Run<'a> {
@@ -105,6 +116,7 @@ impl<'a> Run<'a> {
             authenticators,
             operator,
             heals: Vec::new(),
+            incidents: Incidents::default(),
         }
     }
 
@@ -123,7 +135,7 @@ impl<'a> Run<'a> {
         let knobs = self.knobs;
         let end = self.start + knobs.faults_for;
         let mut next_fault = self.start + knobs.fault_every;
-        let step = Duration::from_millis(10).max(knobs.faults_for / 2000);
+        let step = knobs.step();
         for reader in &mut self.readers {
             let commands = Arc::clone(&self.world.clients[reader.client].commands);
             reader.assign(&mut self.world.cluster, &commands, 90, &mut self.rng);
@@ -164,18 +176,40 @@ impl<'a> Run<'a> {
                 let commands = Arc::clone(&self.world.clients[reader.client].commands);
                 reader.step(&mut self.world.cluster, &commands, &mut self.rng)?;
             }
-            while self.world.now >= next_fault {
-                faults::strike(knobs, &mut self.world, &mut self.rng, &mut self.heals);
-                for change in self.world.history.take_changes() {
-                    self.readers.iter_mut().for_each(|reader| reader.changed(change));
-                }
-                next_fault += self.rng.jitter(knobs.fault_every, 90);
-            }
+            self.strike(&mut next_fault);
             let now = self.world.now;
             let due = self.heals.extract_if(.., |(at, _)| *at <= now).map(|(_, heal)| heal).collect();
             faults::apply(&mut self.world, due);
         }
         Ok(())
+    }
+
+    /// Injects the faults whose time has come; `next` is the time of the next one that is drawn.
+    fn strike(&mut self, next: &mut Instant) {
+        let now = self.world.now;
+        while self.incidents.are_given()
+            && let Some(incident) = self.incidents.next(now)
+        {
+            faults::strike(self.knobs, &mut self.world, &mut incident.rng(), &mut self.heals);
+            self.tell_readers();
+            incident.pass(&mut self.rng);
+        }
+        while !self.incidents.are_given() && now >= *next {
+            let (before, lines) = (self.rng.clone(), self.world.trace.lines().len());
+            faults::strike(self.knobs, &mut self.world, &mut self.rng, &mut self.heals);
+            self.tell_readers();
+            *next += self.rng.jitter(self.knobs.fault_every, 90);
+            if self.world.trace.keeps() {
+                self.incidents.note(now, before, &self.rng, self.world.trace.first_since(lines));
+            }
+        }
+    }
+
+    /// Tells the readers which logs a fault has changed.
+    fn tell_readers(&mut self) {
+        for change in self.world.history.take_changes() {
+            self.readers.iter_mut().for_each(|reader| reader.changed(change));
+        }
     }
 
     /// Heals all faults, sends the remaining records, and reads everything.
@@ -346,6 +380,7 @@ fn world(knobs: &Knobs, keep_trace: bool, rng: &mut Rng) -> World {
         let _ = cluster.control().create_topic(name, *partitions, knobs.brokers.min(3) as i16);
     }
     let mut world = World::new(cluster, knobs.network.clone(), rng.fork(), keep_trace);
+    knobs.topics.iter().for_each(|(name, _)| world.tell_topic(name));
     world.slow_threads = knobs.deadlines.slow_threads;
     world.purges_moves = knobs.deadlines.purges_moves;
     world
@@ -365,6 +400,7 @@ fn producers(knobs: &Knobs, world: &mut World, rng: &mut Rng) -> Vec<Producer> {
             client.hire_workers();
         }
         world.clients.push(client);
+        world.trace.tell(world.now, format_args!("client {number} is producer {number}"));
         world.wire.allow(
             world.clients.len() - 1,
             Limits {
@@ -402,6 +438,7 @@ fn readers(knobs: &Knobs, world: &mut World, rng: &mut Rng) -> Vec<Reader> {
             !knobs.divided || (topic + partition as u32) % knobs.consumers == number
         };
         let client = world.clients.len() - 1;
+        world.trace.tell(world.now, format_args!("client {client} is consumer {number}"));
         readers.push(Reader::new(number, client, shared, knobs.habits, &knobs.topics, share));
     }
     readers

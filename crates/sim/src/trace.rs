@@ -41,6 +41,22 @@ impl Trace {
         }
     }
 
+    /// Adds a line with the time that is not part of the hash, for a reader of the trace.
+    pub fn tell(&mut self, now: Instant, what: std::fmt::Arguments<'_>) {
+        self.remark(|| format!("{:>14.6} {what}", now.as_nanos() as f64 / 1e9));
+    }
+
+    /// Returns true if the lines are kept.
+    pub const fn keeps(&self) -> bool {
+        self.lines.is_some()
+    }
+
+    /// Returns what the first line behind this number of lines says, without its time.
+    pub fn first_since(&self, lines: usize) -> &str {
+        let line = self.lines().get(lines).map_or("", |line| line.trim_start());
+        line.split_once(' ').map_or("", |(_, what)| what)
+    }
+
     /// Returns the hash of all transitions.
     pub const fn hash(&self) -> u64 {
         self.hash

@@ -250,8 +250,35 @@ impl World {
     /// Suspends a client's host.
     pub fn suspend(&mut self, client: usize, until: Instant) {
         self.suspended.insert(client, until);
+        if until < Instant::FAR_FUTURE {
+            let time = until - self.now;
+            self.tell(format_args!("client {client} sleeps for {time:?}"));
+        }
         let awake_at = self.awake_at.entry(client).or_insert(until);
         *awake_at = until.max(*awake_at);
+    }
+
+    /// Adds a line for a reader of the trace, which is not part of its hash.
+    pub fn tell(&mut self, what: std::fmt::Arguments<'_>) {
+        if self.trace.keeps() {
+            self.trace.tell(self.now, what);
+        }
+    }
+
+    /// Drops all packets between a client and a broker; whoever calls ends that at `until`.
+    pub fn cut_off(&mut self, client: usize, broker: BrokerId, until: Instant) {
+        let time = until - self.now;
+        self.tell(format_args!("client {client} can't reach broker {} for {time:?}", broker.0));
+        self.partitioned.insert((client, broker));
+    }
+
+    /// Tells the ID of a topic to a reader of the trace.
+    pub fn tell_topic(&mut self, name: &str) {
+        if self.trace.keeps()
+            && let Some(id) = self.cluster.control().topic_id(name)
+        {
+            self.tell(format_args!("topic {name} has the ID {id}"));
+        }
     }
 
     /// Ends a client's process: it does nothing any more, and its connections break.

@@ -353,6 +353,7 @@ impl Wire {
                 Fetched::Records => self.rates.fetched_news(now, client, link),
             }
             if let Some(time) = talk.throttle.take() {
+                report(&format!("{client} is throttled on link {link} for {time:?}"));
                 let until = talk.throttled_until.map_or(now, |(until, _)| until).max(now + time);
                 talk.throttled_until = Some((until, talk.written + unsent as u64));
             }

@@ -100,6 +100,7 @@ fn create(world: &mut World, name: &str, partitions: i32) {
     if up > 0 && control.topic_id(name).is_none() {
         // The name is valid, and the topic does not exist.
         let _ = control.create_topic(name, partitions, up.min(3) as i16);
+        world.tell_topic(name);
     }
 }
 

@@ -89,7 +89,7 @@ impl Run {
         let broker = brokers[self.rng.below(brokers.len() as u64) as usize];
         let until = self.world.now + Duration::from_millis(self.rng.below(2 * SESSION.as_millis() as u64));
         let client = self.members[index].client;
-        self.world.partitioned.insert((client, broker));
+        self.world.cut_off(client, broker, until);
         self.cut.push((until, client, broker));
     }
 
@@ -99,14 +99,18 @@ impl Run {
         self.world.cluster.control().set_coordinator(CoordinatorKey::Group(GROUP), broker);
         let loading = Duration::from_millis(self.rng.below(1500));
         self.world.cluster.control().load_group(GROUP, loading);
+        self.world
+            .tell(format_args!("broker {} coordinates the group, and loads it for {loading:?}", broker.0));
         self.world.settle_cluster();
     }
 
     /// Makes brokers report old metadata until another time, or newer metadata again.
     fn forget_metadata(&mut self) {
         if self.rng.chance(1, 2) {
+            self.world.tell(format_args!("brokers report old metadata from now on"));
             self.world.cluster.control().freeze_metadata();
         } else {
+            self.world.tell(format_args!("brokers report new metadata again"));
             self.world.cluster.control().thaw_metadata();
         }
     }
@@ -137,11 +141,13 @@ impl Run {
                 index => ScriptStep::error(errors[index as usize]),
             })
             .collect();
+        self.world.tell(format_args!("the next {} get {steps:?}", api.name()));
         self.world.cluster.control().script(ScriptScope::Cluster, api as i16, steps);
     }
 
     /// Handles the next requests of an API, and loses the responses with their connections.
     pub(super) fn lose_responses(&mut self, api: ApiKey, times: u32) {
+        self.world.tell(format_args!("the responses to {times} {} are lost", api.name()));
         let fault = Fault::new(FaultAction::LoseResponse).api(api).times(times);
         self.world.cluster.control().inject(fault);
     }

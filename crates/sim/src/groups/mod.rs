@@ -32,6 +32,7 @@
 
 mod checks;
 pub mod crowd;
+mod dials;
 mod events;
 mod foreign;
 mod member;
@@ -48,7 +49,10 @@ use self::member::{Inbox, Manners, Member, Parts, State};
 use crate::{
     checkers::{Broken, membership::Terms},
     client::Client,
+    dials::{self as settings, Setting},
+    incidents::{Eventful, Incidents},
     network::NetworkKnobs,
+    plan::{Plan, Ran},
     workload::Reports,
     world::{FIRST_PORT, World},
 };
@@ -127,6 +131,21 @@ struct Setup {
     network: NetworkKnobs,
     relaxed_commits: bool,
     initial_delay: Duration,
+    pace: Pace,
+}
+
+/// How long the first phase takes, and how much is written in it.
+#[derive(Clone, Copy, Debug)]
+struct Pace {
+    suffers: Duration,
+    /// Records are written once in this number of steps.
+    send_every: u64,
+    /// The largest number of records that are written at once.
+    records: u64,
+}
+
+impl Pace {
+    const USUAL: Self = Self { suffers: Duration::from_secs(60), send_every: 10, records: 20 };
 }
 
 struct Run {
@@ -142,7 +161,22 @@ struct Run {
     committed: SortedMap<TopicPartition, i64>,
     /// Connections that are cut, and until when.
     cut: Vec<(Instant, usize, BrokerId)>,
+    incidents: Incidents,
     summary: Summary,
+}
+
+impl Eventful for Run {
+    fn rng(&mut self) -> &mut Rng {
+        &mut self.rng
+    }
+
+    fn world(&mut self) -> &mut World {
+        &mut self.world
+    }
+
+    fn incidents(&mut self) -> &mut Incidents {
+        &mut self.incidents
+    }
 }
 
 /// Runs the group of a seed.
@@ -156,6 +190,21 @@ pub fn replay(seed: u64, keeps: bool) -> (Result<Summary, Broken>, Vec<String>) 
     let result = run.go();
     let summary = Summary { virtual_time: run.world.now - Instant::from_nanos(1_000_000_000), ..run.summary };
     (result.map(|()| summary), run.world.trace.lines().to_vec())
+}
+
+/// Returns the settings of the world of a seed.
+pub fn settings_of(seed: u64) -> Vec<Setting> {
+    settings::read(&dials::DIALS, &Setup::from_seed(seed))
+}
+
+/// Runs the world of a plan.
+pub fn run_plan(plan: &Plan, keeps: bool) -> Ran {
+    let mut setup = Setup::from_seed(plan.seed);
+    settings::apply(&dials::DIALS, &mut setup, &plan.settings);
+    let mut run = Run::new(plan.salted_seed(), setup, keeps);
+    run.incidents = plan.incidents();
+    let broken = run.go().err();
+    Ran::new(&run.world, &run.incidents, broken)
 }
 
 impl Setup {
@@ -189,6 +238,7 @@ impl Setup {
             },
             relaxed_commits: rng.chance(1, 2),
             initial_delay: Duration::from_millis(rng.below(2) * 500),
+            pace: Pace::USUAL,
         }
     }
 }
@@ -233,6 +283,7 @@ impl Run {
             received: SortedMap::new(),
             committed: SortedMap::new(),
             cut: Vec::new(),
+            incidents: Incidents::default(),
             summary: Summary::default(),
         }
     }
@@ -250,18 +301,15 @@ impl Run {
     }
 
     fn suffer(&mut self) -> Result<(), Broken> {
-        let end = self.world.now + Duration::from_secs(60);
+        let end = self.world.now + self.setup.pace.suffers;
         self.start_member(None);
         let mut next_change = self.world.now;
         while self.world.now < end {
             self.step()?;
-            if self.rng.chance(1, 10) {
+            if self.rng.chance(1, self.setup.pace.send_every) {
                 self.send();
             }
-            if self.world.now >= next_change {
-                self.change();
-                next_change = self.world.now + self.rng.jitter(Duration::from_secs(2), 90);
-            }
+            self.incur(&mut next_change, Duration::from_secs(2), Self::change);
         }
         Ok(())
     }
@@ -549,11 +597,15 @@ impl Run {
         let terms = Terms { session: SESSION, heartbeat: HEARTBEAT, is_static, has_faults };
         self.world.wire.membership.expect(client, terms);
         let parts = Parts { client, shared, group: of_group, inbox, protocol, instance, manners };
+        let index = self.members.len();
+        self.world.tell(format_args!("client {client} is member {index}"));
+        self.world.tell(format_args!("member {index} joins, {protocol:?}"));
         self.members.push(Member::new(now, parts));
     }
 
     /// Closes a member; an application with manual commits commits before.
     fn close(&mut self, index: usize) {
+        self.world.tell(format_args!("member {index} closes"));
         let member = &mut self.members[index];
         member.busy_until = self.world.now;
         member.manners = member.manners.prompt();
@@ -594,7 +646,7 @@ impl Run {
 
     fn send(&mut self) {
         let commands = Arc::clone(&self.world.clients[0].commands);
-        for _ in 0..1 + self.rng.below(20) {
+        for _ in 0..1 + self.rng.below(self.setup.pace.records) {
             let topics: Vec<_> = self.setup.topics.iter().filter(|(_, count)| *count > 0).collect();
             let (name, partitions) = topics[self.rng.below(topics.len() as u64) as usize];
             let (topic, is_new) = self.producer.topic(name);
@@ -623,6 +675,8 @@ fn cluster_settings(brokers: i32, group: Option<GroupSettings>) -> ClusterSettin
 fn note_topic(world: &mut World, now: Instant, name: &str, partitions: i32) {
     let id = world.cluster.control().topic_id(name).unwrap_or_default();
     world.wire.membership.set_topic(now, name, id, partitions);
+    world.tell(format_args!("{name} has {partitions} partitions"));
+    world.tell_topic(name);
 }
 
 fn parts(producer: Option<Arc<ProducerShared>>, consumer: Option<Arc<ConsumerShared>>) -> BrokerParts {

@@ -33,7 +33,7 @@ use ottla_protocol::vocabulary::TopicPartition;
 use ottla_sorted::SortedSet;
 
 use super::{
-    GROUP, HEARTBEAT, Manners, Protocol, REBALANCE, Run, SESSION, SETTLE, Setup, Summary,
+    GROUP, HEARTBEAT, Manners, Pace, Protocol, REBALANCE, Run, SESSION, SETTLE, Setup, Summary,
     foreign::{Client, Foreign},
     member::{Member, State},
     note_topic,
@@ -147,6 +147,7 @@ impl Schedule {
             },
             relaxed_commits: true,
             initial_delay: Duration::ZERO,
+            pace: Pace::USUAL,
         }
     }
 }

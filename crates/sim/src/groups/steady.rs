@@ -13,7 +13,7 @@ use ottla_protocol::vocabulary::TopicPartition;
 use ottla_sorted::SortedMap;
 
 use super::checks::Holders;
-use super::{Manners, Protocol, Run, SETTLE, Setup};
+use super::{Manners, Pace, Protocol, Run, SETTLE, Setup};
 use crate::{Broken, network::NetworkKnobs};
 
 const TOPIC: &str = "t0";
@@ -74,6 +74,7 @@ fn setup(protocol: Protocol) -> Setup {
         network: NetworkKnobs { latency: LATENCY, jitter: Duration::ZERO, window: 1 << 20, cut_percent: 0 },
         relaxed_commits: true,
         initial_delay: Duration::ZERO,
+        pace: Pace::USUAL,
     }
 }
 

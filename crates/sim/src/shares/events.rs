@@ -111,7 +111,7 @@ impl Run {
         let client = self.rng.below(self.world.clients.len() as u64) as usize;
         let broker = self.some_broker();
         let until = self.world.now + Duration::from_millis(self.rng.below(4_000));
-        self.world.partitioned.insert((client, broker));
+        self.world.cut_off(client, broker, until);
         self.cut.push((until, client, broker));
     }
 
@@ -143,6 +143,7 @@ impl Run {
     pub(super) fn part(&mut self) {
         let Some(index) = self.some_member() else { return };
         let commands = std::sync::Arc::clone(&self.world.clients[self.members[index].client].commands);
+        self.world.tell(format_args!("member {index} leaves"));
         self.members[index].leave(self.world.now, LEAVE, &commands);
         self.start_member();
     }

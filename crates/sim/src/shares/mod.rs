@@ -22,6 +22,7 @@
 //! `checks`, then [`schedules`].
 
 mod checks;
+mod dials;
 mod events;
 mod ledger;
 mod member;
@@ -50,6 +51,9 @@ use self::{
 use crate::{
     checkers::Broken,
     client::Client,
+    dials::{self as settings, Setting},
+    incidents::{Eventful, Incidents},
+    plan::{Plan, Ran},
     workload::Reports,
     world::{FIRST_PORT, World},
 };
@@ -94,7 +98,22 @@ struct Run {
     is_writing: bool,
     cut: Vec<(Instant, usize, BrokerId)>,
     down: Vec<(Instant, BrokerId)>,
+    incidents: Incidents,
     summary: Summary,
+}
+
+impl Eventful for Run {
+    fn rng(&mut self) -> &mut Rng {
+        &mut self.rng
+    }
+
+    fn world(&mut self) -> &mut World {
+        &mut self.world
+    }
+
+    fn incidents(&mut self) -> &mut Incidents {
+        &mut self.incidents
+    }
 }
 
 /// Runs the share group of a seed.
@@ -105,12 +124,33 @@ pub fn run(seed: u64) -> Result<Summary, Broken> {
 /// Runs the share group of a seed, and returns the trace if it `keeps` one.
 pub fn replay(seed: u64, keeps: bool) -> (Result<Summary, Broken>, Vec<String>) {
     let mut run = Run::new(seed, Setup::from_seed(seed), keeps);
-    let result = run.go_with(|run, _| {
-        if run.setup.has_faults {
-            run.change();
-        }
-    });
+    let result = run.go();
     (result.map(|()| run.summary()), run.world.trace.lines().to_vec())
+}
+
+/// Returns the settings of the world of a seed.
+pub fn settings_of(seed: u64) -> Vec<Setting> {
+    settings::read(&dials::DIALS, &Setup::from_seed(seed))
+}
+
+/// Runs the world of a plan.
+pub fn run_plan(plan: &Plan, keeps: bool) -> Ran {
+    let mut setup = Setup::from_seed(plan.seed);
+    settings::apply(&dials::DIALS, &mut setup, &plan.settings);
+    let mut run = Run::new(plan.salted_seed(), setup, keeps);
+    run.incidents = plan.incidents();
+    let broken = run.go().err();
+    Ran::new(&run.world, &run.incidents, broken)
+}
+
+impl Run {
+    fn go(&mut self) -> Result<(), Broken> {
+        self.go_with(|run, _| {
+            if run.setup.has_faults {
+                run.change();
+            }
+        })
+    }
 }
 
 impl Run {
@@ -141,6 +181,7 @@ impl Run {
             cluster.control().set_api_versions(None, api, 1, setup.version);
         }
         let mut world = World::new(cluster, setup.network.clone(), rng.fork(), keeps_trace);
+        world.tell_topic(TOPIC);
         world.trace.note(world.now, format_args!("{setup:?}"));
         let reports = Arc::new(Reports::default());
         let sink = Arc::clone(&reports);
@@ -157,6 +198,7 @@ impl Run {
             is_writing: true,
             cut: Vec::new(),
             down: Vec::new(),
+            incidents: Incidents::default(),
             summary: Summary::default(),
         };
         run.add_client(Some(producer), None);
@@ -183,11 +225,11 @@ impl Run {
         let (mut next_event, mut number) = (self.world.now, 0);
         while self.world.now < end {
             self.step()?;
-            if self.world.now >= next_event {
-                event(self, number);
+            let interval = self.setup.event_interval;
+            self.incur(&mut next_event, interval, |run| {
+                event(run, number);
                 number += 1;
-                next_event = self.world.now + self.rng.jitter(self.setup.event_interval, 90);
-            }
+            });
         }
         self.check_renewals()?;
         self.heal();

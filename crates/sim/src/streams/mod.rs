@@ -15,6 +15,7 @@
 //! Read `setup`, `member`, `events`, `checks`, then [`schedules`].
 
 mod checks;
+mod dials;
 mod events;
 mod member;
 pub mod schedules;
@@ -47,6 +48,9 @@ use self::{
 use crate::{
     checkers::Broken,
     client::Client,
+    dials::{self as settings, Setting},
+    incidents::{Eventful, Incidents},
+    plan::{Plan, Ran},
     world::{FIRST_PORT, World},
 };
 
@@ -92,6 +96,21 @@ struct Run {
     down: Vec<(Instant, BrokerId)>,
     killed: u64,
     pushed: u64,
+    incidents: Incidents,
+}
+
+impl Eventful for Run {
+    fn rng(&mut self) -> &mut Rng {
+        &mut self.rng
+    }
+
+    fn world(&mut self) -> &mut World {
+        &mut self.world
+    }
+
+    fn incidents(&mut self) -> &mut Incidents {
+        &mut self.incidents
+    }
 }
 
 /// Runs the streams group of a seed.
@@ -102,8 +121,29 @@ pub fn run(seed: u64) -> Result<Summary, Broken> {
 /// Runs the streams group of a seed, and returns the trace if it `keeps` one.
 pub fn replay(seed: u64, keeps: bool) -> (Result<Summary, Broken>, Vec<String>) {
     let mut run = Run::new(seed, Setup::from_seed(seed), keeps);
-    let result = run.go_with(|run, _| run.change());
+    let result = run.go();
     (result.map(|()| run.summary()), run.world.trace.lines().to_vec())
+}
+
+/// Returns the settings of the world of a seed.
+pub fn settings_of(seed: u64) -> Vec<Setting> {
+    settings::read(&dials::DIALS, &Setup::from_seed(seed))
+}
+
+/// Runs the world of a plan.
+pub fn run_plan(plan: &Plan, keeps: bool) -> Ran {
+    let mut setup = Setup::from_seed(plan.seed);
+    settings::apply(&dials::DIALS, &mut setup, &plan.settings);
+    let mut run = Run::new(plan.salted_seed(), setup, keeps);
+    run.incidents = plan.incidents();
+    let broken = run.go().err();
+    Ran::new(&run.world, &run.incidents, broken)
+}
+
+impl Run {
+    fn go(&mut self) -> Result<(), Broken> {
+        self.go_with(|run, _| run.change())
+    }
 }
 
 impl Run {
@@ -135,6 +175,7 @@ impl Run {
             down: Vec::new(),
             killed: 0,
             pushed: 0,
+            incidents: Incidents::default(),
         }
     }
 
@@ -160,11 +201,11 @@ impl Run {
         let (mut next_event, mut number) = (self.world.now, 0);
         while self.world.now < end {
             self.step()?;
-            if self.world.now >= next_event {
-                event(self, number);
+            let interval = self.setup.event_interval;
+            self.incur(&mut next_event, interval, |run| {
+                event(run, number);
                 number += 1;
-                next_event = self.world.now + self.rng.jitter(self.setup.event_interval, 90);
-            }
+            });
         }
         self.heal();
         self.drain()?;

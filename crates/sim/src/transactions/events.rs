@@ -134,6 +134,7 @@ impl Run {
         let steps: Vec<ScriptStep> = (0..1 + self.rng.below(4))
             .map(|_| ScriptStep::error(errors[self.rng.below(errors.len() as u64) as usize]))
             .collect();
+        self.world.tell(format_args!("the next {} get {steps:?}", api.name()));
         self.world.cluster.control().script(ScriptScope::Cluster, api as i16, steps);
     }
 
@@ -155,7 +156,7 @@ impl Run {
         let brokers = self.world.cluster.control().brokers();
         let broker = brokers[self.rng.below(brokers.len() as u64) as usize];
         let until = self.world.now + Duration::from_millis(self.rng.below(4_000));
-        self.world.partitioned.insert((client, broker));
+        self.world.cut_off(client, broker, until);
         self.cut.push((until, client, broker));
     }
 

@@ -35,6 +35,7 @@
 mod application;
 mod checks;
 mod copier;
+mod dials;
 mod events;
 mod ledger;
 mod log;
@@ -69,7 +70,10 @@ use self::{
 use crate::{
     checkers::Broken,
     client::Client,
+    dials::{self as settings, Setting},
+    incidents::{Eventful, Incidents},
     network::NetworkKnobs,
+    plan::{Plan, Ran},
     workload::Reports,
     world::{FIRST_PORT, World},
 };
@@ -168,7 +172,22 @@ struct Run {
     healed: Option<Instant>,
     /// 1 when plain producers stop, 2 when copiers do.
     stage: u8,
+    incidents: Incidents,
     summary: Summary,
+}
+
+impl Eventful for Run {
+    fn rng(&mut self) -> &mut Rng {
+        &mut self.rng
+    }
+
+    fn world(&mut self) -> &mut World {
+        &mut self.world
+    }
+
+    fn incidents(&mut self) -> &mut Incidents {
+        &mut self.incidents
+    }
 }
 
 /// Runs the transactions of a seed.
@@ -179,12 +198,24 @@ pub fn run(seed: u64) -> Result<Summary, Broken> {
 /// Runs the transactions of a seed, and returns the trace if it `keeps` one.
 pub fn replay(seed: u64, keeps: bool) -> (Result<Summary, Broken>, Vec<String>) {
     let mut run = Run::new(seed, Setup::from_seed(seed), keeps);
-    let result = run.go();
-    // Nothing holds for a producer that was told another one's epoch, and no client can notice that.
-    let is_excused = run.setup.is_switched && run.world.cluster.control().has_confused_producers();
-    let result = if is_excused { Ok(()) } else { result };
+    let result = run.go_unless_excused();
     let summary = Summary { virtual_time: run.world.now - Instant::from_nanos(1_000_000_000), ..run.summary };
     (result.map(|()| summary), run.world.trace.lines().to_vec())
+}
+
+/// Returns the settings of the world of a seed.
+pub fn settings_of(seed: u64) -> Vec<Setting> {
+    settings::read(&dials::DIALS, &Setup::from_seed(seed))
+}
+
+/// Runs the world of a plan.
+pub fn run_plan(plan: &Plan, keeps: bool) -> Ran {
+    let mut setup = Setup::from_seed(plan.seed);
+    settings::apply(&dials::DIALS, &mut setup, &plan.settings);
+    let mut run = Run::new(plan.salted_seed(), setup, keeps);
+    run.incidents = plan.incidents();
+    let broken = run.go_unless_excused().err();
+    Ran::new(&run.world, &run.incidents, broken)
 }
 
 impl Setup {
@@ -266,6 +297,7 @@ impl Run {
         for (index, (name, _)) in setup.topics.iter().enumerate() {
             world.wire.transactions.set_topic(name, index as u32);
         }
+        setup.topics.iter().for_each(|(name, _)| world.tell_topic(name));
         world.trace.note(world.now, format_args!("{setup:?}"));
         Self {
             rng,
@@ -281,11 +313,19 @@ impl Run {
             exhausted: SortedSet::new(),
             healed: None,
             stage: 0,
+            incidents: Incidents::default(),
             summary: Summary::default(),
         }
     }
 
     // ---- the phases
+
+    /// Runs. Nothing holds for a producer that was told another one's epoch, and no client can notice that.
+    fn go_unless_excused(&mut self) -> Result<(), Broken> {
+        let result = self.go();
+        let is_excused = self.setup.is_switched && self.world.cluster.control().has_confused_producers();
+        if is_excused { Ok(()) } else { result }
+    }
 
     fn go(&mut self) -> Result<(), Broken> {
         self.go_with(|run, _| run.change())
@@ -299,11 +339,11 @@ impl Run {
         let (mut next_event, mut number) = (self.world.now, 0);
         while self.world.now < end {
             self.step()?;
-            if self.world.now >= next_event {
-                event(self, number);
+            let interval = self.setup.fault_interval;
+            self.incur(&mut next_event, interval, |run| {
+                event(run, number);
                 number += 1;
-                next_event = self.world.now + self.rng.jitter(self.setup.fault_interval, 90);
-            }
+            });
         }
         self.recover()?;
         self.read_everything()?;

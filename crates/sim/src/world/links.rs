@@ -178,6 +178,9 @@ impl World {
             slices[..filled].iter().flat_map(|slice| slice.iter().copied()).take(count).collect();
         core.handle_written(self.now, count);
         let (now, trace) = (self.now, &mut self.trace);
+        if trace.keeps() {
+            trace.tell(now, format_args!("{client} writes {count} bytes to link {id}"));
+        }
         let checked = self.wire.wrote(now, id, &bytes, |line| trace.note(now, format_args!("{line}")));
         if let Err(broken) = checked {
             self.broken.get_or_insert(broken);
