@@ -11,8 +11,9 @@
 //!
 //! # Pitfalls
 //!
-//! - A report in C shows the payload, which is in the batch. A batch at a worker can't be reported before the worker
-//!   returned it (`purge_reports_a_batch_at_a_worker_with_its_records`).
+//! - A report in C shows the payload, which is in the batch. A batch that a worker compresses can't be reported before the
+//!   worker returned it; one whose job waits can (`purge_reports_a_batch_at_a_worker_with_its_records`,
+//!   `batch_that_no_worker_begins_times_out`).
 //! - The leader may change meanwhile. The job notifies the broker that leads the partition when it ends
 //!   (`batch_at_a_worker_moves_with_its_partition`).
 
@@ -77,6 +78,8 @@ pub(crate) struct Compressing {
 struct Cell {
     /// Locked while a worker compresses.
     state: Mutex<CellState>,
+    /// True from the time at which a worker begins the job.
+    is_begun: AtomicBool,
     /// True after the job has ended.
     is_done: AtomicBool,
 }
@@ -97,6 +100,7 @@ impl CompressionJob {
 
     /// Compresses the batch.
     pub fn run(self) {
+        self.cell.is_begun.store(true, Ordering::SeqCst);
         let mut state = self.cell.state.lock();
         *state = match std::mem::replace(&mut *state, CellState::AtWorker) {
             CellState::Waiting(builder, options) => CellState::Done(builder.seal(&options)),
@@ -129,6 +133,7 @@ impl Compressing {
         let (records, bytes) = (open.builder.record_count(), open.builder.len());
         let cell = Arc::new(Cell {
             state: Mutex::new(CellState::Waiting(open.builder, *options)),
+            is_begun: AtomicBool::new(false),
             is_done: AtomicBool::new(false),
         });
         let job = CompressionJob { cell: Arc::clone(&cell), accumulator: Arc::clone(accumulator), bytes };
@@ -138,6 +143,11 @@ impl Compressing {
     /// Returns true if the job has ended.
     pub(crate) fn is_done(&self) -> bool {
         self.cell.is_done.load(Ordering::SeqCst)
+    }
+
+    /// Returns true while a worker compresses the batch. A job that no worker has begun can be given up.
+    pub(crate) fn is_running(&self) -> bool {
+        self.cell.is_begun.load(Ordering::SeqCst) && !self.is_done()
     }
 
     /// Returns the bytes that its records were charged in the budget.

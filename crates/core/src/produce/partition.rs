@@ -481,7 +481,7 @@ impl PartitionProducer {
                 retries.extend(self.retries.drain(..late));
                 // The oldest goes first: a record is not reported before an older one that still waits.
                 if self.retries.is_empty() {
-                    compressed = self.compressing.take_if(|batch| batch.since < limit && batch.is_done());
+                    compressed = self.compressing.take_if(|batch| batch.since < limit && !batch.is_running());
                 }
                 if self.retries.is_empty() && self.compressing.is_none() {
                     order::take_older_than(&self.accumulator, limit, &shared.pool, &mut open);
