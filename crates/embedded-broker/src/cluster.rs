@@ -58,6 +58,8 @@ pub struct Cluster {
     pub(crate) faults: Faults,
     pub(crate) timers: Timers<Timer>,
     pub(crate) next_producer_id: i64,
+    /// A quorum of controllers elects leaders.
+    pub(crate) has_quorum: bool,
     /// The epoch of the finalized features, which rises with each change.
     pub(crate) features_epoch: i64,
     /// Leaders that Metadata responses name instead of the current ones.
@@ -283,6 +285,7 @@ impl Cluster {
             faults: Faults::default(),
             timers: Timers::new(),
             next_producer_id: 1000,
+            has_quorum: true,
             features_epoch: 1,
             stale_leaders: None,
             warnings: Vec::new(),

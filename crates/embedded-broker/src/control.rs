@@ -233,7 +233,9 @@ impl<'a> Control<'a> {
         }
         self.cluster.emit(Output::StopListening { broker });
         self.close_connections(Some(broker));
-        for (topic, partition) in self.all_partitions() {
+        // Without a quorum nobody notices it.
+        let noticed = if self.cluster.has_quorum { self.all_partitions() } else { Vec::new() };
+        for (topic, partition) in noticed {
             self.lose_replica(topic, partition, broker, tail);
         }
         if self.cluster.controller == broker
@@ -267,7 +269,7 @@ impl<'a> Control<'a> {
         }
         let controller_is_up =
             self.cluster.brokers.get(&self.cluster.controller).is_some_and(|state| state.alive);
-        if !controller_is_up {
+        if !controller_is_up && self.cluster.has_quorum {
             self.cluster.controller = broker;
         }
         self.cluster.move_transaction_coordinators();
@@ -286,7 +288,7 @@ impl<'a> Control<'a> {
 
     /// Makes another broker the controller.
     pub fn move_controller(&mut self, broker: BrokerId) {
-        if self.is_alive(broker) {
+        if self.is_alive(broker) && self.cluster.has_quorum {
             self.cluster.controller = broker;
         }
     }
@@ -641,12 +643,12 @@ impl<'a> Control<'a> {
         true
     }
 
-    fn all_partitions(&self) -> Vec<(TopicIndex, i32)> {
+    pub(crate) fn all_partitions(&self) -> Vec<(TopicIndex, i32)> {
         let topics = self.cluster.topics.in_order();
         topics.flat_map(|(index, topic)| topic.partitions.iter().map(move |p| (index, p.index))).collect()
     }
 
-    fn lose_replica(&mut self, topic: TopicIndex, partition: i32, broker: BrokerId, tail: Tail) {
+    pub(crate) fn lose_replica(&mut self, topic: TopicIndex, partition: i32, broker: BrokerId, tail: Tail) {
         let Some(state) = self.cluster.topics.partition_mut(topic, partition) else { return };
         if !state.replicas.contains(&broker) {
             return;

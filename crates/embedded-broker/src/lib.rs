@@ -31,6 +31,7 @@ mod log;
 mod message_sets;
 mod options;
 mod otlp;
+mod outages;
 mod principal;
 mod principal_mapping;
 mod producer_state;
