@@ -61,6 +61,9 @@ struct WorldOptions {
     /// A world in which some brokers report no topic IDs.
     #[arg(long, value_name = "SEED")]
     without_ids: Option<String>,
+    /// A world with hardships: damaged bytes, full disks, a lost quorum, jobs that never return.
+    #[arg(long, value_name = "SEED")]
+    hardships: Option<String>,
     /// The world of transactions of one seed.
     #[arg(long, value_name = "SEED")]
     transaction: Option<String>,
@@ -131,6 +134,7 @@ pub fn sim(options: &Options) -> Result<ExitCode> {
         ("--producers-only", &options.producers_only),
         ("--untouched-logs", &options.untouched_logs),
         ("--without-ids", &options.without_ids),
+        ("--hardships", &options.hardships),
         ("--transaction", &options.transaction),
         ("--share", &options.share),
         ("--streams-group", &options.streams_group),

@@ -12,6 +12,7 @@
 //! with its group.
 
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     process::ExitCode,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
@@ -19,113 +20,80 @@ use std::{
 use ottla_sim::{
     Broken, Knobs, Outcome, groups,
     hunt::{
-        Hunt, hunt, hunt_ceilings, hunt_groups, hunt_misrouting, hunt_sasl, hunt_shares, hunt_streams,
-        hunt_telemetry, hunt_transactions,
+        Hunt, hunt, hunt_ceilings, hunt_groups, hunt_hardships, hunt_misrouting, hunt_sasl, hunt_shares,
+        hunt_streams, hunt_telemetry, hunt_transactions,
     },
-    plan::{KINDS, Kind, Plan},
+    plan::{KINDS, Kind, Plan, Ran},
     report, run, shares,
-    shrink::{Effort, PANIC},
+    shrink::{Effort, PANIC, break_plan},
     streams, transactions,
 };
 
+/// The flags that run seeds until a checker notices something.
+const HUNTS: [(&str, fn(u64, u64, &str) -> Hunt); 10] = [
+    ("--hunt", hunt),
+    ("--hunt-sasl", hunt_sasl),
+    ("--hunt-telemetry", hunt_telemetry),
+    ("--hunt-ceilings", hunt_ceilings),
+    ("--hunt-hardships", hunt_hardships),
+    ("--hunt-groups", hunt_groups),
+    ("--hunt-misrouting", hunt_misrouting),
+    ("--hunt-transactions", hunt_transactions),
+    ("--hunt-shares", hunt_shares),
+    ("--hunt-streams", hunt_streams),
+];
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let number = |index: usize| arguments.get(index).and_then(|text| parse(text));
-    match arguments.first().map(String::as_str) {
-        Some("--swarm") => match Seeds::parse(&arguments[1..]) {
-            Some(seeds) => swarm(&seeds, false),
-            None => usage(),
-        },
-        Some("--hunt") => match (number(1), number(2), arguments.get(3)) {
+    let Some((flag, rest)) = arguments.split_first() else { return usage() };
+    let is_whole = rest.iter().any(|argument| argument == WHOLE);
+    let number = |index: usize| rest.get(index).and_then(|text| parse(text));
+    if let Some((_, hunt)) = HUNTS.into_iter().find(|(name, _)| name == flag) {
+        return match (number(0), number(1), rest.get(2)) {
             (Some(first), Some(count), Some(checker)) => notice(&hunt(first, count, checker), checker, count),
             _ => usage(),
-        },
-        Some(flag @ ("--hunt-sasl" | "--hunt-telemetry" | "--hunt-ceilings")) => {
-            match (number(1), number(2), arguments.get(3)) {
-                (Some(first), Some(count), Some(checker)) => {
-                    let hunt = match flag {
-                        "--hunt-sasl" => hunt_sasl,
-                        "--hunt-telemetry" => hunt_telemetry,
-                        _ => hunt_ceilings,
-                    };
-                    notice(&hunt(first, count, checker), checker, count)
-                }
-                _ => usage(),
-            }
-        }
-        Some("--hunt-groups") => match (number(1), number(2), arguments.get(3)) {
-            (Some(first), Some(count), Some(checker)) => {
-                notice(&hunt_groups(first, count, checker), checker, count)
-            }
-            _ => usage(),
-        },
-        Some("--hunt-misrouting") => match (number(1), number(2), arguments.get(3)) {
-            (Some(first), Some(count), Some(checker)) => {
-                notice(&hunt_misrouting(first, count, checker), checker, count)
-            }
-            _ => usage(),
-        },
-        Some("--groups") => match Seeds::parse(&arguments[1..]) {
-            Some(seeds) => {
-                swarm_of("groups", &seeds, |seed| groups::run(seed).map(|summary| summary.virtual_time))
-            }
-            None => usage(),
-        },
-        Some("--transactions") => match Seeds::parse(&arguments[1..]) {
-            Some(seeds) => swarm_of("transactions", &seeds, |seed| {
-                transactions::run(seed).map(|summary| summary.virtual_time)
-            }),
-            None => usage(),
-        },
-        Some("--hunt-transactions") => match (number(1), number(2), arguments.get(3)) {
-            (Some(first), Some(count), Some(checker)) => {
-                notice(&hunt_transactions(first, count, checker), checker, count)
-            }
-            _ => usage(),
-        },
-        Some("--shares" | "--hunt-shares") => of_shares(&arguments),
-        Some("--streams-groups" | "--hunt-streams") => of_streams(&arguments),
-        Some("--plan") => match arguments.get(1) {
-            Some(text) => planned(text, arguments.iter().any(|argument| argument == WHOLE)),
-            None => usage(),
-        },
-        Some("--shrink") => match arguments.get(1) {
-            Some(text) => shrink_plan(text),
-            None => usage(),
-        },
-        Some("--swarm-of") => match (
-            arguments.get(1).and_then(|name| Kind::named(name)),
-            Seeds::parse(arguments.get(2..).unwrap_or_default()),
-        ) {
+        };
+    }
+    match (flag.as_str(), rest.first().map(String::as_str)) {
+        ("--schedule", Some("all")) => all_schedules(),
+        ("--schedule", Some(name)) => scheduled(name),
+        ("--crowd", Some(_)) => number(0).map_or_else(usage, crowd),
+        ("--plan", Some(text)) => planned(text, is_whole),
+        ("--shrink", Some(text)) => shrink_plan(text),
+        ("--swarm-of", Some(name)) => match (Kind::named(name), Seeds::parse(&rest[1..])) {
             (Some(kind), Some(seeds)) => swarm_of_kind(kind, &seeds),
             _ => usage(),
         },
-        Some("--crowds") => match Seeds::parse(&arguments[1..]) {
-            Some(seeds) => swarm_of("crowd", &seeds, |seed| groups::crowd::run(seed, groups::crowd::MEMBERS)),
-            None => usage(),
-        },
-        Some("--schedule") => match arguments.get(1).map(String::as_str) {
-            Some("all") => all_schedules(),
-            Some(name) => scheduled(name),
-            None => usage(),
-        },
-        Some("--crowd") => match number(1) {
-            Some(seed) => crowd(seed),
-            None => usage(),
-        },
-        Some("--minutes") => match Seeds::parse(&arguments) {
-            Some(seeds) => swarm(&seeds, true),
-            None => usage(),
-        },
-        Some(text) => {
-            let is_whole = arguments.iter().any(|argument| argument == WHOLE);
-            match (text.strip_prefix("--").and_then(Kind::named), parse(text)) {
-                (Some(kind), _) => number(1).map_or_else(usage, |seed| one(kind, seed, is_whole)),
-                (None, Some(seed)) => one(KINDS[0], seed, is_whole),
-                (None, None) => usage(),
-            }
+        ("--minutes", Some(_)) => Seeds::parse(&arguments).map_or_else(usage, |seeds| swarm(&seeds, true)),
+        (flag, Some(_)) if SWARMS.contains(&flag) => {
+            Seeds::parse(rest).map_or_else(usage, |seeds| run_swarm(flag, &seeds))
         }
-        None => usage(),
+        (flag, _) => match (flag.strip_prefix("--").and_then(Kind::named), parse(flag)) {
+            (Some(kind), _) => number(0).map_or_else(usage, |seed| one(kind, seed, is_whole)),
+            (None, Some(seed)) => one(KINDS[0], seed, is_whole),
+            (None, None) => usage(),
+        },
+    }
+}
+
+/// The flags that run many seeds.
+const SWARMS: [&str; 6] =
+    ["--swarm", "--groups", "--transactions", "--shares", "--streams-groups", "--crowds"];
+
+fn run_swarm(flag: &str, seeds: &Seeds) -> ExitCode {
+    match flag {
+        "--swarm" => swarm(seeds, false),
+        "--groups" => swarm_of("groups", seeds, |seed| groups::run(seed).map(|summary| summary.virtual_time)),
+        "--transactions" => swarm_of("transactions", seeds, |seed| {
+            transactions::run(seed).map(|summary| summary.virtual_time)
+        }),
+        "--shares" => {
+            swarm_of("share groups", seeds, |seed| shares::run(seed).map(|summary| summary.virtual_time))
+        }
+        "--streams-groups" => {
+            swarm_of("streams groups", seeds, |seed| streams::run(seed).map(|summary| summary.virtual_time))
+        }
+        _ => swarm_of("crowds", seeds, |seed| groups::crowd::run(seed, groups::crowd::MEMBERS)),
     }
 }
 
@@ -169,36 +137,35 @@ const WHOLE: &str = "--whole";
 
 /// Replays a seed. If its world breaks a guarantee, it is shrunk unless the whole trace is wanted.
 fn one(kind: Kind, seed: u64, is_whole: bool) -> ExitCode {
-    let ran = if is_whole { None } else { failing(&Plan::drawn(kind, seed)) };
-    match ran {
-        Some(broken) => {
-            println!("seed {seed}: {broken}");
-            print_shrunk(report::of_seed(kind, seed, Effort::USUAL));
+    if let Some(knobs) = kind.knobs(seed) {
+        println!("{knobs:#?}");
+    }
+    match run_whole(Plan::drawn(kind, seed)) {
+        Ok((plan, ran)) if ran.broken.is_none() && plan.run(false).hash != ran.hash => {
+            println!("determinism: the same seed gave two traces");
+            ExitCode::from(4)
+        }
+        Ok((_, ran)) if is_whole || ran.broken.is_none() => print_run(seed, ran),
+        result => {
+            print_shrunk(result);
             ExitCode::from(1)
         }
-        None => {
-            if let Some(knobs) = kind.knobs(seed) {
-                println!("{knobs:#?}");
-            }
-            replay(&Plan::drawn(kind, seed))
-        }
     }
 }
 
-/// Runs a plan, and returns what it breaks.
-fn failing(plan: &Plan) -> Option<Broken> {
-    quietly(|| ottla_sim::shrink::break_plan(plan))
+/// Runs a plan with its trace. If it panics, returns the plan itself and the finding.
+fn run_whole(plan: Plan) -> Result<(Plan, Ran), (Plan, Broken)> {
+    let ran = quietly(|| catch_unwind(AssertUnwindSafe(|| plan.clone().with_incidents())));
+    ran.map_err(|_| {
+        let broken = quietly(|| break_plan(&plan));
+        (plan, broken.unwrap_or_else(|| Broken::new(PANIC, "the simulator panicked with a kept trace only")))
+    })
 }
 
-/// Runs a plan with its whole trace, and once more to check that it is the same.
-fn replay(plan: &Plan) -> ExitCode {
-    let ran = plan.run(true);
+/// Prints the whole trace of a run, and what it broke.
+fn print_run(seed: u64, ran: Ran) -> ExitCode {
     ran.trace.iter().for_each(|line| println!("{line}"));
-    if plan.run(false).hash != ran.hash {
-        println!("determinism: the same seed gave two traces");
-        return ExitCode::from(4);
-    }
-    let (seed, time, hash) = (plan.seed, ran.virtual_time.as_secs_f64(), ran.hash);
+    let (time, hash) = (ran.virtual_time.as_secs_f64(), ran.hash);
     match ran.broken {
         Some(broken) => {
             println!("seed {seed}: {broken}");
@@ -209,6 +176,16 @@ fn replay(plan: &Plan) -> ExitCode {
             ExitCode::SUCCESS
         }
     }
+}
+
+/// Shrinks the plan of a failed run, and prints what is left.
+fn print_shrunk(result: Result<(Plan, Ran), (Plan, Broken)>) {
+    let (plan, broken) = match result {
+        Ok((plan, Ran { broken: Some(broken), .. })) | Err((plan, broken)) => (plan, broken),
+        Ok(_) => return println!("the world keeps all guarantees: there is nothing to shrink"),
+    };
+    println!("seed {}: {broken}", plan.seed);
+    println!("{}", quietly(|| report::of_plan(plan, broken, Effort::USUAL)));
 }
 
 /// Reads a plan: the text itself, or the file of this name.
@@ -224,27 +201,26 @@ fn read_plan(text: &str) -> Option<Plan> {
 /// Repeats a plan: prints what it breaks and the story of it, or the whole trace.
 fn planned(text: &str, is_whole: bool) -> ExitCode {
     let Some(plan) = read_plan(text) else { return ExitCode::from(2) };
-    match failing(&plan) {
-        Some(broken) if !is_whole => {
-            quietly(|| report::story_of(&plan, &broken)).iter().for_each(|line| println!("{line}"));
+    match run_whole(plan) {
+        Ok((plan, ran)) => match ran.broken {
+            Some(broken) if !is_whole => {
+                quietly(|| report::story_of(&plan, &broken)).iter().for_each(|line| println!("{line}"));
+                ExitCode::from(1)
+            }
+            _ => print_run(plan.seed, ran),
+        },
+        Err((plan, broken)) => {
+            println!("seed {}: {broken}", plan.seed);
             ExitCode::from(1)
         }
-        _ => replay(&plan),
     }
 }
 
 /// Shrinks a plan.
 fn shrink_plan(text: &str) -> ExitCode {
     let Some(plan) = read_plan(text) else { return ExitCode::from(2) };
-    print_shrunk(quietly(|| report::of_plan(plan, Effort::USUAL)));
+    print_shrunk(run_whole(plan));
     ExitCode::from(1)
-}
-
-fn print_shrunk(report: Option<String>) {
-    match report {
-        Some(report) => println!("{report}"),
-        None => println!("the world of the plan keeps all guarantees: nothing to shrink"),
-    }
 }
 
 /// Runs something whose panics are findings.
@@ -260,7 +236,7 @@ fn quietly<T>(run: impl FnOnce() -> T) -> T {
 fn swarm_of_kind(kind: Kind, seeds: &Seeds) -> ExitCode {
     let is_first = std::cell::Cell::new(true);
     swarm_of(kind.name, seeds, |seed| {
-        let ran = std::panic::catch_unwind(|| Plan::drawn(kind, seed).run(false));
+        let ran = catch_unwind(|| Plan::drawn(kind, seed).run(false));
         let broken = match ran {
             Ok(ran) => match ran.broken {
                 Some(broken) => broken,
@@ -269,8 +245,7 @@ fn swarm_of_kind(kind: Kind, seeds: &Seeds) -> ExitCode {
             Err(_) => Broken::new(PANIC, "the simulator panicked, see above"),
         };
         if is_first.replace(false) {
-            println!("{}, seed {seed}: {broken}", kind.name);
-            print_shrunk(quietly(|| report::of_seed(kind, seed, Effort::USUAL)));
+            print_shrunk(run_whole(Plan::drawn(kind, seed)));
         }
         Err(broken)
     })
@@ -298,7 +273,7 @@ fn swarm(seeds: &Seeds, has_groups: bool) -> ExitCode {
             failed += 1;
             print_outcome(seed, &outcome);
             if failed == 1 {
-                print_shrunk(quietly(|| report::of_seed(KINDS[0], seed, Effort::USUAL)));
+                print_shrunk(run_whole(Plan::drawn(KINDS[0], seed)));
             }
         }
         if seed % 4 == 1 {
@@ -395,40 +370,6 @@ fn scheduled(name: &str) -> ExitCode {
         }
     }
     ExitCode::SUCCESS
-}
-
-/// Runs worlds of share groups.
-fn of_shares(arguments: &[String]) -> ExitCode {
-    let number = |index: usize| arguments.get(index).and_then(|text| parse(text));
-    match (&*arguments[0], number(1), number(2), arguments.get(3)) {
-        ("--hunt-shares", Some(first), Some(count), Some(checker)) => {
-            notice(&hunt_shares(first, count, checker), checker, count)
-        }
-        ("--shares", ..) => match Seeds::parse(&arguments[1..]) {
-            Some(seeds) => {
-                swarm_of("share groups", &seeds, |seed| shares::run(seed).map(|summary| summary.virtual_time))
-            }
-            None => usage(),
-        },
-        _ => usage(),
-    }
-}
-
-/// Runs worlds of streams groups.
-fn of_streams(arguments: &[String]) -> ExitCode {
-    let number = |index: usize| arguments.get(index).and_then(|text| parse(text));
-    match (&*arguments[0], number(1), number(2), arguments.get(3)) {
-        ("--hunt-streams", Some(first), Some(count), Some(checker)) => {
-            notice(&hunt_streams(first, count, checker), checker, count)
-        }
-        ("--streams-groups", ..) => match Seeds::parse(&arguments[1..]) {
-            Some(seeds) => swarm_of("streams groups", &seeds, |seed| {
-                streams::run(seed).map(|summary| summary.virtual_time)
-            }),
-            None => usage(),
-        },
-        _ => usage(),
-    }
 }
 
 /// Prints the trace and the result of a group of any kind.

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The dials, those that save most time first.
-pub const DIALS: [Dial<Knobs>; 32] = [
+pub const DIALS: [Dial<Knobs>; 33] = [
     Dial::new(
         "faults-ms",
         0,
@@ -39,6 +39,12 @@ pub const DIALS: [Dial<Knobs>; 32] = [
     ),
     Dial::new("doubts", 0, |knobs| u64::from(knobs.doubts), |knobs, value| knobs.doubts = value != 0),
     Dial::new("steady", 0, |knobs| u64::from(knobs.steady), |knobs, value| knobs.steady = value != 0),
+    Dial::new(
+        "min-in-sync",
+        1,
+        |knobs| knobs.min_in_sync as u64,
+        |knobs, value| knobs.min_in_sync = value as i32,
+    ),
     Dial::new("lossy", 0, |knobs| u64::from(knobs.lossy), |knobs, value| knobs.lossy = value != 0),
     Dial::new(
         "no-identity-ms",

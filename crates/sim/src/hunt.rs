@@ -26,6 +26,11 @@ pub fn hunt_sasl(first: u64, count: u64, checker: &str) -> Hunt {
     search(first, count, checker, |seed| run(&Knobs::with_sasl(seed), false).broken)
 }
 
+/// Like [`hunt`], in worlds with hardships.
+pub fn hunt_hardships(first: u64, count: u64, checker: &str) -> Hunt {
+    search(first, count, checker, |seed| run(&Knobs::with_hardships(seed), false).broken)
+}
+
 /// Like [`hunt`], in worlds in which clients have a ceiling of their memory.
 pub fn hunt_ceilings(first: u64, count: u64, checker: &str) -> Hunt {
     search(first, count, checker, |seed| run(&Knobs::with_ceilings(seed), false).broken)

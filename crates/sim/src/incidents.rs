@@ -71,9 +71,12 @@ impl Incidents {
 
     /// Takes the next given incident whose time has come.
     pub fn next(&mut self, now: Instant) -> Option<Incident> {
-        let incident = self.given.as_mut()?.pop_front_if(|incident| incident.at <= now)?;
-        self.noted.push(incident.clone());
-        Some(incident)
+        self.given.as_mut()?.pop_front_if(|incident| incident.at <= now)
+    }
+
+    /// Notes what a given incident did, which settings may have changed.
+    pub fn note_given(&mut self, incident: Incident, what: &str) {
+        self.noted.push(Incident { what: what.to_owned(), ..incident });
     }
 
     /// Notes an incident that was drawn: the run's generator before and after it.
@@ -107,10 +110,13 @@ pub trait Eventful: Sized {
         let now = self.world().now;
         if self.incidents().are_given() {
             while let Some(incident) = self.incidents().next(now) {
+                let lines = self.world().trace.lines().len();
                 let of_run = std::mem::replace(self.rng(), incident.rng());
                 event(self);
                 *self.rng() = of_run;
                 incident.pass(self.rng());
+                let what = self.world().trace.first_since(lines).to_owned();
+                self.incidents().note_given(incident, &what);
             }
             return;
         }

@@ -64,6 +64,10 @@ pub struct Knobs {
     pub hasty_for: Duration,
     /// Responses to Produce are lost repeatedly, so that it is unknown which batches were written.
     pub doubts: bool,
+    /// The least number of in-sync replicas with which brokers take records for `acks=all`.
+    pub min_in_sync: i32,
+    /// Every second fault is one that only such worlds have.
+    pub harsh: bool,
     /// Records are compressed, by workers unless a batch is small.
     pub workers: bool,
     /// Topics have their own settings.
@@ -132,12 +136,17 @@ impl Knobs {
         }
         knobs.deadlines = Deadlines::from_seed(seed);
         knobs.queries = Queries::from_seed(seed);
-        knobs.workers = Rng::from_seed(seed ^ 0x0c_0dec).chance(1, 4);
-        if knobs.workers {
-            knobs.producer.topic.compression = Compression::Lz4;
-            knobs.producer.topic.batch.sums_early = false;
+        if Rng::from_seed(seed ^ 0x0c_0dec).chance(1, 4) {
+            knobs.hire_workers();
         }
         knobs
+    }
+
+    /// Lets workers compress records.
+    fn hire_workers(&mut self) {
+        self.workers = true;
+        self.producer.topic.compression = Compression::Lz4;
+        self.producer.topic.batch.sums_early = false;
     }
 
     /// Creates a small world of one topic, in which many batches of few partitions are in flight when their responses
@@ -170,6 +179,21 @@ impl Knobs {
     /// Draws every knob, and lets some brokers report no topic IDs even if topics are recreated.
     pub fn without_ids(seed: u64) -> Self {
         Self { ids_reported: false, ..Self::from_seed(seed) }
+    }
+
+    /// Draws every knob of a world with hardships: damaged bytes, full disks, lost quorums, jobs that never return, and others.
+    pub fn with_hardships(seed: u64) -> Self {
+        let mut knobs = Self { harsh: true, ..Self::from_seed(seed) };
+        let mut rng = Rng::from_seed(seed ^ 0x4a_c5);
+        if knobs.brokers > 1 {
+            knobs.min_in_sync = 1 + rng.below(2) as i32;
+        }
+        if rng.chance(1, 2) {
+            knobs.hire_workers();
+        }
+        // Without it applications get what the network made of a record.
+        knobs.consumer.check_crcs = true;
+        knobs
     }
 
     /// Draws every knob, and gives each topic its own settings.
@@ -343,6 +367,8 @@ impl Knobs {
             topics_deleted: false,
             ids_reported: false,
             doubts: false,
+            min_in_sync: 1,
+            harsh: false,
             sasl: None,
             telemetry: None,
             workers: false,

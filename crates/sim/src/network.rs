@@ -24,6 +24,12 @@ pub struct Link {
     pub client_closed: bool,
     /// The broker has closed its end.
     pub broker_closed: bool,
+    /// The number of bytes that were sent to the client, and that it has read.
+    pub sent_to_client: u64,
+    /// The bytes that the client has read.
+    pub read_by_client: u64,
+    /// The client must close the connection once it has read this number of bytes: they end with an impossible length.
+    pub ends_at: Option<u64>,
 }
 
 /// Bytes in one direction.

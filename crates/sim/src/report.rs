@@ -5,48 +5,44 @@ use std::fmt::Write;
 
 use crate::{
     Broken,
-    plan::{Kind, Plan},
+    incidents::Incident,
+    plan::Plan,
     shrink::{Effort, Shrunk, break_plan, kind_of, shrink},
     story,
 };
 
-/// Shrinks the world of a failing seed, and returns the report; `None` if the world keeps all guarantees.
-pub fn of_seed(kind: Kind, seed: u64, effort: Effort) -> Option<String> {
-    // A panic ends the run before its incidents are known; then they are drawn.
-    let plan = std::panic::catch_unwind(|| Plan::of_seed(kind, seed).0);
-    of_plan(plan.unwrap_or_else(|_| Plan::drawn(kind, seed)), effort)
-}
-
-/// Shrinks the world of a failing plan, and returns the report; `None` if the world keeps all guarantees.
-pub fn of_plan(plan: Plan, effort: Effort) -> Option<String> {
+/// Shrinks a plan whose world breaks this, and returns the report.
+pub fn of_plan(plan: Plan, broken: Broken, effort: Effort) -> String {
     let before = sizes(&plan);
-    let shrunk = shrink(plan, effort, break_plan)?;
-    let Shrunk { plan, broken, worlds, took } = &shrunk;
+    let Shrunk { plan, broken, worlds, took } = shrink(plan, broken, effort, break_plan);
     let mut text = format!(
-        "{broken}\nshrunk from {before} to {} in {:.1} s, {worlds} worlds\n",
-        sizes(plan),
+        "{broken}\nshrunk from {before}\nto {} in {:.1} s, {worlds} worlds\n",
+        sizes(&plan),
         took.as_secs_f64()
     );
-    let lines = story_of(plan, broken);
+    let (incidents, lines) = replay(&plan, &broken);
     // Writing to a String can't fail.
     let _ = writeln!(text, "\nWhat happened ({} lines):", lines.len());
     lines.iter().for_each(|line| text += &format!("{line}\n"));
-    let _ = writeln!(text, "\nIt is repeated by:\n  {}", command(plan));
-    let _ = write!(
-        text,
-        "\nA test that fails, and the skeleton of one of the machine:\n{}",
-        skeleton(plan, broken)
-    );
-    Some(text)
+    let _ = writeln!(text, "\nIt is repeated by:\n  {}", command(&plan));
+    let tests = skeleton(&plan, &broken, &incidents);
+    let _ = write!(text, "\nA test of the world, and the skeleton of a test of the machine:\n{tests}");
+    text
 }
 
 /// Returns the story of what a plan breaks.
 pub fn story_of(plan: &Plan, broken: &Broken) -> Vec<String> {
+    replay(plan, broken).1
+}
+
+/// Runs a plan, and returns the incidents that happened and the story.
+fn replay(plan: &Plan, broken: &Broken) -> (Vec<Incident>, Vec<String>) {
     // A world that panics has no trace.
     let ran = std::panic::catch_unwind(|| plan.run(true));
-    let mut lines = ran.map_or_else(|_| Vec::new(), |ran| story::tell(&ran.trace, broken));
+    let (incidents, mut lines) =
+        ran.map_or_else(|_| Default::default(), |ran| (ran.incidents, story::tell(&ran.trace, broken)));
     lines.push(format!("{:>12}  {broken}", "finding"));
-    lines
+    (incidents, lines)
 }
 
 /// Returns the command that repeats a plan.
@@ -88,20 +84,20 @@ const SCRIPTS: [(&str, &[&str], &str, &str); 9] = [
 ];
 
 /// Returns a test of the world, and the skeleton of a test of the machine that is most probably at fault.
-fn skeleton(plan: &Plan, broken: &Broken) -> String {
+fn skeleton(plan: &Plan, broken: &Broken, incidents: &[Incident]) -> String {
     let is_of = |(kind, checkers, ..): &&(&str, &[&str], &str, &str)| {
         (kind.is_empty() || *kind == plan.kind.name)
             && (checkers.is_empty() || checkers.contains(&broken.checker))
     };
     let (_, _, file, script) = SCRIPTS.iter().find(is_of).copied().unwrap_or(SCRIPTS[SCRIPTS.len() - 1]);
     let name = kind_of(broken).replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-    let name = name.split('_').filter(|word| !word.is_empty()).collect::<Vec<_>>().join("_");
+    let name = name.split('_').filter(|word| !word.is_empty()).take(8).collect::<Vec<_>>().join("_");
     let mut text = format!(
         "// crates/sim/tests/plans.rs\n#[test]\nfn {name}_world() {{\n    keeps_all_guarantees(\n        \"{}\",\n    );\n}}\n\n",
         plan.one_line().replace("; ", ";\\\n         ")
     );
     let _ = write!(text, "// {file}\n#[test]\nfn {name}() {{\n    let mut script = {script};\n");
-    for incident in plan.incidents.iter().flatten().filter(|incident| !incident.what.is_empty()) {
+    for incident in incidents.iter().filter(|incident| !incident.what.is_empty()) {
         let seconds = incident.at.as_nanos() as f64 / 1e9;
         let _ = writeln!(text, "    // {seconds:.3} s: {}", incident.what);
     }

@@ -111,13 +111,13 @@ fn is_noise(what: &str) -> bool {
     what.contains(" wakes ")
         || what.starts_with("link ") && what.contains(" bytes to the ")
         || what.contains(" writes ")
+        || what.contains(" has the ID ")
 }
 
 /// Returns true for faults and for what concerns every client: lines that don't begin with a client's number.
 fn is_event(what: &str) -> bool {
     let is_of_client = what.starts_with(|c: char| c.is_ascii_digit());
-    let is_setup = what.starts_with("Setup {") || what.contains(" has the ID ");
-    !is_of_client && !is_setup && !is_noise(what)
+    !is_of_client && !what.starts_with("Setup {") && !is_noise(what)
 }
 
 /// The names of topics whose IDs are in a trace: `topic t0 has the ID aBcD`.

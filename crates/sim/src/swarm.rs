@@ -190,9 +190,11 @@ impl<'a> Run<'a> {
         while self.incidents.are_given()
             && let Some(incident) = self.incidents.next(now)
         {
+            let lines = self.world.trace.lines().len();
             faults::strike(self.knobs, &mut self.world, &mut incident.rng(), &mut self.heals);
             self.tell_readers();
             incident.pass(&mut self.rng);
+            self.incidents.note_given(incident, self.world.trace.first_since(lines));
         }
         while !self.incidents.are_given() && now >= *next {
             let (before, lines) = (self.rng.clone(), self.world.trace.lines().len());
@@ -369,6 +371,7 @@ fn world(knobs: &Knobs, keep_trace: bool, rng: &mut Rng) -> World {
         port: FIRST_PORT,
         replication_factor: knobs.brokers.min(3) as i16,
         replication_lag: knobs.replication_lag,
+        min_insync_replicas: knobs.min_in_sync.min(knobs.brokers),
         auto_create_topics: false,
         sasl: knobs.sasl.as_ref().map(SaslKnobs::listener),
         client_telemetry: knobs.telemetry.as_ref().map(TelemetryKnobs::of_brokers).unwrap_or_default(),

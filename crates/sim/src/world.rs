@@ -3,6 +3,7 @@
 //! Every event has a time. The seed decides the order of events of the same time, which is the threads' schedule.
 
 mod actors;
+mod damage;
 mod links;
 
 use std::{collections::VecDeque, net::SocketAddr, time::Duration};
@@ -13,6 +14,7 @@ use ottla_core::{
 use ottla_embedded_broker::{BrokerId, Cluster, ConnectionId, Output};
 use ottla_sorted::{SortedMap, SortedSet};
 
+pub use self::damage::Damage;
 use crate::{
     checkers::{Broken, log::History, wire::Wire},
     client::{Actor, Client},
@@ -62,6 +64,11 @@ pub struct World {
     pub wire: Wire,
     /// Changes of logs by anything but producers.
     pub history: History,
+    /// Damage that waits for bytes that it can strike.
+    damage: Vec<Damage>,
+    /// Workers never return the jobs that they take, which are kept here.
+    pub keeps_jobs: bool,
+    kept_jobs: Vec<CompressionJob>,
     broken: Option<Broken>,
     links: SortedMap<u64, Link>,
     /// The connections of other clients than ours, with the responses that they did not take yet.
@@ -121,6 +128,8 @@ pub enum Resolver {
     Several,
     /// An address without a listener.
     Wrong,
+    /// It never returns.
+    Silent,
 }
 
 /// The direction of bytes.
@@ -159,6 +168,9 @@ impl World {
             closing_timeout: Duration::ZERO,
             wire: Wire::default(),
             history: History::default(),
+            damage: Vec::new(),
+            keeps_jobs: false,
+            kept_jobs: Vec::new(),
             broken: None,
             links: SortedMap::new(),
             foreign: SortedMap::new(),

@@ -39,6 +39,10 @@ fn sasl(seed: u64) -> Result<Outcome, Broken> {
     kept(&Knobs::with_sasl(seed))
 }
 
+fn hardships(seed: u64) -> Result<Outcome, Broken> {
+    kept(&Knobs::with_hardships(seed))
+}
+
 /// Returns the number of records that brokers acknowledged.
 fn acknowledged(outcomes: &[Outcome]) -> u64 {
     outcomes.iter().map(|outcome| outcome.acknowledged).sum()
@@ -76,6 +80,43 @@ fn clients_with_a_ceiling_of_memory_keep_all_guarantees() {
 #[test]
 fn fresh_clients_with_a_ceiling_of_memory_keep_all_guarantees() {
     support::check_fresh("--ceilings ", 1, ceilings);
+}
+
+/// What traces say of the hardships and their effects.
+const HARDSHIPS: [&str; 14] = [
+    "damaged in",
+    ": a fetched batch",
+    ": a sent batch",
+    ": the length of a response",
+    "CORRUPT_MESSAGE, -1",
+    "is full",
+    "KAFKA_STORAGE_ERROR, -1",
+    "can't follow the others",
+    "NOT_ENOUGH_REPLICAS, -1",
+    "the controller quorum is lost",
+    "is replaced by one of V3_9_1",
+    "is replaced by one of V4_3_1",
+    "never returns",
+    "resolves broker for ever",
+];
+
+#[test]
+fn worlds_with_hardships_keep_all_guarantees_and_each_has_an_effect() {
+    let missing = Mutex::new(HARDSHIPS.to_vec());
+    let outcomes = support::check("--hardships ", 1..=12, |seed| {
+        let outcome = kept_with_trace(&Knobs::with_hardships(seed))?;
+        let is_missing = |what: &&str| !outcome.trace.iter().any(|line| line.contains(*what));
+        missing.lock().expect("no thread panics").retain(is_missing);
+        Ok(Outcome { trace: Vec::new(), ..outcome })
+    });
+    let (missing, records) = (missing.into_inner().expect("no thread panics"), acknowledged(&outcomes));
+    assert!(missing.is_empty(), "{missing:?} did not happen");
+    assert!(records > 500, "hardly anything was acknowledged: {records}");
+}
+
+#[test]
+fn fresh_worlds_with_hardships_keep_all_guarantees() {
+    support::check_fresh("--hardships ", 1, hardships);
 }
 
 #[test]

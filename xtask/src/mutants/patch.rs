@@ -47,7 +47,7 @@ pub struct Worlds {
 }
 
 /// The kinds of worlds.
-pub const WORLDS: [Worlds; 9] = [
+pub const WORLDS: [Worlds; 10] = [
     Worlds {
         name: "simulator",
         option: "--hunt",
@@ -77,6 +77,12 @@ pub const WORLDS: [Worlds; 9] = [
         option: "--hunt-ceilings",
         what: " with ceilings of memory",
         heading: "Ceilings of memory in the simulator",
+    },
+    Worlds {
+        name: "hardships",
+        option: "--hunt-hardships",
+        what: " with hardships",
+        heading: "Hardships in the simulator",
     },
     Worlds {
         name: "transactions",

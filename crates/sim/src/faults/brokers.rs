@@ -52,6 +52,9 @@ impl Strike<'_> {
     /// Moves every leader to another replica.
     fn rotate_leaders(&mut self) {
         let now = self.world.now;
+        if !self.world.cluster.control().has_quorum() {
+            return;
+        }
         self.world.trace.note(now, format_args!("all leaders rotate"));
         self.world.cluster.control().rotate_leaders();
     }
@@ -60,6 +63,9 @@ impl Strike<'_> {
     fn move_leader(&mut self) {
         let (now, broker, topic, partition) =
             (self.world.now, self.broker, self.topic.clone(), self.partition);
+        if !self.world.cluster.control().has_quorum() {
+            return;
+        }
         self.world.trace.note(now, format_args!("{topic} [{partition}] moves to broker {}", broker.0));
         if self.world.cluster.control().is_alive(broker) {
             self.world.cluster.control().move_leader(&topic, partition, Some(broker));

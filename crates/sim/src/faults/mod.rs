@@ -3,6 +3,7 @@
 //! [`strike`] draws a `FaultKind` and its target; the files of this folder implement the kinds.
 
 mod brokers;
+mod hardships;
 mod kind;
 mod logs;
 mod network;
@@ -44,6 +45,12 @@ pub enum Heal {
     Refusals,
     /// Makes brokers wait for records and keep fetch sessions again.
     Hasty,
+    /// Lets a broker follow the others again.
+    CatchUp(BrokerId),
+    /// Restores the quorum of controllers.
+    Quorum,
+    /// Workers return their next jobs.
+    Jobs,
 }
 
 /// A fault while it is injected: where it strikes, and for how long.
@@ -65,6 +72,9 @@ struct Strike<'a> {
 
 /// Injects a fault; `heals` gets its end and the time of it.
 pub fn strike(knobs: &Knobs, world: &mut World, rng: &mut Rng, heals: &mut Vec<(Instant, Heal)>) {
+    if knobs.harsh && rng.chance(1, 2) {
+        return hardships::strike(knobs, world, rng, heals);
+    }
     if knobs.doubts && rng.chance(1, 2) {
         return requests::lose_responses(knobs, world, rng);
     }
@@ -141,6 +151,9 @@ pub fn apply(world: &mut World, heals: Vec<Heal>) {
             Heal::Thaw => world.cluster.control().thaw_metadata(),
             Heal::Refusals => world.cluster.control().clear_faults(),
             Heal::Hasty => set_hasty(world, false),
+            Heal::CatchUp(broker) => world.cluster.control().catch_up(broker),
+            Heal::Quorum => world.cluster.control().restore_quorum(),
+            Heal::Jobs => world.keeps_jobs = false,
             Heal::Create(index, partitions) => create(world, &topic_name(index), partitions),
         }
     }
@@ -153,13 +166,19 @@ pub fn heal_all(knobs: &Knobs, world: &mut World) {
     world.partitioned.clear();
     world.one_way.clear();
     world.resolver = Resolver::Works;
+    world.end_damage();
+    world.keeps_jobs = false;
     let mut control = world.cluster.control();
+    control.restore_quorum();
     control.clear_faults();
     control.thaw_metadata();
     for broker in control.brokers() {
         control.restart_broker(broker);
         control.set_latency(broker, Duration::ZERO);
         control.set_hasty(broker, false);
+    }
+    if knobs.harsh {
+        control.brokers().into_iter().for_each(|broker| control.catch_up(broker));
     }
     for (name, partitions) in &knobs.topics {
         create(world, name, *partitions);

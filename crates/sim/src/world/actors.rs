@@ -35,6 +35,10 @@ impl World {
     }
 
     pub(super) fn end_job(&mut self, client: usize, job: CompressionJob) {
+        if self.keeps_jobs {
+            self.trace.note(self.now, format_args!("{client} {job:?} never returns"));
+            return self.kept_jobs.push(job);
+        }
         let is_dropped = self.rng.chance(1, 30);
         self.trace.note(self.now, format_args!("{client} {job:?}, dropped: {is_dropped}"));
         if !is_dropped {

@@ -112,6 +112,9 @@ impl World {
             Resolver::Empty => Ok(Vec::new()),
             Resolver::Several => Ok(vec![address(66), address(BROKER_ADDRESS), address(77)]),
             Resolver::Wrong => Ok(vec![address(66)]),
+            Resolver::Silent => {
+                return self.trace.note(self.now, format_args!("{client} resolves {host} for ever"));
+            }
         };
         self.trace.note(self.now, format_args!("{client} resolves {host}"));
         let at = self.now + self.some_latency();
@@ -149,6 +152,9 @@ impl World {
                 to_client: Stream::default(),
                 client_closed: false,
                 broker_closed: false,
+                sent_to_client: 0,
+                read_by_client: 0,
+                ends_at: None,
             },
         );
         self.by_actor.insert((client, key), id);
@@ -236,7 +242,11 @@ impl World {
             link.to_broker.stall(at);
             return self.schedule(at, Event::ToBroker(id));
         }
-        while let Some(bytes) = self.links.get_mut(&id).and_then(|link| link.to_broker.receive(self.now)) {
+        while let Some(mut bytes) = self.links.get_mut(&id).and_then(|link| link.to_broker.receive(self.now))
+        {
+            if !self.damage.is_empty() {
+                self.damage_request(&mut bytes);
+            }
             let Some(connection) = self.links.get(&id).and_then(|link| link.connection) else { return };
             if self.by_connection.contains_key(&connection) {
                 self.trace.note(self.now, format_args!("link {id}: {} bytes to the broker", bytes.len()));
@@ -253,6 +263,12 @@ impl World {
             return responses.push_back(bytes);
         }
         let Some(id) = self.by_connection.get(&connection).copied() else { return };
+        if !self.damage.is_empty() {
+            self.damage_response(id, &mut bytes);
+        }
+        if let Some(link) = self.links.get_mut(&id) {
+            link.sent_to_client += bytes.len() as u64;
+        }
         while !bytes.is_empty() {
             let count = cut(bytes.len(), &self.network, &mut self.rng);
             let rest = bytes.split_off(count);
@@ -294,6 +310,7 @@ impl World {
                 rest = &rest[count..];
                 self.settle(client, Actor::Broker(key));
             }
+            self.check_end(id, bytes.len());
         }
     }
 
