@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn follower_that_falls_behind_leaves_the_in_sync_replicas_until_it_catches_up() {
+    fn follower_that_falls_behind_is_not_in_sync_until_it_catches_up() {
         let mut cluster = cluster();
         let mut control = cluster.control();
         let leader = control.partition("t", 0).and_then(|it| it.leader).expect("a leader");

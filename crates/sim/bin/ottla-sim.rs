@@ -14,6 +14,7 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     process::ExitCode,
+    sync::OnceLock,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
@@ -29,8 +30,11 @@ use ottla_sim::{
     streams, transactions,
 };
 
+/// A flag, and what it runs: from a first seed on, a number of seeds, for a checker.
+type Hunter = (&'static str, fn(u64, u64, &str) -> Hunt);
+
 /// The flags that run seeds until a checker notices something.
-const HUNTS: [(&str, fn(u64, u64, &str) -> Hunt); 10] = [
+const HUNTS: [Hunter; 10] = [
     ("--hunt", hunt),
     ("--hunt-sasl", hunt_sasl),
     ("--hunt-telemetry", hunt_telemetry),
@@ -154,11 +158,12 @@ fn one(kind: Kind, seed: u64, is_whole: bool) -> ExitCode {
 }
 
 /// Runs a plan with its trace. If it panics, returns the plan itself and the finding.
-fn run_whole(plan: Plan) -> Result<(Plan, Ran), (Plan, Broken)> {
+fn run_whole(plan: Plan) -> Result<(Plan, Ran), Box<(Plan, Broken)>> {
     let ran = quietly(|| catch_unwind(AssertUnwindSafe(|| plan.clone().with_incidents())));
     ran.map_err(|_| {
         let broken = quietly(|| break_plan(&plan));
-        (plan, broken.unwrap_or_else(|| Broken::new(PANIC, "the simulator panicked with a kept trace only")))
+        let broken = broken.unwrap_or_else(|| Broken::new(PANIC, "only the run with a trace panics"));
+        Box::new((plan, broken))
     })
 }
 
@@ -179,13 +184,14 @@ fn print_run(seed: u64, ran: Ran) -> ExitCode {
 }
 
 /// Shrinks the plan of a failed run, and prints what is left.
-fn print_shrunk(result: Result<(Plan, Ran), (Plan, Broken)>) {
+fn print_shrunk(result: Result<(Plan, Ran), Box<(Plan, Broken)>>) {
     let (plan, broken) = match result {
-        Ok((plan, Ran { broken: Some(broken), .. })) | Err((plan, broken)) => (plan, broken),
+        Ok((plan, Ran { broken: Some(broken), .. })) => (plan, broken),
+        Err(failed) => *failed,
         Ok(_) => return println!("the world keeps all guarantees: there is nothing to shrink"),
     };
     println!("seed {}: {broken}", plan.seed);
-    println!("{}", quietly(|| report::of_plan(plan, broken, Effort::USUAL)));
+    println!("{}", quietly(|| report::of_plan(plan, broken, Effort::usual(clock))));
 }
 
 /// Reads a plan: the text itself, or the file of this name.
@@ -209,7 +215,8 @@ fn planned(text: &str, is_whole: bool) -> ExitCode {
             }
             _ => print_run(plan.seed, ran),
         },
-        Err((plan, broken)) => {
+        Err(failed) => {
+            let (plan, broken) = *failed;
             println!("seed {}: {broken}", plan.seed);
             ExitCode::from(1)
         }
@@ -221,6 +228,12 @@ fn shrink_plan(text: &str) -> ExitCode {
     let Some(plan) = read_plan(text) else { return ExitCode::from(2) };
     print_shrunk(run_whole(plan));
     ExitCode::from(1)
+}
+
+/// Returns the time since the first call.
+fn clock() -> Duration {
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed()
 }
 
 /// Runs something whose panics are findings.

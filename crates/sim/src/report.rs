@@ -103,7 +103,7 @@ fn skeleton(plan: &Plan, broken: &Broken, incidents: &[Incident]) -> String {
     }
     let _ = write!(
         text,
-        "    // It must not happen that: {broken}\n    todo!(\"the calls of the story above\");\n}}\n"
+        "    // It must not happen that: {broken}\n    panic!(\"the calls of the story above\");\n}}\n"
     );
     text
 }

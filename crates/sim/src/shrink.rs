@@ -12,7 +12,7 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use crate::{Broken, incidents::Incident, plan::Plan};
@@ -37,11 +37,15 @@ pub struct Effort {
     pub time: Duration,
     /// The number of orders of events with which a smaller plan is tried.
     pub salts: u64,
+    /// Returns the time since some moment.
+    pub clock: fn() -> Duration,
 }
 
 impl Effort {
-    /// Ends below two minutes.
-    pub const USUAL: Self = Self { time: Duration::from_secs(90), salts: 4 };
+    /// Ends below two minutes of this clock.
+    pub const fn usual(clock: fn() -> Duration) -> Self {
+        Self { time: Duration::from_secs(90), salts: 4, clock }
+    }
 }
 
 /// The checker's name for a world that panics.
@@ -83,13 +87,14 @@ pub fn shrink(
     effort: Effort,
     break_plan: impl Fn(&Plan) -> Option<Broken> + Sync,
 ) -> Shrunk {
-    let start = Instant::now();
+    let start = (effort.clock)();
     let mut search = Search {
         break_plan: &break_plan,
         kind: kind_of(&broken),
         salts: effort.salts,
         start,
         deadline: start + effort.time,
+        clock: effort.clock,
         plan,
         broken,
         worlds: 0,
@@ -105,7 +110,7 @@ pub fn shrink(
         }
     }
     let Search { plan, broken, worlds, .. } = search;
-    Shrunk { plan, broken, worlds, took: start.elapsed() }
+    Shrunk { plan, broken, worlds, took: (effort.clock)().saturating_sub(start) }
 }
 
 /// A search in progress.
@@ -114,8 +119,9 @@ struct Search<'a, F> {
     /// The kind of the finding.
     kind: String,
     salts: u64,
-    start: Instant,
-    deadline: Instant,
+    start: Duration,
+    deadline: Duration,
+    clock: fn() -> Duration,
     /// The smallest plan so far, and what it breaks.
     plan: Plan,
     broken: Broken,
@@ -124,7 +130,7 @@ struct Search<'a, F> {
 
 impl<F: Fn(&Plan) -> Option<Broken> + Sync> Search<'_, F> {
     fn is_late(&self) -> bool {
-        Instant::now() >= self.deadline
+        (self.clock)() >= self.deadline
     }
 
     /// Returns the number of incidents, and the distances of the settings from the simplest ones.
@@ -172,7 +178,7 @@ impl<F: Fn(&Plan) -> Option<Broken> + Sync> Search<'_, F> {
 
     /// Returns the number of orders of events with which a smaller plan is tried: fewer if worlds take long.
     fn salts(&self) -> u64 {
-        let each = self.start.elapsed().as_secs_f64() / self.worlds.max(1) as f64;
+        let each = (self.clock)().saturating_sub(self.start).as_secs_f64() / self.worlds.max(1) as f64;
         if each > SLOW.as_secs_f64() { self.salts.min(2) } else { self.salts }
     }
 
@@ -180,7 +186,9 @@ impl<F: Fn(&Plan) -> Option<Broken> + Sync> Search<'_, F> {
     fn lighten(&mut self) {
         for name in HEAVY {
             let index = self.plan.settings.iter().position(|setting| setting.name == name);
-            index.into_iter().for_each(|index| self.approach(index));
+            // A time that ends right behind an incident ends before it once another one is gone.
+            let steps = if TIMES.contains(&name) { 2 } else { STEPS };
+            index.into_iter().for_each(|index| self.approach(index, steps));
         }
     }
 
@@ -249,7 +257,7 @@ impl<F: Fn(&Plan) -> Option<Broken> + Sync> Search<'_, F> {
             length = if length == 1 { 0 } else { length.div_ceil(3) };
         }
         for index in 0..count {
-            self.approach(index);
+            self.approach(index, STEPS);
         }
     }
 
@@ -264,9 +272,9 @@ impl<F: Fn(&Plan) -> Option<Broken> + Sync> Search<'_, F> {
     }
 
     /// Halves the distance of a setting from its simplest value as long as the world breaks the same.
-    fn approach(&mut self, index: usize) {
+    fn approach(&mut self, index: usize, steps: usize) {
         let mut refused = self.plan.settings[index].simplest;
-        for _ in 0..10 {
+        for _ in 0..steps {
             let value = self.plan.settings[index].value;
             let middle = refused.midpoint(value);
             if middle == value || middle == refused {
@@ -280,6 +288,9 @@ impl<F: Fn(&Plan) -> Option<Broken> + Sync> Search<'_, F> {
         }
     }
 }
+
+/// The most halvings of a setting at a time.
+const STEPS: usize = 10;
 
 /// The time for a world from which on it is slow.
 const SLOW: Duration = Duration::from_millis(400);
@@ -299,7 +310,7 @@ mod tests {
     use super::*;
     use crate::plan::Kind;
 
-    const EFFORT: Effort = Effort { time: Duration::from_secs(600), salts: 1 };
+    const EFFORT: Effort = Effort { time: Duration::from_secs(600), salts: 1, clock: || Duration::ZERO };
 
     fn setting(plan: &Plan, name: &str) -> u64 {
         plan.settings.iter().find(|setting| setting.name == name).expect("the setting exists").value
