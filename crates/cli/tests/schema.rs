@@ -21,15 +21,15 @@ impl Registry {
         command.args(["broker", "--port", "0", "--schema-registry", "127.0.0.1:0"]).args(arguments);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut properties = Vec::new();
-        for line in BufReader::new(child.stdout.take().unwrap()).lines() {
-            let line = line.unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        for line in lines {
             let (name, value) = line.split_once('=').unwrap();
             properties.push((name.to_owned(), value.to_owned()));
             if name == "schema.registry.url" {
-                return Self { child, properties };
+                break;
             }
         }
-        panic!("no address of the registry in {properties:?}");
+        Self { child, properties }
     }
 
     fn property(&self, name: &str) -> &str {
@@ -117,4 +117,29 @@ fn registry_that_is_not_there_is_named() {
     assert!(output.err.contains("no schema registry answered: http://127.0.0.1:1"), "{}", output.err);
     let output = support::ottla(&["schema", "--registry", "ftp://x", "list"]);
     assert_eq!(output.code, 2, "{}", output.err);
+}
+
+#[test]
+fn consume_decodes_what_the_schema_of_the_registry_says() {
+    let registry = Registry::start(&[]);
+    let (brokers, url) = (registry.property("bootstrap.servers"), registry.property("schema.registry.url"));
+    assert_eq!(registry.schema(&["register", "orders-value", "-"], ORDER).out, "1\n");
+    // The zigzag varint of 7 behind the ID of the first schema, and a value that names none.
+    let records = b"\x00\x00\x00\x00\x01\x0e\nplain\n";
+    let produced = ottla_with_input(&["produce", "-b", brokers, "-t", "orders"], records);
+    assert_eq!(produced.code, 0, "{}", produced.err);
+    let consume = |options: &[&str]| {
+        let mut all =
+            vec!["consume", "-b", brokers, "-t", "orders", "-o", "beginning", "-e", "-q", "--registry", url];
+        all.extend(options);
+        let output = ottla_with_input(&all, b"");
+        (output.out, output.err)
+    };
+    let (lines, _) = consume(&["-s", "value=avro", "-J"]);
+    assert!(lines.contains(r#""payload":{"id":7}"#) && lines.contains("payload_error"), "{lines}");
+    assert_eq!(consume(&["-s", "value=avro", "--filter", "value.id == 7"]).0, "{\"id\":7}\n");
+    let (_, error) = consume(&["-s", "value=avro"]);
+    assert!(error.contains("at offset 1: the value can't be decoded"), "{error}");
+    let (lines, _) = consume(&["-s", "value=protobuf", "-J"]);
+    assert!(lines.contains("is one of AVRO: use -s avro"), "{lines}");
 }

@@ -200,7 +200,7 @@ const READING: &[&str] = &[
 /// The commands that use no cluster of a profile.
 #[cfg(test)]
 const LOCAL: &[&str] =
-    &["broker", "properties", "completion", "man-pages", "rdkafka_performance", "profile", "help"];
+    &["broker", "properties", "completion", "man-pages", "rdkafka_performance", "profile", "help", "schema"];
 
 #[cfg(test)]
 mod tests {

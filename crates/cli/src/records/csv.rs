@@ -121,6 +121,7 @@ fn field(field: &Result<super::Decoded<'_>, String>, out: &mut impl Write) -> io
         Ok(None) | Err(_) => Ok(()),
         Ok(Some(Decoded::Bytes(raw))) => bytes(raw, out),
         Ok(Some(Decoded::Packed(text, _))) => bytes(text, out),
+        Ok(Some(Decoded::Json(text))) => quoted(text, out),
         Ok(Some(Decoded::Value(value))) => quoted(&value.to_string(), out),
     }
 }

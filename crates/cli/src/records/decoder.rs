@@ -1,14 +1,20 @@
 //! The decoder of keys, and that of values, as `-s` chooses them.
 
+use ottla_schema_registry::SchemaType;
 use serde_json::Value;
 
+use super::RecordParts;
 use super::pack::Pack;
+use super::registry::{FORMATS, Part, Registry};
+use crate::failure::Outcome;
 
 /// The decoders, for `--help`.
 pub const DECODER_HELP: &str = "\
 Decoders of -s (key=DECODER, value=DECODER, or DECODER for both):
   string        the bytes as they are (default)
   json          a JSON value: an object in -J, and paths in --filter
+  avro, protobuf, jsonschema
+                what the schema in the registry says, as JSON (--registry)
   PACK          numbers of fixed size, in the letters of kcat:
                 < little-endian, > big-endian (default), b B 8-bit integer, h H 16-bit, i I 32-bit, q Q 64-bit (capitals are
                 unsigned), c a character, s the rest as a string, $ the end is required; a space prints a space";
@@ -23,6 +29,8 @@ pub enum Decoder {
     Json,
     /// Numbers and strings in kcat's pack format.
     Pack(Pack),
+    /// What a schema of the registry describes.
+    Registered(SchemaType),
 }
 
 /// What a decoder returns.
@@ -32,6 +40,8 @@ pub enum Decoded<'a> {
     Bytes(&'a [u8]),
     /// A value with a structure, or a number.
     Value(Value),
+    /// The text of a JSON value.
+    Json(String),
     /// The text of a pack format, and its values for JSON.
     Packed(Vec<u8>, Value),
 }
@@ -43,6 +53,8 @@ pub struct Decoders {
     pub key: Decoder,
     /// That of values.
     pub value: Decoder,
+    /// The registry of those that need one.
+    registry: Option<Registry>,
 }
 
 impl Decoders {
@@ -68,6 +80,57 @@ impl Decoders {
         }
         Ok(decoders)
     }
+
+    /// Connects them with the registry, if one needs it.
+    ///
+    /// # Errors
+    ///
+    /// That of `registry`.
+    pub fn connect(&mut self, registry: impl FnOnce() -> Outcome<Registry>) -> Outcome {
+        let needs = |decoder: &Decoder| matches!(decoder, Decoder::Registered(_));
+        if needs(&self.key) || needs(&self.value) {
+            self.registry = Some(registry()?);
+        }
+        Ok(())
+    }
+
+    /// Decodes a record's key; `None` for null.
+    ///
+    /// # Errors
+    ///
+    /// Why the bytes do not have the format.
+    pub fn key_of<'a>(&self, parts: &RecordParts<'a>) -> Result<Option<Decoded<'a>>, String> {
+        parts.key.map(|bytes| self.decode(&self.key, Part::Key, parts, bytes)).transpose()
+    }
+
+    /// Decodes a record's value, as [`Decoders::key_of`].
+    ///
+    /// # Errors
+    ///
+    /// Why the bytes do not have the format.
+    pub fn value_of<'a>(&self, parts: &RecordParts<'a>) -> Result<Option<Decoded<'a>>, String> {
+        parts.value.map(|bytes| self.decode(&self.value, Part::Value, parts, bytes)).transpose()
+    }
+
+    fn decode<'a>(
+        &self,
+        decoder: &Decoder,
+        part: Part,
+        parts: &RecordParts<'a>,
+        bytes: &'a [u8],
+    ) -> Result<Decoded<'a>, String> {
+        match (decoder, &self.registry) {
+            (Decoder::Plain, _) => Ok(Decoded::Bytes(bytes)),
+            (Decoder::Json, _) => serde_json::from_slice(bytes)
+                .map(Decoded::Value)
+                .map_err(|error| format!("it is not JSON: {error}")),
+            (Decoder::Pack(pack), _) => pack.unpack(bytes).map(|(text, value)| Decoded::Packed(text, value)),
+            (Decoder::Registered(format), Some(registry)) => {
+                registry.decode(*format, part, parts).map(Decoded::Json)
+            }
+            (Decoder::Registered(_), None) => Err("the decoder is not connected with a registry".into()),
+        }
+    }
 }
 
 impl Decoder {
@@ -75,31 +138,17 @@ impl Decoder {
         match name {
             "string" => Ok(Decoder::Plain),
             "json" => Ok(Decoder::Json),
-            "avro" | "protobuf" | "jsonschema" => {
-                Err(format!("{name} needs a schema registry, which this command does not have"))
-            }
-            pack => Pack::parse(pack).map(Decoder::Pack),
-        }
-    }
-
-    /// Decodes bytes.
-    ///
-    /// # Errors
-    ///
-    /// Why the bytes do not have the format.
-    pub fn decode<'a>(&self, bytes: &'a [u8]) -> Result<Decoded<'a>, String> {
-        match self {
-            Decoder::Plain => Ok(Decoded::Bytes(bytes)),
-            Decoder::Json => serde_json::from_slice(bytes)
-                .map(Decoded::Value)
-                .map_err(|error| format!("it is not JSON: {error}")),
-            Decoder::Pack(pack) => pack.unpack(bytes).map(|(text, value)| Decoded::Packed(text, value)),
+            name => match FORMATS.iter().find(|(known, _)| *known == name) {
+                Some((_, format)) => Ok(Decoder::Registered(*format)),
+                None => Pack::parse(name).map(Decoder::Pack),
+            },
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::RECORD;
     use super::*;
 
     fn parse(texts: &[&str]) -> Result<Decoders, String> {
@@ -112,17 +161,19 @@ mod tests {
         let both = parse(&["json"]).unwrap();
         assert_eq!((both.key, both.value), (Decoder::Json, Decoder::Json));
         let one = parse(&["value=json", "key=>q"]).unwrap();
-        assert!(matches!(one, Decoders { key: Decoder::Pack(_), value: Decoder::Json }));
-        for wrong in ["keys=json", "value=", "xml", "value=avro"] {
+        assert!(matches!(one, Decoders { key: Decoder::Pack(_), value: Decoder::Json, .. }));
+        for wrong in ["keys=json", "value=", "xml", "value=avrox"] {
             assert!(parse(&[wrong]).unwrap_err().contains("Decoders of -s"), "{wrong}");
         }
     }
 
     #[test]
     fn json_that_does_not_parse_is_an_error() {
-        assert_eq!(Decoder::Json.decode(b"[1]"), Ok(Decoded::Value(serde_json::json!([1]))));
-        assert!(Decoder::Json.decode(b"{").unwrap_err().starts_with("it is not JSON"));
+        let decoders = parse(&["json"]).unwrap();
+        let decode = |value| decoders.value_of(&RecordParts { value: Some(value), ..RECORD });
+        assert_eq!(decode(b"[1]"), Ok(Some(Decoded::Value(serde_json::json!([1])))));
+        assert!(decode(b"{").unwrap_err().starts_with("it is not JSON"));
         let nested = [b"[".repeat(100_000), b"]".repeat(100_000)].concat();
-        assert!(Decoder::Json.decode(&nested).unwrap_err().contains("recursion limit"));
+        assert!(decode(&nested).unwrap_err().contains("recursion limit"));
     }
 }

@@ -16,7 +16,7 @@ use ottla::MessageRef;
 use regex_automata::meta::Regex;
 
 use super::RecordParts;
-use super::decoder::{Decoded, Decoder, Decoders};
+use super::decoder::{Decoded, Decoders};
 use crate::failure::{Failure, Outcome};
 use crate::times::{now_ms, parse_time};
 
@@ -244,8 +244,8 @@ impl VariableResolver for Variables<'_> {
             "partition" => Value::Int(parts.partition.into()),
             "offset" => Value::Int(parts.offset),
             "timestamp" => Value::Int(parts.timestamp),
-            "key" => field(parts.key, &self.decoders.key),
-            "value" => field(parts.value, &self.decoders.value),
+            "key" => field(parts.key, self.decoders.key_of(parts)),
+            "value" => field(parts.value, self.decoders.value_of(parts)),
             "headers" => {
                 let name = |name: &[u8]| Key::String(Arc::new(String::from_utf8_lossy(name).into_owned()));
                 let headers = parts.headers.iter().map(|(key, value)| (name(key), text(*value)));
@@ -258,11 +258,12 @@ impl VariableResolver for Variables<'_> {
 }
 
 /// Returns a key or value: what its decoder returns, or else JSON if it is a map or list, or else text.
-fn field(bytes: Option<&[u8]>, decoder: &Decoder) -> Value {
+fn field(bytes: Option<&[u8]>, decoded: Result<super::Decoded<'_>, String>) -> Value {
     let Some(raw) = bytes else { return Value::Null };
-    match decoder.decode(raw) {
-        Ok(Decoded::Value(value) | Decoded::Packed(_, value)) => of_json(value),
-        Ok(Decoded::Bytes(_)) | Err(_) => {
+    match decoded {
+        Ok(Some(Decoded::Value(value) | Decoded::Packed(_, value))) => of_json(value),
+        Ok(Some(Decoded::Json(json))) => serde_json::from_str(&json).map_or_else(|_| text(bytes), of_json),
+        Ok(Some(Decoded::Bytes(_)) | None) | Err(_) => {
             let begins = raw.iter().find(|byte| !byte.is_ascii_whitespace());
             match begins {
                 Some(b'{' | b'[') => serde_json::from_slice(raw).map_or_else(|_| text(bytes), of_json),

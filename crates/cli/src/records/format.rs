@@ -171,6 +171,7 @@ impl MessageFormat {
             Ok(None) | Err(_) => out.write_all(self.null),
             Ok(Some(Decoded::Bytes(bytes))) => out.write_all(bytes),
             Ok(Some(Decoded::Packed(text, _))) => out.write_all(text),
+            Ok(Some(Decoded::Json(text))) => out.write_all(text.as_bytes()),
             Ok(Some(Decoded::Value(value))) => Ok(serde_json::to_writer(out, value)?),
         }
     }
@@ -191,6 +192,7 @@ impl MessageFormat {
                 Ok(Some(Decoded::Value(value) | Decoded::Packed(_, value))) => {
                     Ok(serde_json::to_writer(out, value)?)
                 }
+                Ok(Some(Decoded::Json(text))) => out.write_all(text.as_bytes()),
                 _ => Ok(serde_json::to_writer(out, &String::from_utf8_lossy(bytes))?),
             },
         }

@@ -55,6 +55,7 @@ fn field(name: &str, field: &Result<super::Decoded<'_>, String>, out: &mut impl 
             false => Ok(()),
         },
         Ok(Some(Decoded::Value(value) | Decoded::Packed(_, value))) => Ok(serde_json::to_writer(out, value)?),
+        Ok(Some(Decoded::Json(text))) => out.write_all(text.as_bytes()),
         Err(error) => {
             write!(out, "null,\"{name}_error\":")?;
             Ok(serde_json::to_writer(out, error)?)

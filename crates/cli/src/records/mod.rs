@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `printer.rs` | filter, decode, print: what the commands call |
 //! | `filter.rs` | `--filter` |
-//! | `decoder.rs`, `pack.rs` | `-s`: how bytes of keys and values become values |
+//! | `decoder.rs`, `pack.rs`, `registry.rs` | `-s`: how bytes of keys and values become values |
 //! | `format.rs` | `-f` |
 //! | `json.rs`, `csv.rs` | `-J` and `--csv` |
 
@@ -15,6 +15,7 @@ mod format;
 mod json;
 mod pack;
 mod printer;
+mod registry;
 
 pub use decoder::DECODER_HELP;
 pub use decoder::Decoders;

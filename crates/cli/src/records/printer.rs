@@ -10,7 +10,9 @@ use super::decoder::Decoders;
 use super::filter::Filter;
 use super::format::MessageFormat;
 use super::json::write_json;
+use super::registry::Registry;
 use super::{DecodedRecord, RecordParts};
+use crate::commands::schema::RegistryOptions;
 use crate::failure::{Failure, Outcome};
 use crate::standard_error::note;
 
@@ -24,6 +26,9 @@ pub struct OutputOptions {
     /// How keys and values are decoded: key=DECODER, value=DECODER or DECODER for both; see below. Can be repeated
     #[arg(short = 's', long = "decode", value_name = "DECODER")]
     decode: Vec<String>,
+
+    #[command(flatten)]
+    registry: RegistryOptions,
 
     /// The format of a message; see below
     #[arg(short = 'f', long, value_name = "FORMAT", conflicts_with_all = ["json", "csv"])]
@@ -72,7 +77,8 @@ impl OutputOptions {
     ///
     /// [`Failure::Usage`] if the format, a decoder, a column or the filter is wrong.
     pub fn printer(&self) -> Outcome<Printer> {
-        let decoders = Decoders::parse(&self.decode).map_err(Failure::Usage)?;
+        let mut decoders = Decoders::parse(&self.decode).map_err(Failure::Usage)?;
+        decoders.connect(|| Registry::new(&self.registry.client()?))?;
         let filter = self.filter.as_deref().map(|text| Filter::parse(text, &decoders)).transpose()?;
         let output = match (&self.format, &self.csv) {
             (Some(format), _) => {
@@ -154,13 +160,10 @@ impl Printer {
         {
             return Ok(false);
         }
-        let decode = |bytes: Option<_>, decoder: &super::decoder::Decoder| {
-            bytes.map(|bytes| decoder.decode(bytes)).transpose()
-        };
         let record = DecodedRecord {
             parts: *parts,
-            key: decode(parts.key, &self.decoders.key),
-            value: decode(parts.value, &self.decoders.value),
+            key: self.decoders.key_of(parts),
+            value: self.decoders.value_of(parts),
         };
         if !matches!(self.output, Output::Json) {
             for (name, field) in [("key", &record.key), ("value", &record.value)] {
