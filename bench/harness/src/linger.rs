@@ -381,9 +381,11 @@ fn report() -> Result<()> {
     let docs: PathBuf = folder().join("../docs/internals");
     let file = docs.join("broker-linger.md");
     let text = fs::read_to_string(&file)?;
-    let (before, rest) =
-        text.split_once(BEGIN).ok_or("docs/internals/broker-linger.md has lost the beginning of its tables")?;
-    let (_, after) = rest.split_once(END).ok_or("docs/internals/broker-linger.md has lost the end of its tables")?;
+    let (before, rest) = text
+        .split_once(BEGIN)
+        .ok_or("docs/internals/broker-linger.md has lost the beginning of its tables")?;
+    let (_, after) =
+        rest.split_once(END).ok_or("docs/internals/broker-linger.md has lost the end of its tables")?;
     fs::write(&file, format!("{before}{BEGIN}\n\n{}\n{END}{after}", tables(&newest)))?;
     let runs = list(&newest);
     let named = |run: &Value| {

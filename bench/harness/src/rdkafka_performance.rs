@@ -303,8 +303,9 @@ fn report() -> Result<()> {
         .ok_or("nothing was measured yet")?;
     let page = folder().join("../docs/internals/rdkafka-performance.md");
     let text = fs::read_to_string(&page)?;
-    let (before, rest) =
-        text.split_once(BEGIN).ok_or("docs/internals/rdkafka-performance.md has lost the beginning of its table")?;
+    let (before, rest) = text
+        .split_once(BEGIN)
+        .ok_or("docs/internals/rdkafka-performance.md has lost the beginning of its table")?;
     let (_, after) =
         rest.split_once(END).ok_or("docs/internals/rdkafka-performance.md has lost the end of its table")?;
     fs::write(&page, format!("{before}{BEGIN}\n\n{}\n{END}{after}", tables(&newest)))?;
