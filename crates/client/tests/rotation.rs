@@ -140,11 +140,11 @@ fn swapped_certificates_are_used_while_records_flow() {
         cluster.control(|control| control.close_connections(None));
         let flows = delivered.load(Ordering::SeqCst);
         let until = Instant::now() + SOON;
-        while delivered.load(Ordering::SeqCst) < flows + 10 {
+        // Records that were acknowledged before may be reported later: the connection is looked at, too.
+        while delivered.load(Ordering::SeqCst) < flows + 10 || principals(&cluster) != ["CN=first"] {
             assert!(Instant::now() < until, "records flow with the first certificate");
             thread::sleep(Duration::from_millis(10));
         }
-        assert_eq!(principals(&cluster), ["CN=first"]);
         mount.swap("3", &second.pem, &second.key_pem);
         wait_for(&producer, "reloaded", |news| matches!(news, CredentialsEvent::Reloaded));
         assert_eq!(principals(&cluster), ["CN=first"], "open connections stay");

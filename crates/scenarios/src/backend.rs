@@ -143,15 +143,18 @@ impl Backend {
     }
 
     /// Deletes a topic and creates it again, with one partition. Every broker knows of the new one: a leader that has
-    /// not heard of it yet still writes to the old one, and acknowledges what will be gone.
+    /// not heard of it yet still writes to the old one, and acknowledges what will be gone. A client that asks for the
+    /// topic in between may create it, too: that one is deleted again.
     pub fn recreate(&self, topic: &str, replicas: i16) {
         let mut brokers = raw::brokers(&self.bootstrap_servers());
         let old = brokers[0].topic_id(topic);
         let admin = Admin::new(&self.config(&[])).expect("the configuration is right");
-        admin.delete_topics(&[topic], TIMEOUT).expect("a response");
-        let create =
-            || admin.create_topics(&[NewTopic::new(topic, 1, replicas)], TIMEOUT).expect("a response");
-        let created = eventually(|| create().iter().all(|(_, result)| result.is_ok()));
+        let created = eventually(|| {
+            admin.delete_topics(&[topic], TIMEOUT).expect("a response");
+            let created =
+                admin.create_topics(&[NewTopic::new(topic, 1, replicas)], TIMEOUT).expect("a response");
+            created.iter().all(|(_, result)| result.is_ok())
+        });
         assert!(created, "{topic} can be created again");
         for broker in &mut brokers {
             let known = eventually(|| ![Uuid::ZERO, old].contains(&broker.topic_id(topic)));
