@@ -10,13 +10,12 @@ fi
 table=$root/crates/schema-registry/tests/confluent.json
 # with_registry COMMAND...: runs a command with the address of a fresh registry as its last argument.
 with_registry() {
-  "$OTTLA" broker --port 0 --schema-registry 127.0.0.1:0 > "$work/broker" &
-  local broker=$! url=
+  coproc registry { exec "$OTTLA" broker --port 0 --schema-registry 127.0.0.1:0; }
+  local broker=$registry_PID line url=
   started+=("$broker")
-  for _ in $(seq 300); do
-    url=$(sed -n 's/^schema.registry.url=//p' "$work/broker")
-    [ -z "$url" ] || break
-    sleep 0.1
+  # The broker prints the address when the registry answers, and ends its output if it can't start.
+  while read -r line <&"${registry[0]}"; do
+    case $line in schema.registry.url=*) url=${line#*=} && break ;; esac
   done
   [ -n "$url" ] || fail "the registry did not start"
   curl -sf -X PUT -H 'Content-Type: application/json' -d '{"compatibility": "NONE"}' "$url/config" > /dev/null

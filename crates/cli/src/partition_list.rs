@@ -25,7 +25,7 @@ pub fn parse_partitions(text: &str) -> Result<PartitionList, String> {
     text.split(',').map(range).collect::<Result<_, _>>().map(PartitionList)
 }
 
-/// True if one of the lists has the partition, or if there is no list.
+/// Returns true if a list contains the partition, or if `lists` is empty.
 pub fn contain(lists: &[PartitionList], partition: i32) -> bool {
     lists.is_empty() || lists.iter().flat_map(|list| &list.0).any(|range| range.contains(&partition))
 }

@@ -7,7 +7,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -35,6 +35,8 @@ struct Shared {
     noticed: OnceLock<Instant>,
     /// Says what is lost if the process ends now.
     unfinished: Mutex<Option<Unfinished>>,
+    /// Wakes the threads that pause once the signal is noticed.
+    pauses: (Mutex<()>, Condvar),
 }
 
 impl fmt::Debug for Interrupt {
@@ -57,8 +59,12 @@ impl Interrupt {
             flag::register(number, Arc::clone(&again)).map_err(failed)?;
             flag::register_usize(number, Arc::clone(&signal), number as usize).map_err(failed)?;
         }
-        let interrupt =
-            Interrupt(Arc::new(Shared { signal, noticed: OnceLock::new(), unfinished: Mutex::new(None) }));
+        let interrupt = Interrupt(Arc::new(Shared {
+            signal,
+            noticed: OnceLock::new(),
+            unfinished: Mutex::new(None),
+            pauses: Default::default(),
+        }));
         let watched = interrupt.clone();
         thread::Builder::new().name("signals".into()).spawn(move || watched.limit()).map_err(failed)?;
         Ok(interrupt)
@@ -69,6 +75,7 @@ impl Interrupt {
         while !self.is_requested() {
             thread::sleep(CHECK_INTERVAL);
         }
+        self.wake_pauses();
         thread::sleep(LIMIT.saturating_sub(self.noticed().elapsed()));
         let unfinished = self.0.unfinished.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(text) = unfinished.as_ref().and_then(|unfinished| unfinished()) {
@@ -100,6 +107,24 @@ impl Interrupt {
         self.bound(GRACE).is_zero()
     }
 
+    /// Waits for this time, or until a signal arrives.
+    ///
+    /// # Errors
+    ///
+    /// That of [`Interrupt::check`].
+    pub fn pause(&self, time: Duration) -> Outcome {
+        let (lock, woken) = &self.0.pauses;
+        let pausing = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(woken.wait_timeout_while(pausing, time, |()| !self.is_requested()));
+        self.check()
+    }
+
+    fn wake_pauses(&self) {
+        let (lock, woken) = &self.0.pauses;
+        drop(lock.lock().unwrap_or_else(PoisonError::into_inner));
+        woken.notify_all();
+    }
+
     /// Error: a signal arrived, and the command ends early.
     pub fn check(&self) -> Outcome {
         match self.number() {
@@ -127,7 +152,19 @@ mod tests {
             noticed.set(Instant::now().checked_sub(elapsed).unwrap()).unwrap();
         }
         let signal = Arc::new(AtomicUsize::new(signal));
-        Interrupt(Arc::new(Shared { signal, noticed, unfinished: Mutex::new(None) }))
+        let (unfinished, pauses) = Default::default();
+        Interrupt(Arc::new(Shared { signal, noticed, unfinished, pauses }))
+    }
+
+    #[test]
+    fn signal_ends_a_pause() {
+        let interrupt = after(0, Duration::ZERO);
+        let pausing = interrupt.clone();
+        let paused = thread::spawn(move || pausing.pause(Duration::from_secs(3600)));
+        interrupt.0.signal.store(2, Ordering::SeqCst);
+        interrupt.wake_pauses();
+        assert_eq!(paused.join().unwrap(), Err(Failure::Interrupted(2)));
+        assert_eq!(after(0, Duration::ZERO).pause(Duration::ZERO), Ok(()));
     }
 
     #[test]

@@ -70,7 +70,7 @@ fn faults_begin_and_end_while_the_brokers_run() {
         (&["error"], "needs a value"),
         (&["delay", "soon"], "is not a time"),
         (&["close", "--api", "Fetsch"], "is not an API of Kafka"),
-        (&["kill-broker", "9"], "there is no broker 9"),
+        (&["kill-broker", "9"], "broker 9 does not exist"),
         (&["move-leader", "-t", "empty"], "needs --partition"),
         (&["explode"], "possible values"),
     ] {

@@ -147,6 +147,7 @@ fn ambiguous_copies_are_refused() {
         (&["orders", "--to-topic", "new", "--no-create"], 1, "does not exist in the target cluster"),
         (&["nothing", "--to-topic", "new"], 1, "topic \"nothing\" does not exist"),
         (&["orders", "--to-topic", "new", "--filter", "value."], 2, "--filter"),
+        (&["orders", "--to-topic", "new", "--rate", "0.05"], 2, "at least 0.1 messages per second"),
         (&[], 2, "no topic is named"),
     ] {
         let refused = copy(&servers, arguments);

@@ -13,6 +13,64 @@ pub struct Dial<K> {
     pub set: fn(&mut K, u64),
 }
 
+/// Declares the dials of a kind of world: a name with its unit, the simplest value, the kind of number, and the field.
+///
+/// | kind | field |
+/// |---|---|
+/// | `number`, `flag` | a number; a `bool`, which is 0 or 1 |
+/// | `ms`, `us` | a `Duration` |
+/// | `derived_us` | an `Option<Duration>` with a method of the same name that returns the time in use |
+/// | `topics`, `partitions` | names of topics with their partitions: how many topics, and partitions of the largest one |
+macro_rules! dials {
+    (
+        $(#[$doc:meta])* $visible:vis $table:ident: $knobs:ty;
+        $($name:literal $simplest:tt $kind:ident $($field:ident).+;)*
+    ) => {
+        $(#[$doc])*
+        $visible const $table: &[$crate::dials::Dial<$knobs>] = &[$($crate::dials::Dial::new(
+            $name,
+            $simplest,
+            |knobs| $crate::dials::value_of!($kind, knobs, $($field).+),
+            |knobs, value| $crate::dials::change!($kind, knobs, $($field).+, value, $simplest),
+        )),*];
+    };
+}
+
+/// Reads a field of a kind of [`dials`].
+macro_rules! value_of {
+    (number, $knobs:ident, $($field:ident).+) => { $knobs.$($field).+ as u64 };
+    (flag, $knobs:ident, $($field:ident).+) => { u64::from($knobs.$($field).+) };
+    (ms, $knobs:ident, $($field:ident).+) => { $knobs.$($field).+.as_millis() as u64 };
+    (us, $knobs:ident, $($field:ident).+) => { $knobs.$($field).+.as_micros() as u64 };
+    (derived_us, $knobs:ident, $($field:ident).+) => { $knobs.$($field).+().as_micros() as u64 };
+    (topics, $knobs:ident, $($field:ident).+) => { $knobs.$($field).+.len() as u64 };
+    (partitions, $knobs:ident, $($field:ident).+) => { $crate::dials::most_partitions(&$knobs.$($field).+) };
+}
+
+/// Changes a field of a kind of [`dials`].
+macro_rules! change {
+    (number, $knobs:ident, $($field:ident).+, $value:ident, $simplest:tt) => { $knobs.$($field).+ = $value as _ };
+    (flag, $knobs:ident, $($field:ident).+, $value:ident, $simplest:tt) => { $knobs.$($field).+ = $value != 0 };
+    (ms, $knobs:ident, $($field:ident).+, $value:ident, $simplest:tt) => {
+        $knobs.$($field).+ = std::time::Duration::from_millis($value)
+    };
+    (us, $knobs:ident, $($field:ident).+, $value:ident, $simplest:tt) => {
+        $knobs.$($field).+ = std::time::Duration::from_micros($value)
+    };
+    (derived_us, $knobs:ident, $($field:ident).+, $value:ident, $simplest:tt) => {
+        $knobs.$($field).+ = Some(std::time::Duration::from_micros($value))
+    };
+    (topics, $knobs:ident, $($field:ident).+, $value:ident, $simplest:tt) => {
+        // Some worlds need more than one topic.
+        $crate::dials::keep_topics(&mut $knobs.$($field).+, $value.max($simplest))
+    };
+    (partitions, $knobs:ident, $($field:ident).+, $value:ident, $simplest:tt) => {
+        $crate::dials::keep_partitions(&mut $knobs.$($field).+, $value)
+    };
+}
+
+pub(crate) use {change, dials, value_of};
+
 /// The value of a dial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {

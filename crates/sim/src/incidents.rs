@@ -97,38 +97,35 @@ impl Incidents {
 
 /// A run with incidents.
 pub trait Eventful: Sized {
-    /// Returns the run's generator.
-    fn rng(&mut self) -> &mut Rng;
-    /// Returns the run's world.
-    fn world(&mut self) -> &mut World;
-    /// Returns the run's incidents.
-    fn incidents(&mut self) -> &mut Incidents;
+    /// Returns the run's generator, world and incidents.
+    fn parts(&mut self) -> (&mut Rng, &mut World, &mut Incidents);
 
     /// Lets the incidents happen whose time has come. `next` is the time of the next one that is drawn, and `interval` the mean
     /// time between two.
     fn incur(&mut self, next: &mut Instant, interval: Duration, mut event: impl FnMut(&mut Self)) {
-        let now = self.world().now;
-        if self.incidents().are_given() {
-            while let Some(incident) = self.incidents().next(now) {
-                let lines = self.world().trace.lines().len();
-                let of_run = std::mem::replace(self.rng(), incident.rng());
+        let (rng, world, incidents) = self.parts();
+        let now = world.now;
+        if incidents.are_given() {
+            while let (rng, _, incidents) = self.parts()
+                && let Some(incident) = incidents.next(now)
+            {
+                let of_run = std::mem::replace(rng, incident.rng());
                 event(self);
-                *self.rng() = of_run;
-                incident.pass(self.rng());
-                let what = self.world().trace.first_since(lines).to_owned();
-                self.incidents().note_given(incident, &what);
+                let (rng, ..) = self.parts();
+                *rng = of_run;
+                incident.pass(rng);
             }
             return;
         }
         if now < *next {
             return;
         }
-        let (before, lines) = (self.rng().clone(), self.world().trace.lines().len());
+        let (before, lines) = (rng.clone(), world.trace.lines().len());
         event(self);
-        *next = now + self.rng().jitter(interval, 90);
-        if self.world().trace.keeps() {
-            let (after, what) = (self.rng().clone(), self.world().trace.first_since(lines).to_owned());
-            self.incidents().note(now, before, &after, &what);
+        let (rng, world, incidents) = self.parts();
+        *next = now + rng.jitter(interval, 90);
+        if world.trace.keeps() {
+            incidents.note(now, before, rng, world.trace.first_since(lines));
         }
     }
 }

@@ -16,9 +16,9 @@ use ottla_core::machine::Instant;
 
 use crate::{
     Broken, Knobs, client_dials,
-    dials::{self, Setting},
+    dials::{self, Dial, Setting},
     groups,
-    incidents::{Incident, Incidents},
+    incidents::{Eventful, Incident, Incidents},
     shares, streams, swarm, transactions,
     world::World,
 };
@@ -65,7 +65,7 @@ impl Kind {
 
     fn settings(&self, seed: u64) -> Vec<Setting> {
         match self.worlds {
-            Worlds::Clients(knobs) => dials::read(&client_dials::DIALS, &knobs(seed)),
+            Worlds::Clients(knobs) => dials::read(client_dials::DIALS, &knobs(seed)),
             Worlds::Others(settings, _) => settings(seed),
         }
     }
@@ -160,8 +160,7 @@ impl Plan {
     pub fn run(&self, keeps: bool) -> Ran {
         match self.kind.worlds {
             Worlds::Clients(knobs) => {
-                let mut knobs = knobs(self.seed);
-                dials::apply(&client_dials::DIALS, &mut knobs, &self.settings);
+                let mut knobs = self.set(client_dials::DIALS, knobs(self.seed));
                 knobs.seed = self.salted_seed();
                 swarm::run_plan(&knobs, self.incidents(), keeps)
             }
@@ -172,6 +171,24 @@ impl Plan {
     /// Returns the seed of the order of events.
     pub(crate) const fn salted_seed(&self) -> u64 {
         self.seed ^ self.salt.wrapping_mul(0xd6e8_feb8_6659_fd93)
+    }
+
+    /// Returns these knobs with the plan's settings.
+    pub(crate) fn set<K>(&self, dials: &[Dial<K>], mut knobs: K) -> K {
+        dials::apply(dials, &mut knobs, &self.settings);
+        knobs
+    }
+
+    /// Runs a world with the plan's incidents.
+    pub(crate) fn run_in<R: Eventful>(
+        &self,
+        mut run: R,
+        go: impl FnOnce(&mut R) -> Result<(), Broken>,
+    ) -> Ran {
+        *run.parts().2 = self.incidents();
+        let broken = go(&mut run).err();
+        let (_, world, incidents) = run.parts();
+        Ran::new(world, incidents, broken)
     }
 
     pub(crate) fn incidents(&self) -> Incidents {

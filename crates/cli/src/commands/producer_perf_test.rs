@@ -366,9 +366,7 @@ fn send_all(
             }
         }
         if let Some(pace) = &pace {
-            if let Some(wait) = pace.wait(number, Instant::now()) {
-                interruptible_sleep(wait, interrupt)?;
-            }
+            pace.keep(number, interrupt)?;
             now_ms = run.now_ms();
         }
         let payload = payloads.get(number);
@@ -402,18 +400,6 @@ fn send_all(
         }
     }
     run.sent.store(options.num_records, Ordering::Relaxed);
-    Ok(())
-}
-
-/// Sleeps, in steps that a signal ends.
-fn interruptible_sleep(mut wait: Duration, interrupt: &Interrupt) -> Outcome {
-    const STEP: Duration = Duration::from_millis(100);
-    while !wait.is_zero() {
-        interrupt.check()?;
-        let step = wait.min(STEP);
-        std::thread::sleep(step);
-        wait -= step;
-    }
     Ok(())
 }
 

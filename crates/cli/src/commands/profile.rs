@@ -177,7 +177,7 @@ fn list(store: &Store, as_json: bool) -> Outcome {
         ]);
     }
     if store.profiles.is_empty() && !as_json {
-        note!("% there are no profiles; `ottla profile add NAME -b HOST:PORT` adds one");
+        note!("% no profiles yet; `ottla profile add NAME -b HOST:PORT` adds one");
     }
     table.print(as_json)
 }
@@ -190,7 +190,7 @@ fn choose(store: &mut Store, name: Option<&str>) -> Outcome {
     store.save()?;
     match name {
         Some(name) => writeln!(io::stdout(), "profile \"{name}\" is the default")?,
-        None => writeln!(io::stdout(), "there is no default profile")?,
+        None => writeln!(io::stdout(), "no default profile is set")?,
     }
     Ok(())
 }
@@ -295,9 +295,7 @@ fn saved(store: &mut Store, names: &[String]) -> Outcome {
 
 fn show(store: &Store, name: Option<&str>) -> Outcome {
     let Some(name) = name.or(store.default.as_deref()) else {
-        return Err(Failure::Usage(
-            "there is no default profile: name one of `ottla profile list`".to_owned(),
-        ));
+        return Err(Failure::Usage("no default profile is set: name one of `ottla profile list`".to_owned()));
     };
     let mut profile = store.profiles.get(name).cloned().ok_or_else(|| store.missing(name))?;
     for (property, value) in &mut profile.properties {

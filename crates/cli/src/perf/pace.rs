@@ -1,6 +1,9 @@
-//! The pace of `--throughput`: the number of records per second, on average since the start.
+//! The pace of `--throughput` and `--rate`: the number of records per second, on average since the start.
 
 use std::time::{Duration, Instant};
+
+use crate::failure::Outcome;
+use crate::signals::Interrupt;
 
 /// Computes how long to wait before the next record.
 #[derive(Debug)]
@@ -18,8 +21,17 @@ impl Pace {
         Pace { start, per_second }
     }
 
-    /// Returns the time to sleep if `sent` records are ahead of the pace.
-    pub fn wait(&self, sent: u64, now: Instant) -> Option<Duration> {
+    /// Waits while `sent` records are ahead of the pace.
+    ///
+    /// # Errors
+    ///
+    /// A signal arrived.
+    pub fn keep(&self, sent: u64, interrupt: &Interrupt) -> Outcome {
+        self.wait(sent, Instant::now()).map_or(Ok(()), |wait| interrupt.pause(wait))
+    }
+
+    /// Returns the time to wait if `sent` records are ahead of the pace.
+    fn wait(&self, sent: u64, now: Instant) -> Option<Duration> {
         let due = Duration::from_secs_f64(sent as f64 / self.per_second);
         let ahead = due.saturating_sub(now.saturating_duration_since(self.start));
         (ahead >= SHORTEST_WAIT).then_some(ahead)

@@ -59,11 +59,11 @@ impl Store {
             .filter(|folder| folder.is_absolute())
             .or_else(|| std::env::home_dir().map(|home| home.join(".config")));
         let folder = folder
-            .ok_or_else(|| Failure::Usage("there is no home folder: set OTTLA_CONFIG=FILE".to_owned()))?;
+            .ok_or_else(|| Failure::Usage("the home folder is unknown: set OTTLA_CONFIG=FILE".to_owned()))?;
         Ok(folder.join("ottla").join("config.toml"))
     }
 
-    /// Reads the file. Without one there are no profiles.
+    /// Reads the file; a missing file has no profiles.
     ///
     /// # Errors
     ///

@@ -15,8 +15,8 @@ use cel::{Context, ExecutionError, Program, Value};
 use ottla::MessageRef;
 use regex_automata::meta::Regex;
 
-use super::RecordParts;
 use super::decoder::{Decoded, Decoders};
+use super::{RecordParts, with_parts};
 use crate::failure::{Failure, Outcome};
 use crate::times::{now_ms, parse_time};
 
@@ -111,17 +111,7 @@ impl Filter {
     ///
     /// Those of [`Filter::passes`].
     pub fn passes_message(&self, message: &MessageRef<'_>) -> Outcome<bool> {
-        let headers: Vec<_> =
-            message.headers().map(|header| (AsRef::<[u8]>::as_ref(header.key), header.value)).collect();
-        self.passes(&RecordParts {
-            topic: message.topic(),
-            partition: message.partition(),
-            offset: message.offset(),
-            timestamp: message.timestamp(),
-            key: message.key(),
-            value: message.value(),
-            headers: &headers,
-        })
+        with_parts!(message, |parts| self.passes(parts))
     }
 
     /// Returns true if the record passes. One for which the expression fails does not, and is counted.

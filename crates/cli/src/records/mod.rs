@@ -42,6 +42,26 @@ pub struct RecordParts<'a> {
     pub headers: &'a [(&'a [u8], Option<&'a [u8]>)],
 }
 
+/// Calls a function with the parts of a [`Message`](ottla::Message) or [`MessageRef`](ottla::MessageRef).
+macro_rules! with_parts {
+    ($message:expr, |$parts:ident| $then:expr) => {{
+        let headers: Vec<(&[u8], Option<&[u8]>)> =
+            $message.headers().map(|header| (header.key.as_ref(), header.value)).collect();
+        let $parts = &$crate::records::RecordParts {
+            topic: $message.topic(),
+            partition: $message.partition(),
+            offset: $message.offset(),
+            timestamp: $message.timestamp(),
+            key: $message.key(),
+            value: $message.value(),
+            headers: &headers,
+        };
+        $then
+    }};
+}
+
+use with_parts;
+
 impl RecordParts<'_> {
     /// The bytes of key, value and headers.
     fn size(&self) -> usize {

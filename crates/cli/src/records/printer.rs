@@ -11,7 +11,7 @@ use super::filter::Filter;
 use super::format::MessageFormat;
 use super::json::write_json;
 use super::registry::Registry;
-use super::{DecodedRecord, RecordParts};
+use super::{DecodedRecord, RecordParts, with_parts};
 use crate::commands::schema::RegistryOptions;
 use crate::failure::{Failure, Outcome};
 use crate::standard_error::note;
@@ -115,18 +115,7 @@ impl Printer {
     ///
     /// That of the output; [`Failure::Failed`] if a message can't be decoded and the output is not JSON, which has the error.
     pub fn print(&mut self, message: &MessageRef<'_>, out: &mut impl Write) -> Outcome<bool> {
-        let headers: Vec<_> =
-            message.headers().map(|header| (AsRef::<[u8]>::as_ref(header.key), header.value)).collect();
-        let parts = RecordParts {
-            topic: message.topic(),
-            partition: message.partition(),
-            offset: message.offset(),
-            timestamp: message.timestamp(),
-            key: message.key(),
-            value: message.value(),
-            headers: &headers,
-        };
-        self.print_parts(&parts, out)
+        with_parts!(message, |parts| self.print_parts(parts, out))
     }
 
     /// Prints a message that was taken out of its records. See [`Printer::print`].
@@ -135,18 +124,7 @@ impl Printer {
     ///
     /// Those of [`Printer::print`].
     pub fn print_message(&mut self, message: &Message, out: &mut impl Write) -> Outcome<bool> {
-        let headers: Vec<_> =
-            message.headers().map(|header| (AsRef::<[u8]>::as_ref(header.key), header.value)).collect();
-        let parts = RecordParts {
-            topic: message.topic(),
-            partition: message.partition(),
-            offset: message.offset(),
-            timestamp: message.timestamp(),
-            key: message.key(),
-            value: message.value(),
-            headers: &headers,
-        };
-        self.print_parts(&parts, out)
+        with_parts!(message, |parts| self.print_parts(parts, out))
     }
 
     /// Prints the parts of a message. See [`Printer::print`].

@@ -1,6 +1,6 @@
 //! A call: each address in turn, repetitions within a deadline, and what an answer means.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -31,21 +31,21 @@ impl Client {
     pub(super) fn call(&self, method: Method, path: &Path, body: Option<&Value>) -> Result<Value> {
         let shown = format!("{} {}", method.name(), path.as_str());
         let config = &self.inner.config;
-        let deadline = Instant::now() + config.timeout;
+        let (http, deadline) = (&self.inner.http, self.inner.http.now() + config.timeout);
         let (mut attempts, mut last) = (Vec::new(), None);
         let mut pause = config.backoff;
         for round in 0..=config.retries {
             if round > 0 {
-                let left = deadline.saturating_duration_since(Instant::now());
+                let left = deadline.saturating_duration_since(http.now());
                 if left <= pause {
                     break;
                 }
-                std::thread::sleep(pause);
+                http.pause(pause);
                 pause *= 2;
                 attempts.clear();
             }
             for (number, address) in self.inner.addresses.in_order() {
-                let left = deadline.saturating_duration_since(Instant::now());
+                let left = deadline.saturating_duration_since(http.now());
                 if left.is_zero() {
                     break;
                 }

@@ -1,6 +1,9 @@
 //! One exchange over HTTP: bounded in time and size, without redirects.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use ureq::{
     Agent, Proxy,
@@ -53,10 +56,20 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-/// Sends requests.
+/// Sends requests, and has the time.
 pub trait Exchange: Send + Sync + std::fmt::Debug {
     /// Sends a request and waits for its answer. The error says why there is none.
     fn exchange(&self, request: &Request) -> Result<Answer, String>;
+
+    /// Returns the time.
+    fn now(&self) -> Instant {
+        Instant::now()
+    }
+
+    /// Waits before a request is repeated.
+    fn pause(&self, time: Duration) {
+        std::thread::sleep(time);
+    }
 }
 
 /// Sends requests with ureq.

@@ -4,10 +4,13 @@ use std::{
     io::{Read, Write},
     net::TcpListener,
     sync::{Arc, Mutex},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
-use super::*;
+use super::{
+    http::{Answer, Request},
+    *,
+};
 use crate::{Error, Fault, Reference, wire::SchemaId};
 
 /// A server that gives each request the answer that a function returns for its head, and notes the requests.
@@ -214,4 +217,40 @@ fn failing_registry_is_asked_again() {
     client.subjects("", Deleted::Without).unwrap();
     assert_eq!(server.requests.lock().unwrap().len(), 2);
     assert!(client.schema(SchemaId::Id(1)).is_err());
+}
+
+/// A registry that is overloaded, and a clock that only pauses move.
+#[derive(Debug)]
+struct Overloaded {
+    began: Instant,
+    pauses: Arc<Mutex<Vec<Duration>>>,
+}
+
+impl Exchange for Overloaded {
+    fn exchange(&self, _: &Request) -> Result<Answer, String> {
+        Ok(Answer { status: 503, content_type: String::new(), location: None, body: Vec::new() })
+    }
+
+    fn now(&self) -> Instant {
+        self.began + self.pauses.lock().unwrap().iter().sum::<Duration>()
+    }
+
+    fn pause(&self, time: Duration) {
+        self.pauses.lock().unwrap().push(time);
+    }
+}
+
+#[test]
+fn call_is_repeated_with_growing_pauses_until_its_deadline() {
+    let pauses = Arc::<Mutex<Vec<Duration>>>::default();
+    let overloaded = Overloaded { began: Instant::now(), pauses: Arc::clone(&pauses) };
+    let mut config = Config::new("http://registry");
+    config.retries = u32::MAX;
+    let (backoff, timeout) = (config.backoff, config.timeout);
+    let error =
+        Client::over(config, Box::new(overloaded)).unwrap().subjects("", Deleted::Without).unwrap_err();
+    assert!(matches!(error, Error::Refused { status: 503, .. }), "{error}");
+    let pauses = pauses.lock().unwrap();
+    assert_eq!(pauses[..3], [backoff, 2 * backoff, 4 * backoff]);
+    assert!(pauses.iter().sum::<Duration>() < timeout && pauses.len() > 5, "{pauses:?}");
 }

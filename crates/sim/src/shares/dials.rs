@@ -1,94 +1,28 @@
 //! The dials of worlds of share groups.
 
-use std::time::Duration;
-
 use super::setup::Setup;
-use crate::dials::Dial;
+use crate::dials::dials;
 
-/// The dials, those that save most time first.
-pub(super) const DIALS: [Dial<Setup>; 19] = [
-    Dial::new(
-        "suffers-ms",
-        0,
-        |knobs| knobs.suffers.as_millis() as u64,
-        |knobs, value| knobs.suffers = Duration::from_millis(value),
-    ),
-    Dial::new(
-        "writes-us",
-        1000000,
-        |knobs| knobs.writes.as_micros() as u64,
-        |knobs, value| knobs.writes = Duration::from_micros(value),
-    ),
-    Dial::new("members", 0, |knobs| knobs.members as u64, |knobs, value| knobs.members = value as usize),
-    Dial::new("brokers", 1, |knobs| knobs.brokers as u64, |knobs, value| knobs.brokers = value as i32),
-    Dial::new(
-        "partitions",
-        1,
-        |knobs| knobs.partitions as u64,
-        |knobs, value| knobs.partitions = value as i32,
-    ),
-    Dial::new("releases", 0, |knobs| knobs.manners.releases, |knobs, value| knobs.manners.releases = value),
-    Dial::new("rejects", 0, |knobs| knobs.manners.rejects, |knobs, value| knobs.manners.rejects = value),
-    Dial::new("delays", 0, |knobs| knobs.manners.delays, |knobs, value| knobs.manners.delays = value),
-    Dial::new(
-        "processes-us",
-        1000,
-        |knobs| knobs.manners.processes.as_micros() as u64,
-        |knobs, value| knobs.manners.processes = Duration::from_micros(value),
-    ),
-    Dial::new(
-        "rests-us",
-        30000,
-        |knobs| knobs.manners.rests.as_micros() as u64,
-        |knobs, value| knobs.manners.rests = Duration::from_micros(value),
-    ),
-    Dial::new("strict", 0, |knobs| u64::from(knobs.is_strict), |knobs, value| knobs.is_strict = value != 0),
-    Dial::new(
-        "renews-locks",
-        0,
-        |knobs| u64::from(knobs.renews_locks),
-        |knobs, value| knobs.renews_locks = value != 0,
-    ),
-    Dial::new(
-        "implicit",
-        0,
-        |knobs| u64::from(knobs.manners.is_implicit),
-        |knobs, value| knobs.manners.is_implicit = value != 0,
-    ),
-    Dial::new(
-        "max-record-locks",
-        2000,
-        |knobs| knobs.max_record_locks as u64,
-        |knobs, value| knobs.max_record_locks = value as i32,
-    ),
-    Dial::new(
-        "max-poll-records",
-        500,
-        |knobs| knobs.max_poll_records as u64,
-        |knobs, value| knobs.max_poll_records = value as i32,
-    ),
-    Dial::new(
-        "latency-us",
-        1000,
-        |knobs| knobs.network.latency.as_micros() as u64,
-        |knobs, value| knobs.network.latency = Duration::from_micros(value),
-    ),
-    Dial::new(
-        "jitter-us",
-        0,
-        |knobs| knobs.network.jitter.as_micros() as u64,
-        |knobs, value| knobs.network.jitter = Duration::from_micros(value),
-    ),
-    Dial::new(
-        "window",
-        1048576,
-        |knobs| knobs.network.window as u64,
-        |knobs, value| knobs.network.window = value as usize,
-    ),
-    Dial::new(
-        "cut-percent",
-        0,
-        |knobs| knobs.network.cut_percent,
-        |knobs, value| knobs.network.cut_percent = value,
-    ),
-];
+dials! {
+    /// The dials, those that save most time first.
+    pub(super) DIALS: Setup;
+    "suffers-ms" 0 ms suffers;
+    "writes-us" 1000000 us writes;
+    "members" 0 number members;
+    "brokers" 1 number brokers;
+    "partitions" 1 number partitions;
+    "releases" 0 number manners.releases;
+    "rejects" 0 number manners.rejects;
+    "delays" 0 number manners.delays;
+    "processes-us" 1000 us manners.processes;
+    "rests-us" 30000 us manners.rests;
+    "strict" 0 flag is_strict;
+    "renews-locks" 0 flag renews_locks;
+    "implicit" 0 flag manners.is_implicit;
+    "max-record-locks" 2000 number max_record_locks;
+    "max-poll-records" 500 number max_poll_records;
+    "latency-us" 1000 us network.latency;
+    "jitter-us" 0 us network.jitter;
+    "window" 1048576 number network.window;
+    "cut-percent" 0 number network.cut_percent;
+}

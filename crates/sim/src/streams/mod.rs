@@ -100,16 +100,8 @@ struct Run {
 }
 
 impl Eventful for Run {
-    fn rng(&mut self) -> &mut Rng {
-        &mut self.rng
-    }
-
-    fn world(&mut self) -> &mut World {
-        &mut self.world
-    }
-
-    fn incidents(&mut self) -> &mut Incidents {
-        &mut self.incidents
+    fn parts(&mut self) -> (&mut Rng, &mut World, &mut Incidents) {
+        (&mut self.rng, &mut self.world, &mut self.incidents)
     }
 }
 
@@ -127,17 +119,13 @@ pub fn replay(seed: u64, keeps: bool) -> (Result<Summary, Broken>, Vec<String>) 
 
 /// Returns the settings of the world of a seed.
 pub fn settings_of(seed: u64) -> Vec<Setting> {
-    settings::read(&dials::DIALS, &Setup::from_seed(seed))
+    settings::read(dials::DIALS, &Setup::from_seed(seed))
 }
 
 /// Runs the world of a plan.
 pub fn run_plan(plan: &Plan, keeps: bool) -> Ran {
-    let mut setup = Setup::from_seed(plan.seed);
-    settings::apply(&dials::DIALS, &mut setup, &plan.settings);
-    let mut run = Run::new(plan.salted_seed(), setup, keeps);
-    run.incidents = plan.incidents();
-    let broken = run.go().err();
-    Ran::new(&run.world, &run.incidents, broken)
+    let setup = plan.set(dials::DIALS, Setup::from_seed(plan.seed));
+    plan.run_in(Run::new(plan.salted_seed(), setup, keeps), Run::go)
 }
 
 impl Run {

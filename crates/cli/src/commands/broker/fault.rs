@@ -168,7 +168,7 @@ fn act(control: &mut Control<'_>, request: &Value) -> Result<(), String> {
     let broker = || {
         let id =
             value()?.parse().map(BrokerId).map_err(|_| "the value is not the ID of a broker".to_owned())?;
-        if control.brokers().contains(&id) { Ok(id) } else { Err(format!("there is no broker {}", id.0)) }
+        if control.brokers().contains(&id) { Ok(id) } else { Err(format!("broker {} does not exist", id.0)) }
     };
     let time = || match parse_duration(value()?) {
         Some(ms @ 0..=3_600_000) => Ok(Duration::from_millis(ms as u64)),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ottla::{Admin, Config, ErrorCode, ErrorKind, HeaderRef, NewTopic, Producer, Record, SendError};
+use ottla::{Admin, Config, ErrorCode, ErrorKind, NewTopic, Producer, SendError};
 use ottla_sorted::SortedMap;
 use serde_json::Value;
 
@@ -96,24 +96,8 @@ impl Seed {
     }
 
     fn send(&self, producer: &Producer, number: usize, draft: &Draft<'_>) -> Outcome {
-        let mut record = Record::new();
-        if let Some(key) = draft.key.as_deref() {
-            record = record.key(key);
-        }
-        if let Some(value) = draft.value.as_deref() {
-            record = record.value(value);
-        }
-        if let Some(partition) = draft.partition {
-            record = record.partition(partition);
-        }
-        if let Some(timestamp) = draft.timestamp {
-            record = record.timestamp(timestamp);
-        }
-        for (name, value) in &draft.headers {
-            record = record.raw_header(HeaderRef { key: name, value: value.as_deref() });
-        }
         let topic = producer.topic(draft.topic.as_deref().unwrap_or_default());
-        match topic.send_blocking(record, FLUSH_TIMEOUT) {
+        match topic.send_blocking(draft.record(false), FLUSH_TIMEOUT) {
             Ok(()) => Ok(()),
             Err(SendError::QueueFull) => {
                 Err(Failure::Failed("the brokers do not accept the records".to_owned()))

@@ -117,6 +117,9 @@ pub struct CopyOptions {
     quiet: bool,
 }
 
+/// The smallest `--rate`: the time between two messages is well below `transaction.timeout.ms`.
+const SLOWEST: f64 = 0.1;
+
 /// Runs the command; `outer` are the options before its name.
 pub fn run(options: &CopyOptions, outer: &ClientOptions) -> Outcome {
     let client = options.client.after(outer);
@@ -126,6 +129,11 @@ pub fn run(options: &CopyOptions, outer: &ClientOptions) -> Outcome {
     let topics: Vec<String> = options.topics.iter().chain(&options.topic).cloned().collect();
     if topics.is_empty() {
         return Err(Failure::Usage("no topic is named".into()));
+    }
+    if options.rate.is_some_and(|rate| rate < SLOWEST) {
+        return Err(Failure::Usage(format!(
+            "--rate: at least {SLOWEST} messages per second, because a transaction stays open between two of them"
+        )));
     }
     let renaming = Renaming::parse(options.to_topic.as_deref(), &options.rename)?;
     let filter =

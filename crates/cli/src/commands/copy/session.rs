@@ -28,8 +28,6 @@ use crate::standard_error::note;
 const INTERVAL: Duration = Duration::from_secs(1);
 /// The time for the end of a transaction.
 const COMMIT_TIMEOUT: Duration = Duration::from_secs(60);
-/// The longest sleep for `--rate` before a signal is noticed.
-const LONGEST_SLEEP: Duration = Duration::from_millis(200);
 
 /// The cluster that is read.
 #[derive(Debug)]
@@ -250,10 +248,7 @@ impl Session<'_> {
     fn send_message(&self, open: &Open, message: &MessageRef<'_>) -> Outcome {
         let number = self.sent.fetch_add(1, Ordering::Relaxed);
         if let Some(pace) = &self.pace {
-            while let Some(wait) = pace.wait(number, Instant::now()) {
-                std::thread::sleep(wait.min(LONGEST_SLEEP));
-                self.interrupt.check()?;
-            }
+            pace.keep(number, &self.interrupt)?;
         }
         let mut record = Record::new();
         if let Some(key) = message.key() {

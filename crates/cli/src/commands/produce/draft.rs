@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use ottla::{HeaderRef, Record};
 use serde_json::{Map, Value};
 
 use super::pieces::find;
@@ -24,6 +25,30 @@ pub struct Draft<'a> {
     pub value: Option<Cow<'a, [u8]>>,
     /// The headers, in order.
     pub headers: Headers<'a>,
+}
+
+impl Draft<'_> {
+    /// Returns the record to send. With `nulls`, an empty key or value is null.
+    pub fn record(&self, nulls: bool) -> Record<'_> {
+        let is_sent = |bytes: &&[u8]| !(nulls && bytes.is_empty());
+        let mut record = Record::new();
+        if let Some(key) = self.key.as_deref().filter(is_sent) {
+            record = record.key(key);
+        }
+        if let Some(value) = self.value.as_deref().filter(is_sent) {
+            record = record.value(value);
+        }
+        if let Some(partition) = self.partition {
+            record = record.partition(partition);
+        }
+        if let Some(timestamp) = self.timestamp {
+            record = record.timestamp(timestamp);
+        }
+        for (name, value) in &self.headers {
+            record = record.raw_header(HeaderRef { key: name, value: value.as_deref() });
+        }
+        record
+    }
 }
 
 /// A field of a line.

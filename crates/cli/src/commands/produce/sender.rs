@@ -2,10 +2,9 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::thread;
 use std::time::{Duration, Instant};
 
-use ottla::{HeaderRef, Producer, Record, Topic};
+use ottla::{Producer, Topic};
 use ottla_sorted::SortedMap;
 
 use super::ProduceOptions;
@@ -19,9 +18,6 @@ use crate::perf::payload::unescape;
 use crate::sending::{Sending, require_topic};
 use crate::signals::Interrupt;
 use crate::times::{now_ms, parse_time};
-
-/// The longest sleep for `--rate` before a signal is noticed.
-const LONGEST_SLEEP: Duration = Duration::from_millis(200);
 
 /// What the options say about each message.
 #[derive(Debug)]
@@ -245,7 +241,9 @@ impl<'a> Sender<'a> {
     fn send_draft(&mut self, mut draft: Draft<'_>) -> Outcome {
         let completed = self.plan.complete(&mut draft, &mut self.generator, self.options.repartition);
         completed.map_err(|error| self.wrong(&error))?;
-        self.wait_for_pace()?;
+        if let Some(pace) = &self.pace {
+            pace.keep(self.generator.number, &self.interrupt)?;
+        }
         let name = match (&self.options.topic, &draft.topic) {
             (Some(topic), _) => topic.as_str(),
             (None, Some(topic)) => topic,
@@ -256,37 +254,11 @@ impl<'a> Sender<'a> {
             self.topics.insert(name.to_owned(), self.producer.topic(name));
         }
         let Some(topic) = self.topics.get(name) else { return Ok(()) };
-        let is_sent = |bytes: &&[u8]| !(self.options.null && bytes.is_empty());
-        let mut record = Record::new();
-        if let Some(key) = draft.key.as_deref().filter(is_sent) {
-            record = record.key(key);
-        }
-        if let Some(value) = draft.value.as_deref().filter(is_sent) {
-            record = record.value(value);
-        }
-        if let Some(partition) = draft.partition {
-            record = record.partition(partition);
-        }
-        if let Some(timestamp) = draft.timestamp {
-            record = record.timestamp(timestamp);
-        }
-        for (name, value) in &draft.headers {
-            record = record.raw_header(HeaderRef { key: name, value: value.as_deref() });
-        }
+        let record = draft.record(self.options.null);
         self.generator.number += 1;
         let number = self.generator.number;
         self.sending
             .send(topic, &record)?
             .map_err(|error| Failure::Failed(format!("message {number} was not accepted: {error}")))
-    }
-
-    /// Sleeps while the messages are ahead of `--rate`.
-    fn wait_for_pace(&self) -> Outcome {
-        let Some(pace) = &self.pace else { return Ok(()) };
-        while let Some(wait) = pace.wait(self.generator.number, Instant::now()) {
-            thread::sleep(wait.min(LONGEST_SLEEP));
-            self.interrupt.check()?;
-        }
-        Ok(())
     }
 }
