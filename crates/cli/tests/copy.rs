@@ -91,6 +91,51 @@ fn interrupted_copy_continues_where_its_last_transaction_ended() {
     assert_eq!(content(&servers, "copy"), content(&servers, "orders"));
 }
 
+/// A copy that was killed leaves a transaction with progress behind: until the next copy aborts it, its offsets are not stable.
+#[test]
+fn open_transaction_of_an_earlier_copy_is_aborted_first() {
+    let (_cluster, servers) = filled();
+    let to_copy = ["orders", "--to-topic", "copy"];
+    assert_eq!(copy(&servers, &[&to_copy[..], &["--until", "5"]].concat()).code, 0);
+    let mut config = ottla::Config::new();
+    for (name, value) in [("bootstrap.servers", &*servers), ("transactional.id", "ottla-copy-ottla-copy")] {
+        config.set(name, value).unwrap();
+    }
+    let timeout = std::time::Duration::from_secs(60);
+    let killed = ottla::Producer::new(&config).unwrap();
+    let found = killed.admin().list_group_offsets("ottla-copy", None, timeout).unwrap();
+    let mut offsets: Vec<_> = found.into_iter().filter_map(|(_, found)| found.unwrap()).collect();
+    assert_eq!(offsets.len(), 3);
+    offsets.iter_mut().for_each(|one| one.offset += 1);
+    killed.init_transactions(timeout).unwrap();
+    let transaction = killed.begin().unwrap();
+    let group = ottla::ConsumerGroupMetadata {
+        group_id: "ottla-copy".into(),
+        generation: None,
+        member_id: String::new(),
+        instance_id: None,
+        topic_ids: Default::default(),
+    };
+    transaction.send_offsets_of(group, &offsets, timeout).unwrap();
+    let resumed = copy(&servers, &to_copy);
+    assert!(resumed.out.starts_with("copied 15 messages"), "{}{}", resumed.out, resumed.err);
+    assert_eq!(content(&servers, "copy"), content(&servers, "orders"));
+    assert!(transaction.commit(timeout).is_err(), "the earlier copy is fenced");
+}
+
+#[test]
+fn copy_aborts_its_transaction_if_the_progress_is_refused() {
+    use ottla_embedded_broker::{ApiKey, ErrorCode, Fault, FaultAction};
+    let (cluster, servers) = filled();
+    let refusal = Fault::new(FaultAction::Error(ErrorCode::GROUP_AUTHORIZATION_FAILED));
+    cluster.control(|control| control.inject(refusal.api(ApiKey::TxnOffsetCommit).times(1)));
+    let failed = copy(&servers, &["orders", "--to-topic", "copy"]);
+    assert_eq!(failed.code, 1, "{}", failed.out);
+    assert!(failed.err.contains("the progress was not added to the transaction"), "{}", failed.err);
+    let listed = ottla(&["transactions", "list", "-b", &servers]);
+    assert!(listed.out.contains("CompleteAbort"), "{}{}", listed.out, listed.err);
+}
+
 /// Starts a copy that goes on at the end, and waits until the target has the first 30 messages.
 fn follow(servers: &str) -> Running {
     let child = Command::new(env!("CARGO_BIN_EXE_ottla"))

@@ -88,7 +88,7 @@ pub fn run(
     options: &CopyOptions,
     source: Source,
     target: &ClientOptions,
-    copy: Copy,
+    mut copy: Copy,
     filter: Option<Filter>,
 ) -> Outcome {
     let config = producer_config(options, target)?;
@@ -105,7 +105,10 @@ pub fn run(
     let ended = |error: &ottla::TransactionError| {
         Failure::Failed(format!("can't start transactions: {}", error.error()))
     };
+    // An earlier copy with this transactional ID that still runs can't commit any more, and its open transaction is aborted:
+    // the progress that is read now stays as it is.
     producer.init_transactions(sending.bound(COMMIT_TIMEOUT)).map_err(|error| ended(&error))?;
+    copy.resume(&options.group, &producer.admin(), true)?;
     let start = |part: &Part| (part.key.topic.to_string(), part.key.partition, part.start);
     consumer.assign(&copy.partitions.iter().map(start).collect::<Vec<_>>())?;
     let sent = Arc::new(AtomicU64::new(0));
@@ -187,17 +190,14 @@ impl Session<'_> {
             if let Err(failure) = self.send(&records).and_then(|()| self.handle_events(&records, events)) {
                 break Err(failure);
             }
-            if let Some((open, began)) = transaction.take() {
-                match began.elapsed() >= INTERVAL {
-                    true => self.commit(open)?,
-                    false => transaction = Some((open, began)),
-                }
+            if let Some((open, _)) = transaction.take_if(|(_, began)| began.elapsed() >= INTERVAL) {
+                self.commit(open)?;
             }
         };
         match (transaction, outcome) {
             (Some((open, _)), Ok(())) => self.commit(open),
             (Some((open, _)), Err(failure)) => {
-                let _ = open.abort(self.sending.bound(COMMIT_TIMEOUT));
+                self.abort(open);
                 Err(failure)
             }
             (None, outcome) => outcome,
@@ -309,12 +309,20 @@ impl Session<'_> {
                 instance_id: None,
                 topic_ids: Arc::default(),
             };
-            let added = transaction.send_offsets_of(group, &offsets, call_timeout());
-            added.map_err(|error| failed("the progress was not added to the transaction", &error))?;
+            if let Err(error) = transaction.send_offsets_of(group, &offsets, call_timeout()) {
+                self.abort(transaction);
+                return Err(failed("the progress was not added to the transaction", &error));
+            }
         }
         transaction
             .commit(COMMIT_TIMEOUT)
             .map_err(|error| failed("the transaction was not committed", &error))
+    }
+
+    /// Waits until the transaction is aborted, so that its end does not depend on `transaction.timeout.ms` after the program has
+    /// ended. If it can't be, the next copy aborts it.
+    fn abort(&self, transaction: Transaction<'_>) {
+        let _ = transaction.abort(self.sending.bound(COMMIT_TIMEOUT));
     }
 }
 

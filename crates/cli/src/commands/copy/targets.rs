@@ -51,11 +51,40 @@ pub struct Copy {
     pub marks: SortedMap<String, String>,
 }
 
-/// Finds the partitions, creates missing topics of the target, and reads the progress of an earlier copy.
+impl Copy {
+    /// Starts the partitions where an earlier copy has come to. `is_stable` waits for open transactions that may change that.
+    ///
+    /// # Errors
+    ///
+    /// The group has the progress of another source, or it can't be read.
+    pub fn resume(&mut self, group: &str, admin: &Admin, is_stable: bool) -> Outcome {
+        let options = ottla::AdminOptions::new(call_timeout()).require_stable_offsets(is_stable);
+        let mut found = SortedMap::new();
+        for (key, result) in admin.list_group_offsets(group, None, options)? {
+            let Some(mark) = self.marks.get(&*key.topic) else { continue };
+            let Some(offset) = result? else { continue };
+            if offset.metadata != *mark {
+                return Err(Failure::Usage(format!(
+                    "group \"{group}\" has the progress of another copy to topic \"{}\": name another group with --group",
+                    key.topic
+                )));
+            }
+            found.insert(key, offset.offset);
+        }
+        for part in &mut self.partitions {
+            if let Some(offset) = found.get(&TopicPartition::new(&*part.target, part.key.partition)) {
+                part.start = Offset::At(*offset);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Finds the partitions, and creates missing topics of the target. For `--dry-run` it also reads the progress.
 ///
 /// # Errors
 ///
-/// The names are ambiguous, a topic of the target has too few partitions, or its progress is that of another source.
+/// The names are ambiguous, a topic of the target has too few partitions, or what [`Copy::resume`] says.
 pub fn plan(
     options: &CopyOptions,
     source: &Source,
@@ -89,18 +118,19 @@ pub fn plan(
     }
     let marks: SortedMap<String, String> =
         targets.iter().map(|(from, to)| (to.clone(), format!("{source_id}/{from}"))).collect();
-    let progress = progress(options, &target_admin, &marks)?;
     let part = |key: TopicPartition| {
         let target = targets.get(&*key.topic).cloned().unwrap_or_default();
-        let known = progress.get(&TopicPartition::new(&*target, key.partition));
-        let stop = stops.get(&key).copied().flatten();
-        Part { start: known.map_or(range.start, |offset| Offset::At(*offset)), stop, target, key }
+        Part { start: range.start, stop: stops.get(&key).copied().flatten(), target, key }
     };
     let stop_ms = match range.stop {
         Some(Stop::Time(ms)) => Some(ms),
         _ => None,
     };
-    Ok(Copy { partitions: keys.into_iter().map(part).collect(), stop_ms, marks })
+    let mut copy = Copy { partitions: keys.into_iter().map(part).collect(), stop_ms, marks };
+    if options.dry_run {
+        copy.resume(&options.group, &target_admin, false)?;
+    }
+    Ok(copy)
 }
 
 fn range(options: &CopyOptions) -> Outcome<Range> {
@@ -151,26 +181,4 @@ fn ensure(options: &CopyOptions, admin: &Admin, name: &str, count: i32) -> Outco
         )));
     }
     Ok(())
-}
-
-/// Returns the next offset of the source of each partition of the target.
-fn progress(
-    options: &CopyOptions,
-    admin: &Admin,
-    marks: &SortedMap<String, String>,
-) -> Outcome<SortedMap<TopicPartition, i64>> {
-    let mut found = SortedMap::new();
-    let stable = ottla::AdminOptions::new(call_timeout()).require_stable_offsets(true);
-    for (key, result) in admin.list_group_offsets(&options.group, None, stable)? {
-        let Some(mark) = marks.get(&*key.topic) else { continue };
-        let Some(offset) = result? else { continue };
-        if offset.metadata != *mark {
-            return Err(Failure::Usage(format!(
-                "group \"{}\" has the progress of another copy to topic \"{}\": name another group with --group",
-                options.group, key.topic
-            )));
-        }
-        found.insert(key, offset.offset);
-    }
-    Ok(found)
 }
