@@ -39,7 +39,7 @@ impl AssignmentVersion {
         Self { assignment: self.assignment.wrapping_add(1), restarts: 0 }
     }
 
-    /// Returns the version with which this assignment goes on from a damaged record.
+    /// Returns the version with which this assignment goes on from a damaged record, or from dropped ones.
     pub(crate) const fn next_restart(self) -> Self {
         Self { assignment: self.assignment, restarts: self.restarts.wrapping_add(1) }
     }

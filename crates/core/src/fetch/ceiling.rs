@@ -33,7 +33,7 @@ impl FetchQueue {
             // Adding 0, unlike loading, is ordered before the next removal of records, which sees that a fetcher waits.
             let used = self.queued_bytes.fetch_add(0, Ordering::SeqCst);
             if used > 0 && used + bytes > ceiling.max {
-                if std::mem::replace(&mut is_registered, true) {
+                if std::mem::replace(&mut is_registered, true) && !self.evict_paused() {
                     return None;
                 }
                 ceiling.wanted.store(bytes, Ordering::SeqCst);

@@ -24,6 +24,7 @@ pub mod completions;
 pub mod decode;
 pub mod deliver;
 pub(crate) mod epochs;
+mod evict;
 pub mod fetcher;
 pub mod isolation;
 pub mod manager;

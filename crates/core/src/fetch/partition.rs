@@ -72,13 +72,14 @@ impl PartitionConsumer {
         !self.handle.version().is_same_assignment(self.version)
     }
 
-    /// Goes back to a record that could not be read when the application reached it. Returns true if there is one.
+    /// Goes back to a record that could not be read when the application reached it, or that was dropped while the partition
+    /// was paused. Returns true if there is one.
     pub(crate) fn restart(&mut self) -> bool {
         let (version, offset) = self.handle.restart();
         let is_due = version != self.version && version.is_same_assignment(self.version);
         if is_due {
-            (self.version, self.offset, self.suspect) = (version, offset, Some(offset));
-            self.position_epoch = None;
+            self.suspect = self.handle.stopped_at(self.version);
+            (self.version, self.offset, self.position_epoch) = (version, offset, None);
         }
         is_due
     }
@@ -206,7 +207,7 @@ impl PartitionHandle {
         AssignmentVersion::from_bits(self.version.load(Ordering::Acquire))
     }
 
-    /// Returns the current version, and the offset from which it goes on after a damaged record.
+    /// Returns the current version, and the offset from which it goes on after a damaged record or dropped ones.
     fn restart(&self) -> (AssignmentVersion, i64) {
         let version = self.version();
         (version, self.restarted_at.load(Ordering::Acquire))
@@ -327,6 +328,13 @@ impl PartitionHandle {
         self.position_epoch.store(-1, Ordering::Release);
         self.position.store(offset, Ordering::Release);
         self.version.store(stopped.next_restart().bits(), Ordering::Release);
+    }
+
+    /// Goes on with another version from an offset whose record was fetched, but not handed out. Called under the queue's lock.
+    pub(super) fn restart_at(&self, offset: i64) {
+        self.restarted_at.store(offset, Ordering::Release);
+        self.stopped.store(0, Ordering::Release);
+        self.version.store(self.version().next_restart().bits(), Ordering::Release);
     }
 
     /// Pauses or resumes the partition. Called under the queue's lock.

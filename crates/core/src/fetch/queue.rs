@@ -23,7 +23,7 @@ use crate::{
 /// The records and events that wait for the application.
 #[derive(Debug)]
 pub struct FetchQueue {
-    state: Mutex<State>,
+    pub(super) state: Mutex<State>,
     limits: PrefetchLimits,
     damaged_batch: DamagedBatchPolicy,
     /// The size of the queued records of all partitions, in bytes, which the client's budget limits.
@@ -32,15 +32,15 @@ pub struct FetchQueue {
     /// The ceiling of the client's memory, if there is one.
     pub(super) ceiling: Option<Ceiling>,
     /// True if some fetcher waits for the budget.
-    starved: AtomicBool,
+    pub(super) starved: AtomicBool,
     starving: Mutex<Vec<WakeHandle>>,
 }
 
 #[derive(Default)]
-struct State {
-    items: VecDeque<Item>,
+pub(super) struct State {
+    pub(super) items: VecDeque<Item>,
     /// The items of paused partitions, in order.
-    aside: VecDeque<Item>,
+    pub(super) aside: VecDeque<Item>,
     wakers: Waiters,
     closed: bool,
 }
@@ -58,7 +58,7 @@ pub(crate) enum Item {
 
 /// The fetchers to wake after records left the queue.
 #[derive(Default)]
-struct Wakes(Vec<Arc<PartitionHandle>>);
+pub(super) struct Wakes(Vec<Arc<PartitionHandle>>);
 
 impl FetchQueue {
     /// Creates an empty queue with these limits: messages per partition, and bytes for all partitions together.
@@ -136,7 +136,7 @@ impl FetchQueue {
 
     fn take_with(self: &Arc<Self>, enough: usize, into: &mut Records, taken: impl Fn(&FetchedRecords)) {
         let mut wakes = Wakes::default();
-        {
+        let has_aside = {
             let mut state = self.state.lock();
             let state = &mut *state;
             while into.bytes() < enough
@@ -154,15 +154,16 @@ impl FetchQueue {
                     Item::Event(event) => into.push_event(event),
                 }
             }
-        }
-        self.wake(wakes);
+            !state.aside.is_empty()
+        };
+        self.after_taking(wakes, has_aside);
     }
 
     /// Like [`FetchQueue::take_without_position`], but takes only the items of one route. Items that belong to no
     /// partition have route 0. Items of other routes stay in the queue.
     pub fn take_route(self: &Arc<Self>, route: u64, enough: usize, into: &mut Records) {
         let mut wakes = Wakes::default();
-        {
+        let has_aside = {
             let mut state = self.state.lock();
             let state = &mut *state;
             let mut place = 0;
@@ -184,8 +185,16 @@ impl FetchQueue {
                     Some(Item::Note { event, .. } | Item::Event(event)) => into.push_event(event),
                 }
             }
-        }
+            !state.aside.is_empty()
+        };
+        self.after_taking(wakes, has_aside);
+    }
+
+    fn after_taking(&self, wakes: Wakes, has_aside: bool) {
         self.wake(wakes);
+        if has_aside {
+            self.evict_if_starved();
+        }
     }
 
     /// Like [`FetchQueue::register`], for a consumer of this route.
@@ -471,7 +480,10 @@ impl FetchQueue {
         // The application may have consumed all records between the lines above. Adding 0, unlike loading, is ordered
         // before the next removal of records, which then sees that a fetcher waits.
         let queued = self.queued_bytes.fetch_add(0, Ordering::SeqCst);
-        if queued <= self.limits.bytes / 2 { room(queued) } else { 0 }
+        if queued > self.limits.bytes / 2 && !self.evict_paused() {
+            return 0;
+        }
+        room(self.queued_bytes.load(Ordering::SeqCst))
     }
 
     /// Wakes a fetcher once there is room again.
@@ -489,7 +501,7 @@ impl FetchQueue {
         }
     }
 
-    fn drop_item(&self, item: Item, wakes: &mut Wakes) {
+    pub(super) fn drop_item(&self, item: Item, wakes: &mut Wakes) {
         if let Item::Records(records) = &item {
             records.handle.count_dropped(records.messages);
             self.release(records, wakes);
@@ -504,7 +516,7 @@ impl FetchQueue {
     }
 
     /// Wakes the fetchers of partitions, and those that wait for room if there is room again. Returns true if there were any.
-    fn wake(&self, wakes: Wakes) -> bool {
+    pub(super) fn wake(&self, wakes: Wakes) -> bool {
         wakes.0.iter().for_each(|handle| handle.wake_fetcher());
         if self.starved.load(Ordering::SeqCst)
             && self.has_room_again()
@@ -526,7 +538,7 @@ impl WaitPlace for FetchQueue {
 
 impl Item {
     /// Returns true if the partition was meanwhile unassigned or started from another position.
-    fn is_stale(&self) -> bool {
+    pub(super) fn is_stale(&self) -> bool {
         match self {
             Self::Records(records) => records.handle.version() != records.version,
             Self::Note { handle, version, .. } => handle.version() != *version,
@@ -550,7 +562,7 @@ impl Item {
         std::ptr::eq(&**handle, of) && *version == of.version()
     }
 
-    fn is_paused(&self) -> bool {
+    pub(super) fn is_paused(&self) -> bool {
         match self {
             Self::Records(records) => records.handle.is_paused(),
             Self::Note { handle, .. } => handle.is_paused(),

@@ -2,6 +2,7 @@
 
 mod ceiling;
 mod damage;
+mod evict;
 mod paused;
 mod sessions;
 

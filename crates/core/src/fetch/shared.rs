@@ -402,7 +402,7 @@ impl ConsumerShared {
         Ok(())
     }
 
-    /// Pauses these partitions: none of their records is handed out. Fetched records are kept.
+    /// Pauses these partitions: none of their records is handed out. Fetched records are kept while others have room.
     pub fn pause(&self, list: &[TopicPartition]) -> Result<(), Error> {
         self.queue.pause(&self.handles(list)?);
         Ok(())

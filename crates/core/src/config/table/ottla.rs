@@ -35,8 +35,8 @@ pub(super) const ROWS: &[Property] = &[
          counts queued messages with what their batches take, and their compressed form if a topic has a codec; at the limit \
          produce fails or waits as with a full queue. A consumer counts queued records, responses that it has asked for and \
          what they decompress to; at the limit it asks for no more until the application has taken records. A message or a \
-         batch above the limit is let through on its own. Queued records of a paused partition count until it is resumed or \
-         unassigned, and leave less for others. Share consumers decompress what they have acquired, beyond the limit.",
+         batch above the limit is let through on its own. Queued records of a paused partition count, too; \
+         they are dropped, and fetched again after it is resumed, if others have no room. Share consumers decompress what they have acquired, beyond the limit.",
     ),
     Property::ottla("metadata.leader.discovery").boolean("true").doc(
         "Use the new leaders that Produce and Fetch responses name (KIP-951), without waiting for the next metadata.",

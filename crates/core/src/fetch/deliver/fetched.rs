@@ -87,6 +87,11 @@ impl FetchedRecords {
         }
     }
 
+    /// Returns the offset from which these records would be fetched again; `None` if there are none.
+    pub(crate) fn first_offset(&self) -> Option<i64> {
+        self.batches.first().map(|batch| batch.header.base_offset.max(batch.first_offset))
+    }
+
     /// Returns the offset after the last record.
     pub const fn next_offset(&self) -> i64 {
         self.next_offset
