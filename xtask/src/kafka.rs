@@ -151,15 +151,7 @@ fn start(folder: &Path, mut args: Vec<String>) -> Result<()> {
 fn torture() -> Result<ExitCode> {
     let ottla = match env::var_os("OTTLA") {
         Some(program) => PathBuf::from(program),
-        None => {
-            let mut build = shell::cargo();
-            let built =
-                build.args(["build", "--release", "--package", "ottla-cli", "--bin", "ottla"]).status()?;
-            if !built.success() {
-                return Err("the release build failed".into());
-            }
-            crate::test::target_folder()?.join("release/ottla")
-        }
+        None => crate::library::ottla("release")?,
     };
     let folder = env::temp_dir().join(format!("ottla-torture-{}", std::process::id()));
     let options = Options { controllers: 3, ..Options::default() };

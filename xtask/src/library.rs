@@ -42,7 +42,8 @@ pub struct Options {
     /// Write all files under this folder instead of /, to build a package.
     #[arg(long, value_name = "FOLDER")]
     destdir: Option<String>,
-    /// The profile of cargo: packaged, release (the same code without line numbers) or dev.
+    /// The profile of cargo: packaged, dev, or release: what README's commands and the tests build, the same code without line
+    /// numbers, and the program without schemas and filters.
     #[arg(long, default_value = profiled::PROFILE, value_name = "NAME")]
     profile: String,
     /// Optimize the library with a profile of its own work: two builds instead of one, and less CPU for every message
@@ -141,14 +142,32 @@ impl Build {
     /// Builds the library, and returns the folder that it is in.
     fn run(&self) -> Result<PathBuf> {
         let Self::Plain(profile) = self else { return profiled::build() };
-        let mut build = cargo();
-        build.args(["build", "--package", "ottla-capi", "--profile", profile]);
-        let done = shell::run(&mut build, Duration::from_secs(40 * 60), true)?;
+        let mut build = build_of("ottla-capi", profile);
+        let done = shell::run(build.arg("--lib"), Duration::from_secs(40 * 60), true)?;
         if !done.success {
             return Err(format!("the library can't be built ({})", done.ending).into());
         }
         folder_of(profile)
     }
+}
+
+/// Returns the command that builds a package with a profile of cargo.
+///
+/// Dependencies are compiled with the features of all packages that one command names. For tests the library and the program are
+/// built together, or both the core and the dependencies would be compiled twice. A release of the program for tests and for
+/// README's first command has no schemas and no filters, which are a third of its build, so that it adds no features either. A
+/// package's library is built alone: features that only the program needs would make it larger.
+pub fn build_of(package: &str, profile: &str) -> Command {
+    let mut build = cargo();
+    build.args(["build", "--profile", profile]);
+    match profile {
+        "dev" => build.args(["--package", "ottla-capi", "--package", "ottla-cli"]),
+        "release" => {
+            build.args(["--package", "ottla-capi", "--package", "ottla-cli", "--no-default-features"])
+        }
+        _ => build.args(["--package", package]),
+    };
+    build
 }
 
 /// Returns the folder that programs and libraries of a profile of cargo are in.
@@ -416,9 +435,8 @@ endif()
 
 /// Builds the program `ottla` and returns its path.
 pub fn ottla(profile: &str) -> Result<PathBuf> {
-    let mut build: Command = cargo();
-    build.args(["build", "--package", "ottla-cli", "--bin", "ottla", "--profile", profile]);
-    let done = shell::run(&mut build, Duration::from_secs(40 * 60), true)?;
+    let mut build = build_of("ottla-cli", profile);
+    let done = shell::run(build.args(["--bin", "ottla"]), Duration::from_secs(40 * 60), true)?;
     if !done.success {
         return Err(format!("ottla can't be built ({})", done.ending).into());
     }

@@ -16,6 +16,7 @@ mod crates;
 mod debug_files;
 mod docs;
 mod embedded;
+mod features;
 mod fuzz;
 mod generate;
 mod install;

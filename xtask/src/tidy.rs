@@ -21,7 +21,7 @@ pub struct Check {
 }
 
 /// All rules.
-pub const CHECKS: [Check; 14] = [
+pub const CHECKS: [Check; 15] = [
     Check { what: "crates depend on each other in one direction", run: dependency_rule },
     Check { what: "no clock, thread, socket, file or randomness in the crates without I/O", run: no_io },
     Check { what: "maps and sets are those that cost little code", run: standard_trees },
@@ -30,6 +30,10 @@ pub const CHECKS: [Check; 14] = [
     Check { what: "the command line prints with functions that can't panic", run: printing },
     Check { what: "no markers of unfinished work, and no ignored tests", run: markers },
     Check { what: "every Rust file belongs to a module", run: dead_files },
+    Check {
+        what: "builds that share dependencies want the same features of them",
+        run: crate::features::check,
+    },
     Check { what: "links in the documents lead somewhere", run: links },
     Check { what: "files that the documents name are there", run: named_files },
     Check { what: "the site has every page of docs", run: crate::site::check_pages },

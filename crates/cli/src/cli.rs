@@ -8,10 +8,12 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::CompleteEnv;
 
 use crate::client_options::ClientOptions;
+#[cfg(feature = "schemas")]
+use crate::commands::schema;
 use crate::commands::{
     acls, broker, check, configs, consume, consumer_perf_test, copy, delegation_tokens, doctor,
     elect_leaders, features, groups, help, log_dirs, metadata, offsets, produce, producer_perf_test, profile,
-    properties, quorum, quotas, rdkafka_performance, reassign, schema, share_groups, streams_groups, topics,
+    properties, quorum, quotas, rdkafka_performance, reassign, share_groups, streams_groups, topics,
     transactions, users,
 };
 use crate::help_text::HelpTexts;
@@ -73,6 +75,7 @@ enum Command {
     Quorum(quorum::QuorumOptions),
     DelegationTokens(delegation_tokens::DelegationTokensOptions),
     Metadata(metadata::MetadataOptions),
+    #[cfg(feature = "schemas")]
     Schema(schema::SchemaOptions),
     Profile(profile::ProfileOptions),
     Check(check::CheckOptions),
@@ -141,6 +144,7 @@ pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
         Command::Quorum(options) => quorum::run(&options, &client),
         Command::DelegationTokens(options) => delegation_tokens::run(&options, &client),
         Command::Metadata(options) => metadata::run(&options, &client),
+        #[cfg(feature = "schemas")]
         Command::Schema(options) => client.refuse("schema").and_then(|()| schema::run(&options)),
         Command::Profile(options) => profile::run(&options, &client),
         Command::Doctor(options) => doctor::run(&options, &client),

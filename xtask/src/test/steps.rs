@@ -8,7 +8,7 @@ use super::{
     target_folder,
 };
 use crate::{
-    Result, abi, codegen, generate, install, instructions, kafka, mutants, readme, recorded,
+    Result, abi, codegen, generate, install, instructions, kafka, library, mutants, readme, recorded,
     shell::{self, cargo, patient_cargo, root},
     tidy,
 };
@@ -214,8 +214,7 @@ fn clippy(session: &Session) -> Result<()> {
 
 fn release(session: &Session) -> Result<()> {
     // Not with a low priority: six steps wait for it.
-    let mut build = cargo();
-    build.args(["build", "--release", "--package", "ottla-cli", "--package", "ottla-capi"]);
+    let mut build = library::build_of("ottla-capi", "release");
     // Held until the library is installed: others would compile for minutes in between.
     let slot = session.compiling();
     session.compile_in(&slot, "cargo build --release", &mut build)?;

@@ -28,7 +28,9 @@ pub mod quotas;
 pub mod rdkafka_performance;
 pub mod reassign;
 mod sasl;
+#[cfg(feature = "schemas")]
 pub mod schema;
+#[cfg(feature = "schemas")]
 mod schema_registry;
 mod self_signed;
 pub mod share_groups;

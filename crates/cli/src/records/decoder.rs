@@ -1,11 +1,10 @@
 //! The decoder of keys, and that of values, as `-s` chooses them.
 
-use ottla_schema_registry::SchemaType;
 use serde_json::Value;
 
-use super::RecordParts;
 use super::pack::Pack;
-use super::registry::{FORMATS, Part, Registry};
+use super::registry::{FORMATS, Registry, SchemaType};
+use super::{Part, RecordParts};
 use crate::failure::Outcome;
 
 /// The decoders, for `--help`.
@@ -140,6 +139,9 @@ impl Decoder {
             "json" => Ok(Decoder::Json),
             name => match FORMATS.iter().find(|(known, _)| *known == name) {
                 Some((_, format)) => Ok(Decoder::Registered(*format)),
+                None if FORMATS.is_empty() && ["avro", "protobuf", "jsonschema"].contains(&name) => {
+                    Err("this program was built without the feature `schemas`".to_owned())
+                }
                 None => Pack::parse(name).map(Decoder::Pack),
             },
         }

@@ -7,21 +7,32 @@
 //! | `decoder.rs`, `pack.rs`, `registry.rs` | `-s`: how bytes of keys and values become values |
 //! | `format.rs` | `-f` |
 //! | `json.rs`, `csv.rs` | `-J` and `--csv` |
+//! | `without_filter.rs`, `without_registry.rs` | what stands for two of them in a program without the features `filter` and `schemas` |
 
 mod csv;
 mod decoder;
+#[cfg(feature = "filter")]
 mod filter;
 mod format;
 mod json;
 mod pack;
 mod printer;
+#[cfg(feature = "schemas")]
 mod registry;
+#[cfg(not(feature = "filter"))]
+mod without_filter;
+#[cfg(not(feature = "schemas"))]
+mod without_registry;
 
 pub use decoder::DECODER_HELP;
 pub use decoder::Decoders;
 pub use filter::{FILTER_HELP, Filter};
 pub use format::FORMAT_HELP;
 pub use printer::{OutputOptions, Printer};
+#[cfg(not(feature = "filter"))]
+use without_filter as filter;
+#[cfg(not(feature = "schemas"))]
+use without_registry as registry;
 
 /// A record as the printers see it.
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +51,15 @@ pub struct RecordParts<'a> {
     pub value: Option<&'a [u8]>,
     /// The headers, in order.
     pub headers: &'a [(&'a [u8], Option<&'a [u8]>)],
+}
+
+/// Whether a key or a value is decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// The key.
+    Key,
+    /// The value.
+    Value,
 }
 
 /// Calls a function with the parts of a [`Message`](ottla::Message) or [`MessageRef`](ottla::MessageRef).

@@ -10,9 +10,8 @@ use super::decoder::Decoders;
 use super::filter::Filter;
 use super::format::MessageFormat;
 use super::json::write_json;
-use super::registry::Registry;
+use super::registry::{Registry, RegistryOptions};
 use super::{DecodedRecord, RecordParts, with_parts};
-use crate::commands::schema::RegistryOptions;
 use crate::failure::{Failure, Outcome};
 use crate::standard_error::note;
 
@@ -78,7 +77,7 @@ impl OutputOptions {
     /// [`Failure::Usage`] if the format, a decoder, a column or the filter is wrong.
     pub fn printer(&self) -> Outcome<Printer> {
         let mut decoders = Decoders::parse(&self.decode).map_err(Failure::Usage)?;
-        decoders.connect(|| Registry::new(&self.registry.client()?))?;
+        decoders.connect(|| Registry::new(&self.registry))?;
         let filter = self.filter.as_deref().map(|text| Filter::parse(text, &decoders)).transpose()?;
         let output = match (&self.format, &self.csv) {
             (Some(format), _) => {

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ottla_schema_registry::SchemaType;
+pub use ottla_schema_registry::SchemaType;
 use ottla_schema_registry::avro::JsonStyle;
-use ottla_schema_registry::client::Client;
 use ottla_schema_registry::serdes::DynamicDeserializer;
 use ottla_schema_registry::wire::{KEY_SCHEMA_ID_HEADER, VALUE_SCHEMA_ID_HEADER};
 
-use super::RecordParts;
+use super::{Part, RecordParts};
+pub use crate::commands::schema::RegistryOptions;
 use crate::commands::schema::failure;
 use crate::failure::Outcome;
 
@@ -21,23 +21,15 @@ pub const FORMATS: [(&str, SchemaType); 3] =
 #[derive(Clone)]
 pub struct Registry(Arc<DynamicDeserializer>);
 
-/// Whether a key or a value is decoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// The key.
-    Key,
-    /// The value.
-    Value,
-}
-
 impl Registry {
     /// Returns the decoder for a registry.
     ///
     /// # Errors
     ///
     /// The client's configuration is wrong.
-    pub fn new(client: &Client) -> Outcome<Registry> {
-        Ok(Registry(Arc::new(DynamicDeserializer::new(client, JsonStyle::Plain).map_err(failure)?)))
+    pub fn new(options: &RegistryOptions) -> Outcome<Registry> {
+        let client = options.client()?;
+        Ok(Registry(Arc::new(DynamicDeserializer::new(&client, JsonStyle::Plain).map_err(failure)?)))
     }
 
     /// Returns the JSON of a key or value that has a schema of this format.
@@ -45,7 +37,12 @@ impl Registry {
     /// # Errors
     ///
     /// It names no schema, one of another format or one that the registry does not have, or does not match it.
-    pub fn decode(&self, format: SchemaType, part: Part, parts: &RecordParts<'_>) -> Result<String, String> {
+    pub(super) fn decode(
+        &self,
+        format: SchemaType,
+        part: Part,
+        parts: &RecordParts<'_>,
+    ) -> Result<String, String> {
         let (name, bytes) = match part {
             Part::Key => (KEY_SCHEMA_ID_HEADER, parts.key),
             Part::Value => (VALUE_SCHEMA_ID_HEADER, parts.value),

@@ -20,10 +20,11 @@ use ottla_embedded_broker::{
 };
 
 use self::seed::Seed;
+#[cfg(feature = "schemas")]
+use super::schema_registry;
 use super::{
     listeners::{ListenerOption, SecurityProtocol, listeners},
     sasl::Sasl,
-    schema_registry,
     self_signed::SelfSigned,
 };
 use crate::{
@@ -148,6 +149,7 @@ pub struct BrokerOptions {
 
     /// Also run a schema registry, which answers as Confluent's, on 127.0.0.1:8081 or here; port 0 chooses a free one. It
     /// keeps schemas in the topic _schemas, and its address is the last property that is printed
+    #[cfg(feature = "schemas")]
     #[arg(long, value_name = "HOST:PORT", num_args = 0..=1, default_missing_value = "127.0.0.1:8081", conflicts_with = "discard")]
     schema_registry: Option<String>,
 
@@ -242,6 +244,7 @@ pub fn run(options: &BrokerOptions) -> Outcome {
         seed.sow(own, options.brokers.min(3) as i16)?;
     }
     let mut text = texts.join("\n");
+    #[cfg(feature = "schemas")]
     let registry = match &options.schema_registry {
         Some(address) => {
             let registry = schema_registry::start(address, &cluster, options.brokers, own)?;
@@ -264,6 +267,7 @@ pub fn run(options: &BrokerOptions) -> Outcome {
         let mut out = std::io::stdout().lock();
         pushes.iter().try_for_each(|push| out.write_all(written(push).as_bytes()))?;
     }
+    #[cfg(feature = "schemas")]
     drop(registry);
     drop(cluster);
     note!("brokers stopped");
