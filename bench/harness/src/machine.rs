@@ -34,7 +34,16 @@ pub fn commit() -> (String, bool) {
     let commit = said("git", &["rev-parse", "--short=12", "HEAD"]);
     let changed = said(
         "git",
-        &["status", "--porcelain", "--", ".", ":!/bench/runs", ":!/bench/RESULTS.md", ":!/bench/*.svg"],
+        &[
+            "status",
+            "--porcelain",
+            "--",
+            ".",
+            ":!/bench/runs",
+            ":!/bench/measured.json",
+            ":!/bench/RESULTS.md",
+            ":!/bench/*.svg",
+        ],
     );
     (commit, !changed.is_empty())
 }

@@ -39,7 +39,7 @@ cargo xtask bench [OPTIONS]
   --no-build          do not build the peers again
   --no-keep           print, but write neither bench/runs/ nor bench/RESULTS.md
   --list              print the cases and the peers
-  --report            only write bench/RESULTS.md again, from bench/runs/
+  --report            only write bench/RESULTS.md again, from bench/measured.json and bench/runs/
 
 cargo xtask bench kip-951 measures the latency of records while leaders move, cargo xtask bench linger the effect of
 linger per broker, cargo xtask bench connections TLS connections to many brokers, cargo xtask bench rdkafka-performance

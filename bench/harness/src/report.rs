@@ -1,9 +1,14 @@
-//! Generates `bench/RESULTS.md` and `bench/cpu.svg` from the files in `bench/runs/`.
+//! Generates `bench/RESULTS.md` and `bench/cpu.svg` from `bench/measured.json` and the files in `bench/runs/`.
 //!
-//! The figures of a case, for all its peers, come from the newest file that contains it: figures of different runs are
-//! never compared.
+//! The figures of a case, for all its peers, come from the newest call that measured it: figures of different calls are never
+//! compared. `bench/measured.json` keeps those, and nothing older; `bench/runs/` is what was measured in this tree.
 
-use std::{collections::BTreeMap, fmt::Write, fs};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write,
+    fs,
+    path::Path,
+};
 
 use serde_json::Value;
 
@@ -11,22 +16,47 @@ use crate::{Result, case, folder, peer::PEERS};
 
 /// Writes both files.
 pub fn write() -> Result<()> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder().join("runs"))? {
+    let mut files = known(&folder().join(MEASURED))?;
+    for entry in fs::read_dir(folder().join("runs")).into_iter().flatten() {
         let path = entry?.path();
         if path.extension().is_some_and(|extension| extension == "json") {
             let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let value: Value = serde_json::from_str(&fs::read_to_string(&path)?)
                 .map_err(|error| format!("{name}: {error}"))?;
+            files.retain(|(known, _)| *known != name);
             files.push((name, value));
         }
     }
     files.sort_by(|a, b| a.0.cmp(&b.0));
     let measured = Measured::of(&files);
+    fs::write(folder().join(MEASURED), measured.keep(&files))?;
     fs::write(folder().join("cpu.svg"), picture(&measured))?;
     fs::write(folder().join("RESULTS.md"), page(&measured, &files))?;
-    println!("\nwrote bench/RESULTS.md and bench/cpu.svg");
+    println!("\nwrote bench/{MEASURED}, bench/RESULTS.md and bench/cpu.svg");
     Ok(())
+}
+
+/// The newest runs of each case.
+const MEASURED: &str = "measured.json";
+/// What the page needs of a run.
+const KEPT: [&str; 9] = [
+    "case",
+    "peer",
+    "load",
+    "version",
+    "cpu_ns_per_message",
+    "messages_per_second",
+    "max_resident_mib",
+    "latency_us",
+    "failed",
+];
+
+/// Reads the calls that are kept.
+fn known(path: &Path) -> Result<Vec<(String, Value)>> {
+    let Ok(text) = fs::read_to_string(path) else { return Ok(Vec::new()) };
+    let calls: serde_json::Map<String, Value> =
+        serde_json::from_str(&text).map_err(|error| format!("{MEASURED}: {error}"))?;
+    Ok(calls.into_iter().collect())
 }
 
 /// The minimum, median and maximum.
@@ -91,6 +121,26 @@ impl<'a> Measured<'a> {
         Self { cases }
     }
 
+    /// Returns the text of the file with the newest runs of each case: a line per run.
+    fn keep(&self, files: &[(String, Value)]) -> String {
+        let mut calls = Vec::new();
+        for (at, (name, file)) in files.iter().enumerate() {
+            let rows = self.cases.values().filter(|(from, _)| *from == at).flat_map(|(_, rows)| rows);
+            let kept = |row: &Value| {
+                let known =
+                    |key: &&str| Some((key.to_string(), row.get(*key).filter(|it| !it.is_null())?.clone()));
+                Value::Object(KEPT.iter().filter_map(known).collect()).to_string()
+            };
+            let rows: Vec<String> = rows.map(|row| kept(row)).collect();
+            let Some(mut head) = file.as_object().filter(|_| !rows.is_empty()).cloned() else { continue };
+            head.remove("runs");
+            let head = Value::Object(head).to_string();
+            let head = head.strip_suffix('}').unwrap_or(&head);
+            calls.push(format!("\"{name}\":{head},\"runs\":[\n{}\n]}}", rows.join(",\n")));
+        }
+        format!("{{\n{}\n}}\n", calls.join(",\n"))
+    }
+
     fn runs(&self, case: &str, peer: &str) -> Runs<'a> {
         let rows = self.cases.get(case).map(|(_, rows)| rows.as_slice()).unwrap_or_default();
         Runs { rows: rows.iter().copied().filter(|row| row["peer"] == peer).collect() }
@@ -121,10 +171,10 @@ const LATENCY: &str = "/latency_us/0";
 fn page(measured: &Measured<'_>, files: &[(String, Value)]) -> String {
     let mut out = String::from(
         "# Results\n\n\
-         <!-- Written by `cargo xtask bench`. `cargo xtask bench --report` writes it again from bench/runs/. -->\n\n\
+         <!-- Written by `cargo xtask bench`. `cargo xtask bench --report` writes it again from bench/measured.json. -->\n\n\
          Every client (peer) runs in its own process and does the same work; the runs of a case are interleaved, in random order. CPU is the \
          user and system time of the whole process, including its start, divided by the number of messages. Client and brokers \
-         share the machine, so messages per second are comparable only within a row. Every single run is under `runs/`.\n\n\
+         share the machine, so messages per second are comparable only within a row. Every single run is in `measured.json`.\n\n\
          ![CPU per message](cpu.svg)\n",
     );
     targets(&mut out, measured);
@@ -145,29 +195,21 @@ fn page(measured: &Measured<'_>, files: &[(String, Value)]) -> String {
             continue;
         }
         let _ = write!(out, "\n## {title}\n\n{}\n", origins(measured, files, &cases));
-        for (what, figure, digits) in [
-            ("CPU nanoseconds per message, median", CPU, 0),
-            ("Messages per second, median", RATE, 0),
-            ("Peak resident memory in MiB, median", MEMORY, 0),
+        for (what, figure) in [
+            ("CPU nanoseconds per message, median (smallest to largest)", CPU),
+            ("Messages per second, median", RATE),
+            ("Peak resident memory in MiB, median", MEMORY),
         ] {
-            table(&mut out, measured, &cases, what, figure, digits);
+            table(&mut out, measured, &cases, what, figure);
         }
     }
     latency(&mut out, measured, files);
     start(&mut out, measured, files);
-    details(&mut out, measured);
     sources(&mut out, measured, files);
     out
 }
 
-fn table(
-    out: &mut String,
-    measured: &Measured<'_>,
-    cases: &[String],
-    what: &str,
-    figure: &str,
-    digits: usize,
-) {
+fn table(out: &mut String, measured: &Measured<'_>, cases: &[String], what: &str, figure: &str) {
     let peers = measured.peers(cases);
     let _ =
         write!(out, "\n{what}:\n\n| case | {} |\n|---|{}\n", peers.join(" | "), "---:|".repeat(peers.len()));
@@ -175,7 +217,8 @@ fn table(
         let cells = peers.iter().map(|peer| {
             let runs = measured.runs(case, peer);
             match runs.spread(figure) {
-                Some(spread) => grouped(spread.median, digits),
+                Some(spread) if figure == CPU => spread.text(0),
+                Some(spread) => grouped(spread.median, 0),
                 None if runs.failure().is_some() => "failed".to_owned(),
                 None => String::new(),
             }
@@ -410,71 +453,40 @@ fn targets_of_tls(measured: &Measured<'_>) -> [(&'static str, f64, Option<f64>);
     ]
 }
 
-fn details(out: &mut String, measured: &Measured<'_>) {
-    out.push_str("\n## All cases, with minimum and maximum\n\nMedian of the runs (smallest to largest).\n");
-    for case in measured.named("") {
-        let (_, rows) = &measured.cases[case.as_str()];
-        let what = rows.first().and_then(|row| row["what"].as_str()).unwrap_or_default();
-        let _ = write!(
-            out,
-            "\n**{case}**: {what}\n\n| peer | version | runs | CPU ns per message | messages per second | peak MiB |\n\
-             |---|---|---:|---:|---:|---:|\n"
-        );
-        for peer in measured.peers(std::slice::from_ref(&case)) {
-            let runs = measured.runs(&case, peer);
-            let good = runs.rows.iter().filter(|row| row["failed"].is_null()).count();
-            let version = runs.rows.iter().find_map(|row| row["version"].as_str()).unwrap_or_default();
-            let text = |figure| runs.spread(figure).map_or_else(String::new, |spread: Spread| spread.text(0));
-            let _ = write!(
-                out,
-                "| {peer} | {version} | {good} | {} | {} | {} |",
-                text(CPU),
-                text(RATE),
-                text(MEMORY)
-            );
-            match runs.failure() {
-                Some(failure) => {
-                    let _ =
-                        writeln!(out, " {} failed: {}", runs.rows.len() - good, failure.replace('|', "/"));
-                }
-                None => out.push('\n'),
-            }
-        }
-    }
-}
-
+/// Writes on which machines the cases ran, and what the peers are.
 fn sources(out: &mut String, measured: &Measured<'_>, files: &[(String, Value)]) {
-    out.push_str("\n## Runs\n\n");
-    for (at, (name, file)) in files.iter().enumerate() {
-        let cases: Vec<_> =
-            measured.cases.iter().filter(|(_, (from, _))| *from == at).map(|(case, _)| *case).collect();
-        if cases.is_empty() {
-            continue;
-        }
-        let machine = &file["machine"];
-        // A load above one or two means that other processes ran: shared caches raise the CPU time, and rates suffer more.
-        let loads = file["runs"].as_array().into_iter().flatten().filter_map(|row| row["load"].as_f64());
-        let load = Spread::of(loads.collect()).map_or_else(|| "unknown".to_owned(), |load| load.text(1));
-        let text = |value: &Value| value.as_str().unwrap_or("unknown").to_owned();
-        let changed = if file["changed_since"] == true { ", with uncommitted changes" } else { "" };
-        let _ = writeln!(
-            out,
-            "- `runs/{name}`, commit {}{changed}: {}, {} cores, {}, Linux {}, {}, {}, {}; load average {load} during the run. \
-             Cases: {}.",
-            text(&file["commit"]),
-            text(&machine["cpu"]),
-            machine["cores"],
-            text(&machine["memory"]),
-            text(&machine["kernel"]),
-            text(&machine["rustc"]),
-            text(&machine["go"]),
-            text(&machine["java"]),
-            cases.join(", ")
-        );
+    let text = |value: &Value| value.as_str().unwrap_or("unknown").to_owned();
+    let used = |at: usize| measured.cases.values().any(|(from, _)| *from == at);
+    let machines: BTreeSet<String> = files
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| used(*at))
+        .map(|(_, (_, file))| {
+            let machine = &file["machine"];
+            format!(
+                "{}, {} cores, {}, Linux {}, {}, {}, {}",
+                text(&machine["cpu"]),
+                machine["cores"],
+                text(&machine["memory"]),
+                text(&machine["kernel"]),
+                text(&machine["rustc"]),
+                text(&machine["go"]),
+                text(&machine["java"])
+            )
+        })
+        .collect();
+    // A load above one or two means that other processes ran: shared caches raise the CPU time, and rates suffer more.
+    out.push_str("\n## Machines and peers\n\n");
+    for machine in machines {
+        let _ = writeln!(out, "- {machine}");
     }
-    out.push_str("\nThe peers:\n\n");
+    out.push('\n');
     for peer in &PEERS {
-        let _ = writeln!(out, "- **{}**: {}", peer.name, peer.what);
+        let rows = measured.cases.values().flat_map(|(_, rows)| rows);
+        let versions: BTreeSet<&str> =
+            rows.filter(|row| row["peer"] == peer.name).filter_map(|row| row["version"].as_str()).collect();
+        let versions = versions.into_iter().collect::<Vec<_>>().join(", ");
+        let _ = writeln!(out, "- **{}** ({versions}): {}", peer.name, peer.what);
     }
 }
 
@@ -564,6 +576,15 @@ mod tests {
     fn median_of_two_is_their_mean() {
         assert_eq!(Spread::of(vec![3.0, 1.0]), Some(Spread { min: 1.0, median: 2.0, max: 3.0 }));
         assert_eq!(Spread::of(Vec::new()), None);
+    }
+
+    #[test]
+    fn kept_runs_are_those_of_the_page() {
+        let file = |peer: &str, cpu: f64| json!({"commit": "c", "runs": [{"case": "partitions-2", "peer": peer, "cpu_ns_per_message": cpu, "user_s": 1, "failed": null}]});
+        let files = [("a".to_owned(), file("ottla", 1.0)), ("b".to_owned(), file("java", 2.0))];
+        let kept: Value = serde_json::from_str(&Measured::of(&files).keep(&files)).unwrap();
+        let run = json!({"case": "partitions-2", "peer": "java", "cpu_ns_per_message": 2.0});
+        assert_eq!(kept, json!({"b": {"commit": "c", "runs": [run]}}));
     }
 
     #[test]
