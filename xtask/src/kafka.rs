@@ -105,10 +105,10 @@ pub fn main(args: &[String]) -> Result<ExitCode> {
 fn start(folder: &Path, mut args: Vec<String>) -> Result<()> {
     let mut options = Options::default();
     if let Some(port) = take_option(&mut args, "--port")? {
-        options.port = Some(port.parse().map_err(|_| format!("{port} is no port"))?);
+        options.port = Some(port.parse().map_err(|_| format!("{port} is not a port"))?);
     }
     if let Some(count) = take_option(&mut args, "--controllers")? {
-        options.controllers = count.parse().map_err(|_| format!("{count} is no number of controllers"))?;
+        options.controllers = count.parse().map_err(|_| format!("{count} is not a number of controllers"))?;
     }
     if let Some(heap) = take_option(&mut args, "--heap")? {
         options.heap = heap;
@@ -121,7 +121,7 @@ fn start(folder: &Path, mut args: Vec<String>) -> Result<()> {
         options.settings.push(setting);
     }
     let count =
-        args.first().map(|count| count.parse().map_err(|_| format!("{count} is no number of brokers")));
+        args.first().map(|count| count.parse().map_err(|_| format!("{count} is not a number of brokers")));
     if options.is_brief {
         classes::prepare()?;
     }

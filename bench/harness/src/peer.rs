@@ -377,7 +377,7 @@ pub fn topic(job: &str, server: &Server, topic: &str, partitions: usize, replica
 pub fn fill(case: &Case, server: &Server, topic: &str) -> Result<()> {
     // Only Ottla's program aborts transactions.
     let name = if case.parts.is_some() { "ottla" } else { "librdkafka" };
-    let by = PEERS.iter().find(|peer| peer.name == name).ok_or(format!("{name} is no peer any more"))?;
+    let by = PEERS.iter().find(|peer| peer.name == name).ok_or(format!("{name} is not a peer any more"))?;
     let acks = "all";
     by.run(&Case { kind: Kind::Produce, acks, ..case.clone() }, server, topic)?;
     Ok(())

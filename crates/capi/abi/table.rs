@@ -96,7 +96,7 @@ pub fn functions() -> Vec<Function> {
             let status = match status {
                 "complete" => Status::Complete,
                 "partial" => Status::Partial,
-                other => panic!("`{other}` is no status"),
+                other => panic!("`{other}` is not a status"),
             };
             let (prototype, doc) = (next(), next());
             let missing = lines.next().map(|line| match line.strip_prefix("! ") {

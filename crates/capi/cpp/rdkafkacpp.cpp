@@ -268,7 +268,7 @@ class MessageImpl : public Message {
         Error *offset_store() {
                 if (message_ == &nothing_)
                         return error_or_null(
-                            rd_kafka_error_new(RD_KAFKA_RESP_ERR__INVALID_ARG, "%s", "this is no message of a partition"));
+                            rd_kafka_error_new(RD_KAFKA_RESP_ERR__INVALID_ARG, "%s", "this is not a message of a partition"));
                 return error_or_null(rd_kafka_offset_store_message(message_));
         }
 

@@ -395,7 +395,7 @@ fn every_function_accepts_null_stale_and_foreign_handles() {
                         "RD_KAFKA_VTYPE_END".to_owned()
                     }
                     Some(kind) => format!("(void *)handle({how}, {kind})"),
-                    // A pointer to a function is no pointer to data in strict C, and zero is both.
+                    // A pointer to a function is not a pointer to data in strict C, and zero is both.
                     None => "0".to_owned(),
                 })
                 .collect();
@@ -446,7 +446,7 @@ static void crashed(int number) {{
 if (write(2, at, strlen(at)) < 0 || write(2, \" crashed\\n\", 9) < 0) _exit(3);
 _exit(2);
 }}
-static void fail(void) {{ fprintf(stderr, \"%s is no success\\n\", at); bad++; }}
+static void fail(void) {{ fprintf(stderr, \"%s is not a success\\n\", at); bad++; }}
 static void destroy_error(rd_kafka_error_t *error) {{ if (!error) fail(); rd_kafka_error_destroy(error); }}
 static void *new_share(void) {{
 rd_kafka_conf_t *conf = rd_kafka_conf_new();

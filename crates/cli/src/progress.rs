@@ -25,7 +25,7 @@ pub fn above_bar(print: impl FnOnce()) {
 pub struct StatusLine(Bar);
 
 impl StatusLine {
-    /// Shows an empty line; `None` if standard error is no terminal.
+    /// Shows an empty line; `None` if standard error is not a terminal.
     pub fn start() -> Option<StatusLine> {
         let bar = io::stderr().is_terminal().then(Bar::line).flatten()?;
         *BAR.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.clone());

@@ -235,11 +235,11 @@ fn broker_with_several_listeners_prints_properties_for_each() {
 fn listeners_that_do_not_fit_are_refused() {
     for (arguments, expected) in [
         (&["--listener", "tls"][..], "unknown protocol `tls`"),
-        (&["--listener", "ssl:x"], "`x` is no port"),
+        (&["--listener", "ssl:x"], "`x` is not a port"),
         (&["--listener", "sasl_ssl"], "add --sasl MECHANISM"),
         (&["--sasl", "oauthbearer"], "--sasl-jwks"),
         (&["--sasl", "oauthbearer", "--sasl-jwks", "/no/such/file"], "/no/such/file"),
-        (&["--sasl", "oauthbearer", "--sasl-jwks", "Cargo.toml"], "is no JSON"),
+        (&["--sasl", "oauthbearer", "--sasl-jwks", "Cargo.toml"], "is not JSON"),
         (&["--listener", "ssl", "--sasl", "plain", "--sasl-user", "a:b"], "no --listener uses SASL"),
         (
             &["--listener", "plaintext", "--listener", "ssl:9093", "--brokers", "3"],

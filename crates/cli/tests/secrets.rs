@@ -94,7 +94,7 @@ fn no_output_of_the_command_line_contains_a_secret() {
         };
         cases.map(print).map(|printing| printing.join().unwrap()).concat()
     });
-    // Values that are refused, and a file that is no file of properties.
+    // Values that are refused, and a file that is not a file of properties.
     for more in [
         format!("sasl.mechanisms=PLAIN\nsasl.jaas.config=what is {PASSWORD}?\n"),
         format!("sasl.password {PASSWORD}\n"),

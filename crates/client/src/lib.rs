@@ -205,7 +205,7 @@
 //! # Configuration
 //!
 //! [`Config`] takes the property names of librdkafka and of the Java client as text. A wrong name or value is an error that
-//! names similar properties or the valid range. Clients list contradictions that are no errors in
+//! names similar properties or the valid range. Clients list contradictions that are not errors in
 //! [`warnings`](Producer::warnings). [`Producer::topic_builder`] gives a topic properties of its own.
 //!
 //! ```

@@ -44,7 +44,7 @@ pub struct OtlpError {
 
 impl fmt::Display for OtlpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "these are no OTLP metrics: {}, in {}", self.problem, self.message)
+        write!(f, "these are not OTLP metrics: {}, in {}", self.problem, self.message)
     }
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn resource_attributes(bytes: &[u8]) -> Result<Vec<(String, String)>,
     Ok(found)
 }
 
-/// Fails if the bytes are no valid `MetricsData`. Allocates no memory.
+/// Fails if the bytes are not valid `MetricsData`. Allocates no memory.
 pub(crate) fn check(bytes: &[u8]) -> Result<(), OtlpError> {
     walk(bytes, |_, _| Ok(()))
 }
@@ -344,6 +344,6 @@ mod tests {
             assert_eq!(check(bytes).unwrap_err().problem, problem, "{bytes:?}");
         }
         let error = check(&metrics(&field(1, &[0xff]))).unwrap_err();
-        assert_eq!(error.to_string(), "these are no OTLP metrics: a text that is not UTF-8, in Metric");
+        assert_eq!(error.to_string(), "these are not OTLP metrics: a text that is not UTF-8, in Metric");
     }
 }

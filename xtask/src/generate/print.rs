@@ -26,7 +26,7 @@ pub fn as_c(table: &Table, program: &Program) -> String {
 }
 
 fn statement(table: &Table, step: &Step) -> String {
-    // The entries of rd_kafka_producev are no parameters of the table.
+    // The entries of rd_kafka_producev are not parameters of the table.
     let is_known = |it: &&Function| !it.parameters.is_empty() || step.words.len() == 1;
     let Some(function) = table.functions.get(step.function()).filter(is_known) else {
         return format!("        /* {} {} */\n", step.names.join(","), step.words.join(" "));

@@ -1,6 +1,6 @@
 //! The functions of a Rust source: where their heads and bodies stand.
 //!
-//! This is no parser. Comments, strings and characters are blanked, and what remains is searched for `fn NAME`, the
+//! This is not a parser. Comments, strings and characters are blanked, and what remains is searched for `fn NAME`, the
 //! brace that begins the body, and the one that ends it. The sources are formatted and compile, so that is enough.
 
 use std::ops::Range;

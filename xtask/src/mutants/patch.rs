@@ -168,7 +168,7 @@ impl Header {
             "mistake" => self.mistake = Some(value.to_owned()),
             "noticed by" => self.noticed_by = Some(value.to_owned()),
             "run" => self.run = Some(Runner::parse(value)?),
-            _ => return Err(format!("`{key}: {value}` is no line of a header").into()),
+            _ => return Err(format!("`{key}: {value}` is not a line of a header").into()),
         }
         Ok(())
     }
@@ -189,7 +189,7 @@ impl Runner {
             let expected = format!("`loom PACKAGE`, `scripted PACKAGE`, or FIRST..=LAST of `{names}`");
             return Err(format!("`run: {text}` must be {expected}").into());
         };
-        let (first, last) = rest.split_once("..=").ok_or(format!("`{rest}` is no range of seeds"))?;
+        let (first, last) = rest.split_once("..=").ok_or(format!("`{rest}` is not a range of seeds"))?;
         let (first, last) = (first.parse()?, last.parse()?);
         if first > last {
             return Err(format!("`{rest}` has no seed").into());
@@ -247,7 +247,7 @@ impl Line {
             Some(b' ') | None => Ok(Self::Context(text)),
             Some(b'-') => Ok(Self::Removed(text)),
             Some(b'+') => Ok(Self::Added(text)),
-            Some(_) => Err(format!("`{line}` is no line of a hunk").into()),
+            Some(_) => Err(format!("`{line}` is not a line of a hunk").into()),
         }
     }
 

@@ -54,7 +54,12 @@ pub const MEASURES: [Measure; 8] = [
         limit: 0.0,
         run: names::long_test_names,
     },
-    Measure { name: "files", what: "files above 700 lines that are no table", limit: 0.0, run: size::files },
+    Measure {
+        name: "files",
+        what: "files above 700 lines that are not a table",
+        limit: 0.0,
+        run: size::files,
+    },
     Measure { name: "functions", what: "functions above 90 lines", limit: 0.0, run: size::functions },
     Measure {
         name: "core-floors",

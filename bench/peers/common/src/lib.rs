@@ -50,7 +50,7 @@ impl Job {
     }
 
     pub fn number(&self, name: &str) -> u64 {
-        self.text(name).parse().unwrap_or_else(|_| panic!("--{name} is no number"))
+        self.text(name).parse().unwrap_or_else(|_| panic!("--{name} is not a number"))
     }
 
     /// Partition 0, 1, 2, ... in turn, in place of the client's own partitioner.

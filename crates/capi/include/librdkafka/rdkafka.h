@@ -1428,7 +1428,7 @@ rd_kafka_resp_err_t rd_kafka_resume_partitions(rd_kafka_t *rk, rd_kafka_topic_pa
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_query_watermark_offsets(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t *low, int64_t *high, int timeout_ms);
 
-/** Returns the lowest and the highest offset from the last fetch; RD_KAFKA_OFFSET_INVALID for a partition that was not fetched, which is no error. */
+/** Returns the lowest and the highest offset from the last fetch; RD_KAFKA_OFFSET_INVALID for a partition that was not fetched, which is not an error. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_get_watermark_offsets(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t *low, int64_t *high);
 
@@ -1732,7 +1732,7 @@ rd_kafka_share_t *rd_kafka_share_consumer_new(rd_kafka_conf_t *conf, char *errst
 RD_EXPORT
 rd_kafka_error_t *rd_kafka_share_set_acknowledgement_commit_cb(rd_kafka_share_t *rkshare, void (*share_acknowledgement_commit_cb)(rd_kafka_share_t *rkshare, rd_kafka_share_partition_offsets_list_t *partitions, rd_kafka_resp_err_t err, void *opaque), void *opaque);
 
-/** Consumes these topics instead of those of an earlier subscription; an empty list ends the subscription. Names are no patterns, and partitions have no meaning. RD_KAFKA_RESP_ERR__INVALID_ARG for NULL, an empty name, or one that is there twice. */
+/** Consumes these topics instead of those of an earlier subscription; an empty list ends the subscription. Names are not patterns, and partitions have no meaning. RD_KAFKA_RESP_ERR__INVALID_ARG for NULL, an empty name, or one that is there twice. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_share_subscribe(rd_kafka_share_t *rkshare, const rd_kafka_topic_partition_list_t *topics);
 

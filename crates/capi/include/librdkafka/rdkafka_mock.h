@@ -216,7 +216,7 @@ void rd_kafka_mock_sharegroup_set_session_timeout(rd_kafka_mock_cluster_t *mclus
 RD_EXPORT
 void rd_kafka_mock_sharegroup_set_heartbeat_interval(rd_kafka_mock_cluster_t *mcluster, int heartbeat_interval_ms);
 
-/** Limits how often a record is delivered to a share group before it is archived. 0 is no limit; Kafka's default is 5. */
+/** Limits how often a record is delivered to a share group before it is archived. 0 means no limit; Kafka's default is 5. */
 RD_EXPORT
 void rd_kafka_mock_sharegroup_set_max_delivery_attempts(rd_kafka_mock_cluster_t *mcluster, int max_attempts);
 
@@ -228,15 +228,15 @@ void rd_kafka_mock_sharegroup_set_record_lock_duration(rd_kafka_mock_cluster_t *
 RD_EXPORT
 void rd_kafka_mock_sharegroup_set_isolation_level(rd_kafka_mock_cluster_t *mcluster, int level);
 
-/** Limits the number of members of a share group; further ones are refused with RD_KAFKA_RESP_ERR_GROUP_MAX_SIZE_REACHED. 0 is no limit; Kafka's default is 200. */
+/** Limits the number of members of a share group; further ones are refused with RD_KAFKA_RESP_ERR_GROUP_MAX_SIZE_REACHED. 0 means no limit; Kafka's default is 200. */
 RD_EXPORT
 void rd_kafka_mock_sharegroup_set_max_size(rd_kafka_mock_cluster_t *mcluster, int max_size);
 
-/** Limits the number of share sessions of each broker; further ones are refused with RD_KAFKA_RESP_ERR_SHARE_SESSION_LIMIT_REACHED. 0 is no limit; Kafka's default is 2000. */
+/** Limits the number of share sessions of each broker; further ones are refused with RD_KAFKA_RESP_ERR_SHARE_SESSION_LIMIT_REACHED. 0 means no limit; Kafka's default is 2000. */
 RD_EXPORT
 void rd_kafka_mock_sharegroup_set_max_fetch_sessions(rd_kafka_mock_cluster_t *mcluster, int max_fetch_sessions);
 
-/** Limits the number of records that are delivered from the first one of a partition that a share group has not finished. 0 is no limit; Kafka's default is 2000. */
+/** Limits the number of records that are delivered from the first one of a partition that a share group has not finished. 0 means no limit; Kafka's default is 2000. */
 RD_EXPORT
 void rd_kafka_mock_sharegroup_set_max_record_locks(rd_kafka_mock_cluster_t *mcluster, int max_record_locks);
 

@@ -247,7 +247,7 @@ export!(
         value: Text,
     ) -> *mut ErrorObject {
         let refuse = |reason: &str| ErrorObject::new(code::_INVALID_ARG, reason).into_raw();
-        let Some(config) = config.get() else { return refuse("this is no resource") };
+        let Some(config) = config.get() else { return refuse("this is not a resource") };
         let Some(name) = name.get().filter(|name| !name.is_empty()) else {
             return refuse("a property has a name");
         };

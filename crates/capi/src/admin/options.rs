@@ -120,7 +120,7 @@ fn change(
     options: RefMut<AdminOptions>,
     change: impl FnOnce(&mut AdminOptions) -> Result<(), String>,
 ) -> Result<(), String> {
-    change(options.get().ok_or("these are no options")?)
+    change(options.get().ok_or("these are not options")?)
 }
 
 export!(

@@ -163,7 +163,7 @@ export!(
             errstr.put(errstr_size, reason);
             code::_INVALID_ARG
         };
-        let Some(NewTopic { topic, .. }) = new_topic.get() else { return refuse("this is no new topic") };
+        let Some(NewTopic { topic, .. }) = new_topic.get() else { return refuse("this is not a new topic") };
         if topic.replication_factor != -1 {
             return refuse("set the replication factor to -1 to assign replicas");
         }
@@ -300,7 +300,7 @@ export!(
             code::_INVALID_ARG
         };
         let Some(NewPartitions { partitions, .. }) = new_parts.get() else {
-            return refuse("these are no new partitions");
+            return refuse("these are not new partitions");
         };
         let next = i32::try_from(partitions.assignments.len()).unwrap_or(i32::MAX);
         if new_partition_idx != next || next >= partitions.count {

@@ -376,7 +376,7 @@ export!(
     fn rd_kafka_conf_set_events(conf: RefMut<Conf>, events: c_int) {
         if let Some(conf) = Conf::passed_mut(conf) {
             conf.events = events;
-            // The flags also determine the property's value; a set of bits that is no positive number has none.
+            // The flags also determine the property's value; a set of bits that is not a positive number has none.
             let _ = conf.raw.set("enabled_events", &events.max(0).to_string());
         }
     }

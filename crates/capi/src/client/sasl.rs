@@ -220,7 +220,7 @@ export!(
             extensions,
             extension_size,
         };
-        let no_client = || Err((code::_INVALID_ARG, "this is no client".to_owned()));
+        let no_client = || Err((code::_INVALID_ARG, "this is not a client".to_owned()));
         match rk.get().map_or_else(no_client, |client| client.set_token(&token)) {
             Ok(()) => code::NO_ERROR,
             Err((code, text)) => {

@@ -141,7 +141,7 @@ export!(
         let known =
             properties::find(Scope::Topic, &name).is_none_or(|property| property.scope == Scope::Topic);
         if !known {
-            errstr.put(errstr_size, &format!("`{name}` is no property of a topic"));
+            errstr.put(errstr_size, &format!("`{name}` is not a property of a topic"));
             return CONF_UNKNOWN;
         }
         report(set(&mut conf.raw, &name, value.get().as_deref()), errstr, errstr_size)

@@ -151,7 +151,7 @@ impl Transport for AppTransport {
             return Err(failed("socket_cb", &format!("returned {fd}: {errno}")));
         }
         if !platform::is_stream_socket(fd) {
-            return Err(failed("socket_cb", &format!("returned {fd}, which is no open stream socket")));
+            return Err(failed("socket_cb", &format!("returned {fd}, which is not an open stream socket")));
         }
         if !self.open.lock().insert(fd) {
             return Err(failed("socket_cb", &format!("returned {fd}, which is in use already")));
@@ -257,7 +257,7 @@ impl Opener {
             return Err(io::Error::new(errno.kind(), text));
         }
         if !platform::is_regular_file(fd) {
-            return Err(failed("open_cb", &format!("returned {fd}, which is no open regular file")));
+            return Err(failed("open_cb", &format!("returned {fd}, which is not an open regular file")));
         }
         // SAFETY: the descriptor is open, and the application passes its ownership.
         unsafe { platform::file_of(fd) }
@@ -425,11 +425,11 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         let error_of = |how| opener(how).read(&path).unwrap_err().to_string();
         assert!(
-            error_of(2).contains("open_cb returned 2147418112, which is no open regular file"),
+            error_of(2).contains("open_cb returned 2147418112, which is not an open regular file"),
             "{}",
             error_of(2)
         );
-        assert!(error_of(3).contains("which is no open regular file"), "{}", error_of(3));
+        assert!(error_of(3).contains("which is not an open regular file"), "{}", error_of(3));
         assert_eq!(error_of(4), "the application's open_cb panicked");
     }
 

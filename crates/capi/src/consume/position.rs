@@ -143,9 +143,9 @@ export!(
     ) -> *mut ErrorObject {
         ErrorObject::from_result(match (consumer_of(rk), List::passed_mut(partitions)) {
             (Err(code::_UNKNOWN_GROUP), _) => {
-                Err(ErrorObject::new(code::_INVALID_ARG, "this is no consumer"))
+                Err(ErrorObject::new(code::_INVALID_ARG, "this is not a consumer"))
             }
-            (Err(code), _) => Err(ErrorObject::new(code, "this is no client that runs")),
+            (Err(code), _) => Err(ErrorObject::new(code, "this is not a client that runs")),
             (_, None) => Err(ErrorObject::new(code::_INVALID_ARG, "no partitions were given")),
             (Ok(_), Some(list)) if list.elements().is_empty() => {
                 Err(ErrorObject::new(code::_INVALID_ARG, "the list of partitions is empty"))

@@ -110,7 +110,7 @@ export!(
             // The partitions of a share consumer are not assigned as those of other consumers are.
             return ErrorObject::from_result(Err(ErrorObject::new(
                 if client.is_share_consumer() { code::_STATE } else { code::_INVALID_ARG },
-                "this is no consumer",
+                "this is not a consumer",
             )));
         };
         let position = (message.offset + 1, epoch, String::new());

@@ -534,12 +534,12 @@ unsafe fn produce_described(
                         return Err(invalid("the topic is NULL"));
                     }
                     let name = CStr::from_ptr(u.cstr);
-                    let name = name.to_str().map_err(|_| invalid("the topic's name is no UTF-8"))?;
+                    let name = name.to_str().map_err(|_| invalid("the topic's name is not UTF-8"))?;
                     topic = Some(client.topic(name, None).map_err(|code| (code, "bad topic".to_owned()))?);
                 }
                 vtype::RKT => {
                     let rkt = quarantine::counted(u.rkt.cast::<Topic>())
-                        .ok_or_else(|| invalid("the topic is no topic"))?;
+                        .ok_or_else(|| invalid("the topic is not a topic"))?;
                     if !std::ptr::eq(Arc::as_ptr(rkt.client()), client) {
                         return Err(invalid("the topic is another client's"));
                     }

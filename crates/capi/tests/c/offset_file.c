@@ -230,7 +230,7 @@ int main(int argc, char **argv) {
         CHECK(in_file("files-0.offset") == 20);
         uses_open_cb = errors = 0;
 
-        /* A path that is no folder is the file itself; a file of librdkafka is read. */
+        /* A path that is not a folder is the file itself; a file of librdkafka is read. */
         write_file("mine", "42\n");
         path_of(path, sizeof(path), "mine");
         rk = client(argv[1], NULL);

@@ -26,9 +26,9 @@ enum mode {
 /* The expected content of the error that the application gets. */
 static const char *said[MODES] = {"",
                                   "socket_cb returned -1",
-                                  "socket_cb returned 1000000, which is no open stream socket",
-                                  "socket_cb returned 0, which is no open stream socket",
-                                  "which is no open stream socket",
+                                  "socket_cb returned 1000000, which is not an open stream socket",
+                                  "socket_cb returned 0, which is not an open stream socket",
+                                  "which is not an open stream socket",
                                   "which is in use already",
                                   "connect_cb returned 101",
                                   "connect_cb returned -1, which is neither 0 nor an errno",

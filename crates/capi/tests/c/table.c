@@ -74,7 +74,7 @@ static void configuration(void) {
         row("a value below the range is invalid", answer_of("linger.ms", "-5"), RD_KAFKA_CONF_INVALID, 0);
         row("a value above the range is invalid", answer_of("linger.ms", "900001"), RD_KAFKA_CONF_INVALID, 0);
         row("a value above 64 bits is invalid", answer_of("linger.ms", "99999999999999999999"), RD_KAFKA_CONF_INVALID, 0);
-        row("a word is no number", answer_of("message.max.bytes", "many"), RD_KAFKA_CONF_INVALID, 0);
+        row("a word is not a number", answer_of("message.max.bytes", "many"), RD_KAFKA_CONF_INVALID, 0);
         row("a word that is none of the choices is invalid", answer_of("compression.codec", "zip"), RD_KAFKA_CONF_INVALID, 0);
         row("a boolean is true or false", answer_of("enable.idempotence", "maybe"), RD_KAFKA_CONF_INVALID, 0);
         row("a property has two spellings", answer_of("metadata.broker.list", "a:1"), RD_KAFKA_CONF_OK, 0);
@@ -379,7 +379,7 @@ static void given_up(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list) {
         row("nor by its place", rd_kafka_topic_partition_list_del_by_idx(list, 0), 0, 0);
         row("it can't be copied", rd_kafka_topic_partition_list_copy(list) == NULL, 1, 0);
         rd_kafka_topic_partition_list_sort(list, NULL, NULL);
-        row("it is no assignment, nor the end of one", rd_kafka_assign(rk, list), INVALID, 0);
+        row("it is not an assignment, nor the end of one", rd_kafka_assign(rk, list), INVALID, 0);
         row("the assignment is what it was", rd_kafka_assignment(rk, &assigned), OK, 0);
         row("of one partition", assigned->cnt, 1, 0);
         rd_kafka_topic_partition_list_destroy(assigned);

@@ -70,7 +70,7 @@ static RdKafka::Conf *configuration(const char *file, Certificates *certificates
                         check(conf->set(name, value, errstr), errstr);
                 }
         }
-        say("junk is no certificate",
+        say("junk is not a certificate",
             conf->set_ssl_cert(RdKafka::CERT_PUBLIC_KEY, RdKafka::CERT_ENC_DER, "junk", 4, errstr) == RdKafka::Conf::CONF_INVALID);
         check(conf->set("ssl_cert_verify_cb", certificates, errstr), errstr);
         check(conf->set("event_cb", errors, errstr), errstr);

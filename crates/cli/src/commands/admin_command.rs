@@ -153,7 +153,7 @@ pub fn partitions(text: &str) -> Result<Partitions, String> {
     let (topic, numbers) = text.split_once(':').unwrap_or((text, ""));
     let number = |text: &str| match text.trim().parse() {
         Ok(number @ 0..) => Ok(number),
-        _ => Err(format!("\"{text}\" is no partition; write TOPIC or TOPIC:PARTITION,...")),
+        _ => Err(format!("\"{text}\" is not a partition; write TOPIC or TOPIC:PARTITION,...")),
     };
     let numbers = match text.contains(':') {
         true => numbers.split(',').map(number).collect::<Result<_, _>>()?,

@@ -153,7 +153,7 @@ impl Hmac {
     fn read(&self) -> Outcome<Secret> {
         let text = first_line(self.hmac_file.as_ref(), "HMAC of the token")?;
         ottla::admin::decode_hmac(&text).ok_or_else(|| {
-            Failure::Usage("the HMAC is no base64; it is the one that `create --show-hmac` prints".into())
+            Failure::Usage("the HMAC is not base64; it is the one that `create --show-hmac` prints".into())
         })
     }
 }

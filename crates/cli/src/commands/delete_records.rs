@@ -50,12 +50,12 @@ fn records(text: &str) -> Result<Records, String> {
         return Err(format!("the topic is missing; {FORM}"));
     }
     let Ok(number @ 0..) = number.parse() else {
-        return Err(format!("\"{number}\" is no partition; {FORM}"));
+        return Err(format!("\"{number}\" is not a partition; {FORM}"));
     };
     let before = match (offset, offset.parse()) {
         ("end", _) => None,
         (_, Ok(offset @ 0..)) => Some(offset),
-        _ => return Err(format!("\"{offset}\" is no offset; write a number or \"end\"")),
+        _ => return Err(format!("\"{offset}\" is not an offset; write a number or \"end\"")),
     };
     Ok(Records { key: TopicPartition::new(topic, number), before })
 }

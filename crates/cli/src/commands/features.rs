@@ -145,7 +145,7 @@ fn version(text: &str) -> Result<(String, i16), String> {
     let (name, version) = pair(text)?;
     match version.trim().parse::<i16>() {
         Ok(version @ 0..) => Ok((name, version)),
-        _ => Err(format!("\"{version}\" is no version: a number of at least 0")),
+        _ => Err(format!("\"{version}\" is not a version: a number of at least 0")),
     }
 }
 

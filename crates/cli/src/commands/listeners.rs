@@ -57,7 +57,8 @@ impl ListenerOption {
         let protocol = protocol.ok_or_else(|| {
             format!("unknown protocol `{name}`; use plaintext, ssl, sasl_plaintext or sasl_ssl")
         })?;
-        let port = port.map(|port| port.parse().map_err(|_| format!("`{port}` is no port"))).transpose()?;
+        let port =
+            port.map(|port| port.parse().map_err(|_| format!("`{port}` is not a port"))).transpose()?;
         Ok(Self { protocol, port })
     }
 }

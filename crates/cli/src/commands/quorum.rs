@@ -209,7 +209,7 @@ struct AddControllerOptions {
 fn listener(text: &str) -> Result<VoterListener, String> {
     let (name, address) = pair(text)?;
     let (host, port) = address.rsplit_once(':').ok_or("the port is missing; write NAME=HOST:PORT")?;
-    let port = port.parse().map_err(|_| format!("\"{port}\" is no port"))?;
+    let port = port.parse().map_err(|_| format!("\"{port}\" is not a port"))?;
     Ok(VoterListener::new(name, host.trim_matches(['[', ']']), port))
 }
 

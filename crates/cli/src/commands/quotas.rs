@@ -133,7 +133,7 @@ fn quota(text: &str) -> Result<(String, f64), String> {
     let (name, value) = pair(text)?;
     match value.trim().parse::<f64>() {
         Ok(number) if number.is_finite() && number >= 0.0 => Ok((name, number)),
-        _ => Err(format!("\"{value}\" is no number of at least 0")),
+        _ => Err(format!("\"{value}\" is not a number of at least 0")),
     }
 }
 

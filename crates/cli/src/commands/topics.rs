@@ -81,7 +81,7 @@ struct CreateOptions {
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
     config: Vec<(String, String)>,
 
-    /// A topic that exists is no error
+    /// A topic that exists is not an error
     #[arg(long)]
     if_not_exists: bool,
 
@@ -95,7 +95,7 @@ struct CreateOptions {
 struct Assignment(Vec<Vec<i32>>);
 
 fn assignment(text: &str) -> Result<Assignment, String> {
-    let id = |id: &str| id.trim().parse::<i32>().map_err(|_| format!("\"{id}\" is no ID of a broker"));
+    let id = |id: &str| id.trim().parse::<i32>().map_err(|_| format!("\"{id}\" is not an ID of a broker"));
     let replicas = |partition: &str| partition.split(':').map(id).collect::<Result<Vec<_>, _>>();
     text.split(',').map(replicas).collect::<Result<Vec<_>, _>>().map(Assignment)
 }
@@ -168,7 +168,7 @@ struct DeleteOptions {
     #[arg(long, value_name = "ID", value_parser = topic_id, conflicts_with = "topics")]
     topic_id: Vec<Uuid>,
 
-    /// A topic that does not exist is no error
+    /// A topic that does not exist is not an error
     #[arg(long)]
     if_exists: bool,
 
@@ -207,7 +207,7 @@ impl DeleteOptions {
 
 fn topic_id(text: &str) -> Result<Uuid, String> {
     text.parse().map_err(|_| {
-        format!("\"{text}\" is no topic ID; `ottla topics describe` prints the ID of each topic")
+        format!("\"{text}\" is not a topic ID; `ottla topics describe` prints the ID of each topic")
     })
 }
 

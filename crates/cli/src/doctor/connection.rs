@@ -37,7 +37,7 @@ pub enum Broken {
     Unsupported(ApiKey),
 }
 
-/// The protocol of a peer that is no Kafka broker.
+/// The protocol of a peer that is not a Kafka broker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spoken {
     Tls,

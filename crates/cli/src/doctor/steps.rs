@@ -291,7 +291,7 @@ fn look_up(host: &str, port: u16, wait: Duration) -> io::Result<Vec<SocketAddr>>
     })
 }
 
-/// Describes what the broker offers. Error: it is no broker for clients.
+/// Describes what the broker offers. Error: it is not a broker for clients.
 fn describe_apis(connection: &Connection) -> Result<Finding, Finding> {
     let count = connection.offered.api_keys.len();
     if connection.versions.pick_any(ApiKey::Metadata).is_none() {

@@ -74,7 +74,7 @@ impl Drop for Rest {
     fn drop(&mut self) {
         let left = self.shared.queued_messages();
         if left > 0 && self.is_unobserved {
-            // Nothing else reports the loss. A closed stderr is no reason to panic in a drop.
+            // Nothing else reports the loss. A closed stderr is not a reason to panic in a drop.
             let _ = writeln!(
                 std::io::stderr(),
                 "ottla: a producer was dropped and {left} of its messages may not be delivered \

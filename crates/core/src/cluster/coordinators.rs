@@ -252,7 +252,7 @@ fn found(
         .map(|(Node { host, port, .. }, node)| Coordinator { node, host, port });
     let invalid = || {
         let detail =
-            format!("it names node {node} at `{host}:{port}` as the coordinator, which is no address");
+            format!("it names node {node} at `{host}:{port}` as the coordinator, which is not an address");
         Error::new(ErrorKind::BadResponse, detail)
     };
     Some(coordinator.ok_or_else(invalid))

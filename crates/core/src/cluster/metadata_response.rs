@@ -115,7 +115,7 @@ impl ClusterCore {
         let mut response = match response {
             Ok(response) => response,
             Err(error) => {
-                // The application closed the client, so the lost request is no news to it.
+                // The application closed the client, so the lost request is not news to it.
                 if error.kind() != ErrorKind::Closed {
                     self.handle_wrong_endpoint(now, &error);
                     self.events.push(Event::Error(error));
@@ -217,7 +217,7 @@ impl ClusterCore {
             }
             (HintVerdict::Unreachable, Some(address)) => {
                 let detail = format!(
-                    "it names node {} as the new leader, at `{address}`, which is no address; asking for metadata \
+                    "it names node {} as the new leader, at `{address}`, which is not an address; asking for metadata \
                      instead",
                     hint.leader
                 );

@@ -531,7 +531,7 @@ impl ClusterCore {
             return;
         }
         // Partitions of the broker may have moved. A cluster takes seconds to notice that a broker is gone, so every attempt
-        // to connect that fails asks again. A server that is only probed in search of any broker is no reason to ask.
+        // to connect that fails asks again. A server that is only probed in search of any broker is not a reason to ask.
         if loss.was_reachable || has_partitions || self.brokers.any_up() {
             self.refresh_soon(now);
         }

@@ -124,7 +124,7 @@ impl fmt::Display for ConfigError {
             ConfigErrorKind::Conflict { sentence, .. } => f.write_str(sentence),
             ConfigErrorKind::Missing { purpose } => write!(f, "`{property}` isn't set: {purpose}"),
             ConfigErrorKind::NotAProperty => {
-                f.write_str("the line is no property; write name=value, and a backslash at the end of a line that continues")
+                f.write_str("the line is not a property; write name=value, and a backslash at the end of a line that continues")
             }
             ConfigErrorKind::Strict { warning } => {
                 write!(f, "{warning} (an error because of `config.strict`)")

@@ -56,7 +56,7 @@ mod tests {
         let matching: Vec<_> = names.into_iter().filter(|name| patterns.matches(name)).collect();
         assert_eq!(matching, ["hidden", "hidden-1", "a.secret", "xbigx"]);
         assert!(TopicPatterns::parse("").unwrap().is_empty());
-        assert!(!TopicPatterns::parse(",").unwrap().matches("a"), "nothing is no pattern");
+        assert!(!TopicPatterns::parse(",").unwrap().matches("a"), "nothing is not a pattern");
     }
 
     #[test]

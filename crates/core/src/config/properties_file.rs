@@ -22,7 +22,7 @@ pub(super) struct Pair {
     pub is_explicit: bool,
 }
 
-/// A line that is no property.
+/// A line that is not a property.
 #[derive(Debug, PartialEq)]
 pub(super) struct NotAProperty;
 

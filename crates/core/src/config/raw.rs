@@ -468,7 +468,7 @@ mod tests {
         );
         assert_eq!(
             error("bootstrap.servers", "ok:1,http://host:9092"),
-            "`bootstrap.servers`: http://host:9092: http:// is no Kafka listener; write host:port"
+            "`bootstrap.servers`: http://host:9092: http:// is not a Kafka listener; write host:port"
         );
         assert!(error("dr_msg_cb", "x").contains("set by a call"));
         assert!(error("compression.type", &"x".repeat(1 << 20)).len() < 300);
@@ -502,7 +502,7 @@ mod tests {
         let error = config.load("my.properties", "acks=1\n\njust words\n").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "my.properties:3: the line is no property; write name=value, and a backslash at the end of a line that continues"
+            "my.properties:3: the line is not a property; write name=value, and a backslash at the end of a line that continues"
         );
     }
 

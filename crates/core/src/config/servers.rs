@@ -57,7 +57,7 @@ impl ServerAddress {
                 return Err(format!("{entry}: {scheme} is unimplemented, only PLAINTEXT"));
             }
             Some((scheme, _)) => {
-                return Err(format!("{entry}: {scheme}:// is no Kafka listener; write host:port"));
+                return Err(format!("{entry}: {scheme}:// is not a Kafka listener; write host:port"));
             }
         };
         let (host, port) = if let Some(bracketed) = rest.strip_prefix('[') {
@@ -84,7 +84,7 @@ impl ServerAddress {
         let strange =
             |letter: char| letter.is_whitespace() || letter.is_control() || "/\\@?#=\"'()".contains(letter);
         if host.len() > 255 || host.contains(strange) {
-            return Err(format!("{}: that is no host name", entry.chars().take(100).collect::<String>()));
+            return Err(format!("{}: that is not a host name", entry.chars().take(100).collect::<String>()));
         }
         let port = match port {
             None => DEFAULT_PORT,

@@ -33,7 +33,7 @@ pub struct ConnectionSettings {
     pub setup_timeout_max: Duration,
     /// `proxy.url`: the proxy through which the broker is reached.
     pub proxy: Option<Arc<ProxyUrl>>,
-    /// `socket.max.fails`: the number of requests in a row that may time out before the connection is closed; 0 is no limit.
+    /// `socket.max.fails`: the number of requests in a row that may time out before the connection is closed; 0 means no limit.
     pub max_timeouts: u32,
     /// `socket.timeout.ms`: the default time that a broker has to respond.
     pub request_timeout: Duration,

@@ -152,7 +152,7 @@ pub fn check(rows: impl IntoIterator<Item = (i16, i16, i16)>) -> Result<(), Stri
     for (api, low, high) in rows {
         if low < 0 || low > high {
             return Err(format!(
-                "the broker offers versions {low} to {high} of API {api}, which is no range"
+                "the broker offers versions {low} to {high} of API {api}, which is not a range"
             ));
         }
         is_empty = false;

@@ -402,7 +402,7 @@ fn contradiction(response: &MetadataResponse) -> Option<String> {
     let mut brokers = response.brokers.iter();
     if let Some(broker) = brokers.find(|broker| Node::new(&broker.host, broker.port, None).is_none()) {
         return Some(format!(
-            "it lists node {} at `{}:{}`, which is no address",
+            "it lists node {} at `{}:{}`, which is not an address",
             broker.node_id, broker.host, broker.port
         ));
     }

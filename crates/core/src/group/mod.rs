@@ -37,7 +37,7 @@
 //! - A commit that is repeated after a rebalance could overwrite the offset of the partition's next consumer. It is sent
 //!   only in the generation in which it was made
 //!   (`commit_is_not_repeated_in_another_generation`).
-//! - A subscribed consumer that is no member at the moment must not commit: the broker accepts commits without a member
+//! - A subscribed consumer that is not a member at the moment must not commit: the broker accepts commits without a member
 //!   ID while the group is empty (`subscribed_consumer_outside_its_group_commits_nothing`).
 //! - In the consumer protocol, a commit may be repeated in a newer member epoch, but only while the member has held the
 //!   partition since the epoch in which the commit was made

@@ -13,9 +13,9 @@
 //!
 //! - An application that takes records of a batch one by one polls the queue once per batch. The positions of its
 //!   partitions show that it still polls (`application_that_takes_single_records_counts_as_polling`).
-//! - Records of an earlier poll are no sign of life: after a suspension of the host they don't show that the application still
+//! - Records of an earlier poll are not a sign of life: after a suspension of the host they don't show that the application still
 //!   polls (`records_of_a_known_poll_do_not_prolong_the_interval`).
-//! - The position of a partition also changes when its first offset is found or when it is given up, which is no poll
+//! - The position of a partition also changes when its first offset is found or when it is given up, which is not a poll
 //!   (`changes_of_the_assignment_are_no_polls`).
 
 use std::time::Duration;

@@ -34,7 +34,7 @@ struct TopicPattern {
 }
 
 impl SubscribedTopics {
-    /// Parses the entries. Error: a pattern that is no regular expression, or is too large.
+    /// Parses the entries. Error: a pattern that is not a regular expression, or is too large.
     pub fn parse<'a>(entries: impl IntoIterator<Item = &'a str>) -> Result<Self, Error> {
         let mut topics = Self::default();
         for entry in entries {
@@ -101,7 +101,7 @@ impl TopicPattern {
         let invalid = |error: String| {
             let shown: String = text.chars().take(100).collect();
             let detail = format!(
-                "the subscription `{shown}` begins with ^, and is no regular expression: {error}; correct it, or remove \
+                "the subscription `{shown}` begins with ^, and is not a regular expression: {error}; correct it, or remove \
                  the ^ to subscribe to one topic"
             );
             Error::new(ErrorKind::InvalidArgument, detail)

@@ -675,7 +675,7 @@ const fn has_moved(code: ErrorCode) -> bool {
 
 /// The refusal of a commit outside the group.
 fn outside() -> Error {
-    let detail = "not sent: the consumer subscribes to topics and is no member of its group at the moment; commit again what \
+    let detail = "not sent: the consumer subscribes to topics and is not a member of its group at the moment; commit again what \
                   the consumer has after the next assignment";
     Error::new(ErrorKind::State, detail).with_refusal(ErrorCode::UNKNOWN_MEMBER_ID)
 }

@@ -30,7 +30,7 @@ pub struct ProducerSettings {
     pub max_message_bytes: usize,
     /// `max.request.size`: the largest request, unless a single batch is larger.
     pub max_request_bytes: usize,
-    /// `queue.buffering.max.messages`; 0 is no limit.
+    /// `queue.buffering.max.messages`; 0 means no limit.
     pub max_queued_messages: u64,
     /// `queue.buffering.max.kbytes`, in bytes.
     pub max_queued_bytes: u64,

@@ -87,7 +87,7 @@ impl Scram {
     /// Handles a message of the broker. `known` is a salted password of an earlier authentication. Error: what is wrong.
     pub fn handle(&mut self, message: &[u8], known: Option<&SaltedPassword>) -> Result<Progress, String> {
         let text = (message.len() <= MAX_MESSAGE_BYTES).then(|| std::str::from_utf8(message).ok()).flatten();
-        let text = text.ok_or("the broker's message is no text, or too long")?;
+        let text = text.ok_or("the broker's message is not text, or too long")?;
         match std::mem::replace(&mut self.state, State::Done) {
             State::First => {
                 let server_first = ServerFirst::parse(text, &self.nonce, self.max_iterations)?;

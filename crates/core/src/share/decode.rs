@@ -6,7 +6,7 @@
 //!
 //! # Pitfalls
 //!
-//! - Offsets that were not decoded are no gaps: acknowledged as gaps, their records would be lost
+//! - Offsets that were not decoded are not gaps: acknowledged as gaps, their records would be lost
 //!   (`undecoded_records_are_released`).
 
 use std::{ops::RangeInclusive, sync::Arc};

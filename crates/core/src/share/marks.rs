@@ -183,7 +183,7 @@ impl Marks {
                     u64::from_le_bytes(bytes)
                 }
             };
-            // A mark may be replaced by itself: that is no change of the word.
+            // A mark may be replaced by itself: that is not a change of the word.
             match word.compare_exchange_weak(old, new, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => break,
                 Err(now) => old = now,

@@ -316,7 +316,7 @@ impl ShareMember {
             ErrorCode::GROUP_ID_NOT_FOUND if self.state == State::Stable => self.handle_fenced(now),
             ErrorCode::GROUP_ID_NOT_FOUND | ErrorCode::INCONSISTENT_GROUP_PROTOCOL => {
                 let detail = format!(
-                    "group \"{}\" is no share group, but one of another type; use another group.id",
+                    "group \"{}\" is not a share group, but one of another type; use another group.id",
                     self.settings.group_id
                 );
                 self.fail(Error::broker(code, Some(&detail)).with_api(API));

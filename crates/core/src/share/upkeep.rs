@@ -15,7 +15,7 @@
 //! - A release with a delay has an outcome even if its session or lock is lost before its time
 //!   (`delayed_release_fails_with_its_session`, `delayed_release_fails_with_its_renewal`), also if the application asks for it
 //!   while its renewal is in flight (`delayed_release_fails_with_a_renewal_in_flight`).
-//! - A renewal is no acknowledgement: a held record is renewed until its delay ends, and released then
+//! - A renewal is not an acknowledgement: a held record is renewed until its delay ends, and released then
 //!   (`held_record_is_renewed_until_its_delay_is_over`).
 
 use std::sync::{Arc, Weak};

@@ -1,5 +1,5 @@
 //! OffsetCommit (8), versions 2 to 10; topics by ID from version 10 on. Members commit in their generation or epoch. A
-//! client that is no member (generation -1) may commit while the group is empty.
+//! client that is not a member (generation -1) may commit while the group is empty.
 
 use ottla_protocol::{
     error_code::ErrorCode,

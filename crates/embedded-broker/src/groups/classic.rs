@@ -221,7 +221,7 @@ impl ClassicGroup {
         }
     }
 
-    /// Checks whether this member may commit offsets. With a negative generation the client is no member.
+    /// Checks whether this member may commit offsets. With a negative generation the client is not a member.
     pub fn check_commit(
         &mut self,
         now: Instant,

@@ -227,7 +227,7 @@ impl ConsumerGroup {
         self.epoch += 1;
     }
 
-    /// Checks whether this member may commit offsets. With a negative epoch the client is no member. If the member's
+    /// Checks whether this member may commit offsets. With a negative epoch the client is not a member. If the member's
     /// epoch is old, the partition decides ([`check_commit_of`](Self::check_commit_of)).
     pub fn check_commit(&self, version: i16, member_id: &str, epoch: i32) -> Result<(), ErrorCode> {
         if epoch < 0 && self.members.is_empty() {

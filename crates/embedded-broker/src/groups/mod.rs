@@ -355,7 +355,7 @@ fn not_a_consumer_group(name: &str) -> Refusal {
 }
 
 impl Group {
-    /// Checks whether this member may commit offsets. With a negative generation the client is no member.
+    /// Checks whether this member may commit offsets. With a negative generation the client is not a member.
     pub fn check_commit(
         &mut self,
         now: Instant,

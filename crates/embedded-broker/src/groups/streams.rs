@@ -235,7 +235,7 @@ impl StreamsGroup {
         })
     }
 
-    /// Checks whether this member may commit offsets. With a negative epoch the client is no member.
+    /// Checks whether this member may commit offsets. With a negative epoch the client is not a member.
     pub fn check_commit(&self, member_id: &str, epoch: i32) -> Result<(), ErrorCode> {
         if epoch < 0 && self.members.is_empty() {
             return Ok(());

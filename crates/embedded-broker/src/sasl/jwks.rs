@@ -41,7 +41,7 @@ impl Jwks {
     /// invalid.
     pub fn parse(text: &str) -> Result<Self, String> {
         let set: Value =
-            serde_json::from_str(text).map_err(|error| format!("the key set is no JSON: {error}"))?;
+            serde_json::from_str(text).map_err(|error| format!("the key set is not JSON: {error}"))?;
         let keys = set.get("keys").and_then(Value::as_array).ok_or("the key set has no array `keys`")?;
         let keys: Vec<_> = keys.iter().filter_map(Key::parse).collect();
         if keys.is_empty() {

@@ -125,7 +125,7 @@ fn group_becomes_classic_again_when_only_classic_members_are_left() {
     };
     group.classic_join(&classic, &kept);
     group.send(&short("a", -1));
-    assert_eq!(group.describe().error_code, ErrorCode::GROUP_ID_NOT_FOUND, "it is no consumer group");
+    assert_eq!(group.describe().error_code, ErrorCode::GROUP_ID_NOT_FOUND, "it is not a consumer group");
     assert_eq!(group.commit(9, (&classic, 2), 0), ErrorCode::NONE, "the generation stays valid");
     assert_eq!(group.classic_beat(&classic, 2), ErrorCode::REBALANCE_IN_PROGRESS);
     let joined = group.classic_join(&classic, &kept);

@@ -85,7 +85,7 @@ fn commit_by_id(client: &mut Client, producer: Producer, topic_id: Uuid, member:
     commit_topic(client, producer, 6, topic, member)
 }
 
-/// Commits some offset for a client that is no member.
+/// Commits some offset for a client that is not a member.
 pub(crate) fn commit_once(client: &mut Client, producer: Producer) -> ErrorCode {
     commit(client, 3, producer, 1, NO_MEMBER)
 }

@@ -250,7 +250,7 @@ impl AwsClient {
             return Err(status(url, answer.status, ""));
         }
         let json: Value = serde_json::from_slice(answer.body.expose())
-            .map_err(|_| TokenFailure::permanent(format!("{url}: the response is no JSON")))?;
+            .map_err(|_| TokenFailure::permanent(format!("{url}: the response is not JSON")))?;
         let field = |name: &str| {
             json[name]
                 .as_str()

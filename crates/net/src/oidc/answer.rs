@@ -24,7 +24,7 @@ pub fn token(answer: &Answer, settings: &OidcSettings, now_ms: i64) -> Result<Is
             kind => &format!("the response (Content-Type: {kind})"),
         };
         TokenFailure::permanent(format!(
-            "{kind} is no JSON; is sasl.oauthbearer.token.endpoint.url the token endpoint?"
+            "{kind} is not JSON; is sasl.oauthbearer.token.endpoint.url the token endpoint?"
         ))
     })?;
     let is_assertion = matches!(settings.grant, Grant::JwtBearer(_));
@@ -45,7 +45,9 @@ pub fn token(answer: &Answer, settings: &OidcSettings, now_ms: i64) -> Result<Is
         // A token without claims: its life is known only from the response.
         None => {
             milliseconds(&json["expires_in"]).and_then(|life| now_ms.checked_add(life)).ok_or_else(|| {
-                TokenFailure::permanent("the token is no JSON Web Token, and the response has no expires_in")
+                TokenFailure::permanent(
+                    "the token is not a JSON Web Token, and the response has no expires_in",
+                )
             })?
         }
     };

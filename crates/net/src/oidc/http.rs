@@ -144,7 +144,7 @@ fn failure(error: ureq::Error, timeout: Duration) -> TokenFailure {
             quoted(&why)
         )),
         ureq::Error::Protocol(why) => {
-            TokenFailure::permanent(format!("the response is no valid HTTP: {}", quoted(&why.to_string())))
+            TokenFailure::permanent(format!("the response is not valid HTTP: {}", quoted(&why.to_string())))
         }
         other => TokenFailure::permanent(quoted(&other.to_string())),
     }

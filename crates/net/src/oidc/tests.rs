@@ -332,7 +332,7 @@ fn responses_without_a_usable_token_are_errors() {
         (response("404 Not Found", "", ""), "token.endpoint.url", false),
         (response("429 Too Many Requests", "", ""), "429", true),
         (response("503 Service Unavailable", "Retry-After: 1000000\r\n", "<html>"), "503", true),
-        (b"junk\r\n\r\n".to_vec(), "no valid HTTP", false),
+        (b"junk\r\n\r\n".to_vec(), "not valid HTTP", false),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{".to_vec(), "connection failed", true),
         (Vec::new(), "connection failed", true),
     ] {

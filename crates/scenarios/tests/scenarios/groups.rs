@@ -61,7 +61,7 @@ fn committed(admin: &Admin, group: &str, partitions: Option<&[(&str, i32)]>) -> 
 fn code<T>(result: &ottla::Result<T>) -> Option<ErrorCode> {
     match result.as_ref().err()?.kind() {
         ErrorKind::Broker(code) => Some(code),
-        other => panic!("{other:?} is no error of a broker"),
+        other => panic!("{other:?} is not an error of a broker"),
     }
 }
 

@@ -181,7 +181,7 @@ fn offsets_become_visible_with_the_transaction(backend: &Backend) {
     assert_eq!(committed_offset(), Some(end));
     assert_committed(backend, &output, &[["committed"]]);
 
-    // A transaction of offsets alone; those of no record are left out, and an empty list is no request.
+    // A transaction of offsets alone; those of no record are left out, and an empty list is not a request.
     let transaction = producer.begin().unwrap();
     let offsets = [GroupOffset::new(&*input, 0, 3), GroupOffset::new(&*input, 0, -1001)];
     transaction.send_offsets(&consumer, &offsets, TIMEOUT).unwrap();

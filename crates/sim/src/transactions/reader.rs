@@ -104,7 +104,7 @@ impl Reader {
     ) -> Result<(), Broken> {
         let at = format!("offset {offset} of {place:?}");
         let Some(label) = label else {
-            return Err(Broken::new("stable", format!("{at} is no record of a producer")));
+            return Err(Broken::new("stable", format!("{at} is not a record of a producer")));
         };
         let Some(transaction) = ledger.transactions.get(label.transaction as usize) else {
             return Err(Broken::new("stable", format!("{at} belongs to an unknown transaction: {label:?}")));

@@ -69,7 +69,7 @@ fn main() {
     partitions.add_partition_offset(&topic, 0, Offset::Beginning).expect("an offset");
     consumer.assign(&partitions).expect("assigned");
     for i in 0..COUNT {
-        let message = consumer.poll(Duration::from_secs(30)).expect("it comes").expect("it is no error");
+        let message = consumer.poll(Duration::from_secs(30)).expect("it comes").expect("it is not an error");
         assert_eq!(message.offset(), i as i64);
         assert_eq!(message.payload_view::<str>(), Some(Ok(format!("value {i}").as_str())));
         assert_eq!(message.headers().expect("headers").get(0).key, "number");

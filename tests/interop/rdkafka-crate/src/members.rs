@@ -117,7 +117,7 @@ async fn two_members(config: &ClientConfig, topic: &str, producer: &BaseProducer
     while seen.len() < i64::from(PARTITIONS) * ROUND {
         assert!(Instant::now() < until, "{} records", seen.len());
         if let Some(message) = first.poll(Duration::from_millis(50)) {
-            seen.add(&message.expect("it is no error"));
+            seen.add(&message.expect("it is not an error"));
         }
     }
     assert_eq!(first.context().held(), (0..PARTITIONS).collect());
@@ -130,10 +130,10 @@ async fn two_members(config: &ClientConfig, topic: &str, producer: &BaseProducer
     while seen.len() < 2 * i64::from(PARTITIONS) * ROUND {
         assert!(Instant::now() < until, "{:?} {:?}", first.context().held(), second.context().held());
         if let Some(message) = first.poll(Duration::from_millis(20)) {
-            seen.add(&message.expect("it is no error"));
+            seen.add(&message.expect("it is not an error"));
         }
         if let Ok(message) = tokio::time::timeout(Duration::from_millis(20), second.recv()).await {
-            let message = message.expect("it is no error");
+            let message = message.expect("it is not an error");
             seen.add(&message);
             second.commit_message(&message, CommitMode::Async).expect("sent");
         }

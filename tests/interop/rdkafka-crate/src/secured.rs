@@ -70,7 +70,7 @@ fn back_and_forth(config: &ClientConfig, topic: &str) {
     partitions.add_partition_offset(topic, 0, Offset::Beginning).expect("an offset");
     consumer.assign(&partitions).expect("assigned");
     for number in 0..COUNT {
-        let message = consumer.poll(TIMEOUT).expect("it comes").expect("it is no error");
+        let message = consumer.poll(TIMEOUT).expect("it comes").expect("it is not an error");
         assert_eq!(message.payload_view::<str>(), Some(Ok(number.to_string().as_str())));
     }
 }

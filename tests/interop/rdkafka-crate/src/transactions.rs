@@ -68,7 +68,7 @@ pub fn run(brokers: &str, topic: &str) {
     while values.len() < 2 {
         assert!(began.elapsed() < LONG, "{values:?}");
         if let Some(message) = consumer.poll(Duration::from_secs(1)) {
-            let message = message.expect("it is no error");
+            let message = message.expect("it is not an error");
             values.push(String::from_utf8_lossy(message.payload().expect("a value")).into_owned());
         }
     }

@@ -108,7 +108,7 @@ impl ResetOptions {
             let text = std::fs::read_to_string(file)
                 .map_err(|error| Failure::Usage(format!("--from-file {name}: {error}")))?;
             return parse_file(&text).map(Plan::File).map_err(|line| {
-                Failure::Usage(format!("--from-file {name}: line {line} is no TOPIC,PARTITION,OFFSET"))
+                Failure::Usage(format!("--from-file {name}: line {line} is not a TOPIC,PARTITION,OFFSET"))
             });
         }
         let target = if self.to_earliest {

@@ -152,7 +152,7 @@ fn telemetry_does_not_keep_a_connection() {
         assert_eq!((idle.is_connected, idle.answered), (true, second as usize));
     }
     idle.run_until(at(10_500));
-    assert!(!idle.is_connected, "pushes are no activity");
+    assert!(!idle.is_connected, "pushes are not activity");
 
     // A push to a broker that is not connected fails, and opens no connection.
     let reports = idle.push();

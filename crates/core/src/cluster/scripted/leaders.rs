@@ -12,14 +12,14 @@ fn leader_that_is_no_broker_is_reported_once_and_awaited() {
 #[test]
 fn leader_without_a_host_is_reported_once_and_awaited() {
     let mut script = Script::new(metadata(&[(1, "seed", 9092), (2, "", 9092)], 2));
-    assert_waits(&mut script, "it lists node 2 at `:9092`, which is no address");
+    assert_waits(&mut script, "it lists node 2 at `:9092`, which is not an address");
 }
 
 #[test]
 fn leader_at_an_invalid_port_is_reported_once_and_awaited() {
     for port in [0, -1, 65_536, i32::MAX] {
         let mut script = Script::new(metadata(&[(1, "seed", 9092), (2, "two", port)], 2));
-        assert_waits(&mut script, &format!("it lists node 2 at `two:{port}`, which is no address"));
+        assert_waits(&mut script, &format!("it lists node 2 at `two:{port}`, which is not an address"));
     }
 }
 

@@ -120,7 +120,7 @@ fn change_of_the_cluster_id_is_reported_once_per_change() {
         Event::ClusterChanged(ClusterChange { broker: "seed:9092".to_owned(), known, reported })
     };
     assert_eq!(changes(None), []);
-    assert_eq!(changes(Some("one")), [], "the first one is no change");
+    assert_eq!(changes(Some("one")), [], "the first one is not a change");
     assert_eq!(changes(Some("one")), []);
     assert_eq!(changes(Some("two")), [change("one", "two")]);
     assert_eq!(changes(Some("two")), []);

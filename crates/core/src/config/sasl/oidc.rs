@@ -409,7 +409,7 @@ impl Endpoint {
         };
         let is_port = |digits: &str| digits.parse::<u16>().is_ok_and(|port| port > 0);
         if host.is_empty() || !port.is_empty() && !port.strip_prefix(':').is_some_and(is_port) {
-            return Err("the URL has no host, or its port is no number from 1 to 65535");
+            return Err("the URL has no host, or its port is not a number from 1 to 65535");
         }
         let end = url.find(['?', '#']).unwrap_or(url.len());
         Ok(Self { url: url.to_owned(), shown: url[..end].to_owned(), host: host.to_owned(), is_https })

@@ -85,7 +85,7 @@ pub(super) const ROWS: &[Property] = &[
         .producer()
         .integer(0, i64::MAX, "0")
         .doc(
-            "How long records may wait in a partition before keyless records avoid it; 0 is no limit. Partitions without a \
+            "How long records may wait in a partition before keyless records avoid it; 0 means no limit. Partitions without a \
              leader are avoided in any case (KIP-794).",
         ),
     Property::java("interceptor.classes").string("").accepted(JAVA_CLASS).doc("Interceptors."),

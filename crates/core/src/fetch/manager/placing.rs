@@ -387,7 +387,7 @@ mod tests {
         script.manager.handle_report(NOW, FetchReport::ReadFrom(partition, node(2)));
         assert_eq!(script.wants(), ["adopt 2 from 5 version 1"]);
         script.see_metadata(NOW);
-        assert!(script.wants().is_empty(), "that it does not lead is no reason to leave");
+        assert!(script.wants().is_empty(), "that it does not lead is not a reason to leave");
         let almost = NOW + (REPLICA_LEASE - Duration::from_millis(1));
         script.see_metadata(almost);
         assert!(script.wants().is_empty(), "its time is not over");

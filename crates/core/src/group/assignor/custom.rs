@@ -258,7 +258,7 @@ impl CustomAssignor {
             result.push(of_member);
         }
         match assigned.members.keys().next() {
-            Some(id) => Err(self.failed(format!("assigned partitions to \"{id}\", which is no member"))),
+            Some(id) => Err(self.failed(format!("assigned partitions to \"{id}\", which is not a member"))),
             None => Ok(result),
         }
     }
@@ -371,7 +371,7 @@ pub(in crate::group) mod tests {
             (to(&[("a", "u", 0)]), "u [0] to member \"a\", which does not subscribe to the topic"),
             (to(&[("a", "t", 2)]), "t [2] to member \"a\", although the partition does not exist"),
             (to(&[("a", "t", -1)]), "although the partition does not exist"),
-            (to(&[("c", "t", 0)]), "to \"c\", which is no member"),
+            (to(&[("c", "t", 0)]), "to \"c\", which is not a member"),
         ] {
             let error = custom(move |_| assigned.clone()).assign(&table()).expect_err(expected);
             assert_eq!(error.kind(), ErrorKind::AssignorFailed);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::event::Event;
 
-/// Bytes that are no response of any API.
+/// Bytes that are not a response of any API.
 fn respond_with_garbage(script: &mut Script, api: ApiKey) {
     script.respond(api, |_, out| out.extend_from_slice(&[0xff; 3]));
 }
