@@ -188,7 +188,7 @@ fn ambiguous_copies_are_refused() {
         (&["orders"][..], 2, "would be copied to itself"),
         (&["orders", "other", "--to-topic", "x"], 2, "would both be copied to \"x\""),
         (&["orders", "--rename", "x"], 2, "\"=\" is missing"),
-        (&["orders", "--to-topic", "small"], 1, "has 1 partitions, fewer than the 3"),
+        (&["orders", "--to-topic", "small"], 1, "has 1 of the 3 partitions of its source"),
         (&["orders", "--to-topic", "new", "--no-create"], 1, "does not exist in the target cluster"),
         (&["nothing", "--to-topic", "new"], 1, "topic \"nothing\" does not exist"),
         (&["orders", "--to-topic", "new", "--filter", "value."], 2, "--filter"),

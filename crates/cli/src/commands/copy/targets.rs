@@ -176,7 +176,7 @@ fn ensure(options: &CopyOptions, admin: &Admin, name: &str, count: i32) -> Outco
     let has = found.map_or(0, |topic| topic.partitions.len()) as i32;
     if has < count {
         return Err(Failure::Failed(format!(
-            "topic \"{name}\" of the target cluster has {has} partitions, fewer than the {count} of its source: \
+            "topic \"{name}\" of the target cluster has {has} of the {count} partitions of its source: \
              `ottla topics alter {name} --partitions {count}` adds some"
         )));
     }
