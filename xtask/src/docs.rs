@@ -59,6 +59,12 @@ pub const PAGES: [Page; 9] = [
         test: "tasks_md_lists_the_recipes",
     },
     Page {
+        name: "the table of topic configurations in docs/guide/testing.md",
+        package: "ottla-embedded-broker",
+        target: &["--lib"],
+        test: "testing_md_lists_the_configurations_with_effect",
+    },
+    Page {
         name: "docs/guide/errors.md",
         package: "ottla-capi",
         target: &["--lib"],

@@ -16,7 +16,7 @@ pub(crate) type QuotaEntity = SortedMap<String, Option<String>>;
 /// The state of administrative requests, besides topics, groups and access rules.
 #[derive(Debug, Default)]
 pub(crate) struct Administration {
-    /// The quotas of each entity, which are not enforced.
+    /// The quotas of each entity.
     pub quotas: SortedMap<QuotaEntity, SortedMap<String, f64>>,
     /// The limits of brokers that were changed, which are not enforced.
     pub broker_limits: BrokerLimits,

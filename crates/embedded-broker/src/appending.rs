@@ -4,8 +4,10 @@ use bytes::Bytes;
 use ottla_protocol::{batch::reader::BatchHeader, time::Instant};
 
 use crate::{
+    changes::Change,
     cluster::{Cluster, Timer},
     connection::{Pending, Waiter},
+    log::segments::BatchSize,
     topics::TopicIndex,
     transactions::marker_in,
 };
@@ -28,13 +30,18 @@ impl Cluster {
         max_timestamp: i64,
         bytes: Bytes,
     ) {
+        let Some(segments) = self.topics.get(topic).map(|topic| topic.limits.segments) else { return };
+        let unix_ms = self.unix_ms();
         let Some(state) = self.topics.partition_mut(topic, partition) else { return };
         let base_offset = state.log.end_offset();
         self.stored_bytes += bytes.len() as u64;
         let control = marker_in(header, &bytes);
-        state.log.append(header, state.leader_epoch, max_timestamp, bytes);
+        state.log.make_room(segments, BatchSize { bytes: bytes.len() as u64, max_timestamp }, unix_ms);
+        state.log.append(header, state.leader_epoch, max_timestamp, bytes.clone());
         state.note_batch(header, base_offset, control);
         let end = state.log.end_offset();
+        self.note_batch(topic, partition, header, control, &bytes);
+        let Some(state) = self.topics.partition_mut(topic, partition) else { return };
         if self.options.replication_lag.is_zero() || state.in_sync.len() <= 1 {
             self.advance_high_watermark(topic, partition, end);
         } else {
@@ -44,10 +51,16 @@ impl Cluster {
                 self.timers.set(due, Timer::Replicate(topic, partition));
             }
         }
-        self.enforce_retention(topic, partition);
+        self.clean_up(topic, partition);
         if self.stored_bytes > self.options.retention_bytes {
             self.retain();
         }
+    }
+
+    /// Deletes the expired records of a partition, and compacts it, as `cleanup.policy` says.
+    pub(crate) fn clean_up(&mut self, topic: TopicIndex, partition: i32) {
+        self.enforce_retention(topic, partition);
+        self.enforce_compaction(topic, partition);
     }
 
     /// Advances the high watermark to the offset that the followers have reached by now.
@@ -60,7 +73,7 @@ impl Cluster {
         }
         if let Some(end) = reached {
             self.advance_high_watermark(topic, partition, end);
-            self.enforce_retention(topic, partition);
+            self.clean_up(topic, partition);
         }
     }
 
@@ -94,6 +107,14 @@ impl Cluster {
         self.satisfied.extend(waiters);
         self.wake_share_fetches(topic, partition);
         self.wake_producers(topic, partition);
+    }
+
+    /// Deletes a partition's records before `offset` for a client.
+    pub(crate) fn delete_records_before(&mut self, topic: TopicIndex, partition: i32, before: i64) {
+        self.advance_log_start(topic, partition, before);
+        if let Some(topic) = self.topics.get(topic).map(|topic| topic.name.clone()) {
+            self.note_change(|| Change::RecordsDeleted { topic, partition, before });
+        }
     }
 
     /// Drops a partition's records before `offset`.

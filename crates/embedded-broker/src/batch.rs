@@ -1,5 +1,4 @@
-//! Parts of a record batch that a broker reads or writes: the header, and the records only to find a timestamp or a
-//! missing key.
+//! Parts of a record batch that a broker reads or writes: the header, and the records only to find a timestamp.
 
 use ottla_protocol::{
     batch::{
@@ -10,8 +9,10 @@ use ottla_protocol::{
     error_code::ErrorCode,
 };
 
+use crate::rewriting::seal;
+
 /// The maximum size of decompressed records, in bytes.
-const UNCOMPRESSED_LIMIT: usize = 256 << 20;
+pub(crate) const UNCOMPRESSED_LIMIT: usize = 256 << 20;
 
 /// Reads the header of the batch at the start of `bytes`. Error: there isn't a whole batch of magic 2.
 pub(crate) fn read_header(bytes: &[u8]) -> Result<BatchHeader, ErrorCode> {
@@ -85,25 +86,7 @@ pub(crate) fn assign_append_time(header: BatchHeader, batch: &mut [u8], timestam
     let attributes = header.attributes | layout::LOG_APPEND_TIME;
     batch[layout::ATTRIBUTES..][..2].copy_from_slice(&attributes.to_be_bytes());
     batch[layout::MAX_TIMESTAMP..][..8].copy_from_slice(&timestamp.to_be_bytes());
-    if let Err(error) = RecordBatch::new(header, batch).verify_crc()
-        && let BatchErrorKind::Crc { computed, .. } = error.kind
-    {
-        batch[layout::CRC..][..4].copy_from_slice(&computed.to_be_bytes());
-    }
-}
-
-/// Returns the indexes of a batch's records that have no key.
-pub(crate) fn without_key(batch: &[u8]) -> Result<Vec<i32>, ErrorCode> {
-    let header = read_header(batch)?;
-    let records = RecordBatch::new(header, batch).records(UNCOMPRESSED_LIMIT);
-    let records = records.map_err(|_| ErrorCode::CORRUPT_MESSAGE)?;
-    let mut places = Vec::new();
-    for (place, record) in (0..).zip(Records::new(&header, &records)) {
-        if record.map_err(|_| ErrorCode::CORRUPT_MESSAGE)?.key.is_none() {
-            places.push(place);
-        }
-    }
-    Ok(places)
+    seal(batch);
 }
 
 /// Returns (timestamp, offset) of the first record of a stored batch with at least this timestamp.

@@ -19,6 +19,7 @@ use crate::{
         fetch::FetchSessions, group_configs::GroupConfigs, produce::PendingAdmission,
         share_sessions::ShareSessions,
     },
+    changes::Recorder,
     connection::{Connection, ConnectionId, Pending, Request, Waiter},
     control::Control,
     faults::Faults,
@@ -26,6 +27,7 @@ use crate::{
     groups::Groups,
     identity::MixedClusters,
     options::{BrokerId, ClusterOptions},
+    quotas::QuotaUsage,
     random::Random,
     scram_users::ScramChanges,
     share_groups::ShareGroups,
@@ -55,6 +57,7 @@ pub struct Cluster {
     pub(crate) group_configs: GroupConfigs,
     pub(crate) scram_changes: ScramChanges,
     pub(crate) administration: Administration,
+    pub(crate) quota_usage: QuotaUsage,
     pub(crate) faults: Faults,
     pub(crate) timers: Timers<Timer>,
     pub(crate) next_producer_id: i64,
@@ -72,6 +75,8 @@ pub struct Cluster {
     pub(crate) is_recording: bool,
     /// The recorded traffic since the last call of `take_journal`, if recording is on.
     journal: Option<Vec<Traffic>>,
+    /// The changes by clients, if a list of them was begun.
+    pub(crate) recorder: Option<Recorder>,
     /// Errors that Metadata responses contain for a topic instead of its description.
     pub(crate) topic_errors: SortedMap<String, ErrorCode>,
     /// Coordinators set by tests, by key type (group 0, transactional ID 1) and key.
@@ -233,6 +238,8 @@ pub(crate) enum Timer {
     Replicate(TopicIndex, i32),
     /// Records of a partition may have reached their retention time.
     Retention(TopicIndex, i32),
+    /// Records of a partition may have reached a lag of compaction.
+    Compaction(TopicIndex, i32),
     /// A group must check its members.
     Group(String),
     /// A participant of a transaction must get its marker; without participants the transaction is complete.
@@ -282,6 +289,7 @@ impl Cluster {
             group_configs: GroupConfigs::new(),
             scram_changes: ScramChanges::new(),
             administration: Administration::default(),
+            quota_usage: QuotaUsage::default(),
             faults: Faults::default(),
             timers: Timers::new(),
             next_producer_id: 1000,
@@ -293,6 +301,7 @@ impl Cluster {
             request_log: Vec::new(),
             is_recording: false,
             journal: None,
+            recorder: None,
             topic_errors: SortedMap::new(),
             coordinators: SortedMap::new(),
             loading_groups: SortedMap::new(),
@@ -480,6 +489,7 @@ impl Cluster {
                 Timer::DeliverLate(request) => self.deliver_late(request),
                 Timer::Replicate(topic, partition) => self.replicate(topic, partition),
                 Timer::Retention(topic, partition) => self.retention_timeout(topic, partition),
+                Timer::Compaction(topic, partition) => self.compaction_timeout(topic, partition),
                 Timer::Group(group) => self.group_timeout(&group),
                 Timer::Marker(round, participant) => self.marker_timeout(round, participant),
                 Timer::TransactionTimeout(id) => self.transaction_timeout(&id),

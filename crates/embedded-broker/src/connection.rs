@@ -96,6 +96,8 @@ pub(crate) struct Request {
     pub client_id: Option<String>,
     /// The faults injected into the request.
     pub struck: Struck,
+    /// The time that a quota makes the client wait.
+    pub quota_throttle: Duration,
 }
 
 /// A client with more untaken response bytes than this must take them before its next request is handled.
@@ -189,14 +191,16 @@ impl Request {
     }
 
     pub fn throttle_ms(&self) -> i32 {
-        i32::try_from(self.struck.throttle.as_millis()).unwrap_or(i32::MAX)
+        let throttle = self.struck.throttle.max(self.quota_throttle);
+        i32::try_from(throttle.as_millis()).unwrap_or(i32::MAX)
     }
 
     /// Returns how long no request of the connection is handled after the response.
     pub fn mute_time(&self) -> Duration {
         let first = FIRST_BEFORE_THROTTLE_TIME.iter().find(|(api, _)| *api == self.api);
         let is_over = first.is_some_and(|(_, first)| self.version < *first);
-        if is_over { Duration::ZERO } else { self.struck.throttle }
+        let struck = if is_over { Duration::ZERO } else { self.struck.throttle };
+        struck.max(self.quota_throttle)
     }
 
     pub fn waiter(&self) -> Waiter {

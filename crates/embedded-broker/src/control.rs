@@ -592,7 +592,7 @@ impl<'a> Control<'a> {
     /// Deletes the records of a partition before `offset`.
     pub fn delete_records(&mut self, topic: &str, partition: i32, offset: i64) {
         if let Some(index) = self.cluster.topics.by_name(topic) {
-            self.cluster.advance_log_start(index, partition, offset);
+            self.cluster.delete_records_before(index, partition, offset);
         }
     }
 

@@ -132,6 +132,9 @@ pub struct ClusterOptions {
     pub transaction_retry_max: Duration,
     /// The time between two such attempts (`add.partitions.to.txn.retry.backoff.ms`).
     pub transaction_retry_interval: Duration,
+    /// The time of a thread that each request counts with for the quota `request_percentage`: with 100 us, a client whose quota
+    /// is 1 % may send 100 requests per second.
+    pub request_time: Duration,
     /// The settings of share groups (KIP-932).
     pub share_groups: ShareGroupOptions,
     /// The Unix time in milliseconds at [`Instant::ZERO`](ottla_protocol::time::Instant::ZERO), for append times.
@@ -282,6 +285,7 @@ impl Default for ClusterOptions {
             transaction_marker_delay: Duration::from_millis(5),
             transaction_retry_max: Duration::from_millis(100),
             transaction_retry_interval: Duration::from_millis(20),
+            request_time: Duration::from_micros(100),
             share_groups: ShareGroupOptions::default(),
             unix_time_origin_ms: 1_700_000_000_000,
             seed: None,

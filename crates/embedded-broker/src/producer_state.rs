@@ -34,6 +34,7 @@ struct RememberedBatch {
     base_sequence: i32,
     last_sequence: i32,
     base_offset: i64,
+    last_offset: i64,
 }
 
 /// A producer of a partition, as DescribeProducers reports it.
@@ -95,7 +96,8 @@ impl ProducerStates {
             state.batches.pop_front();
         }
         let (base_sequence, last_sequence) = (header.base_sequence, last_sequence(header));
-        state.batches.push_back(RememberedBatch { base_sequence, last_sequence, base_offset });
+        let last_offset = base_offset + i64::from(header.last_offset_delta);
+        state.batches.push_back(RememberedBatch { base_sequence, last_sequence, base_offset, last_offset });
     }
 
     /// Checks a marker for a producer. With transaction version 2 its epoch is higher than that of the records, unless
@@ -125,6 +127,12 @@ impl ProducerStates {
     /// Returns the current epoch of a producer.
     pub fn epoch(&self, producer_id: i64) -> Option<i16> {
         self.producers.get(&producer_id).map(|state| state.epoch)
+    }
+
+    /// Returns the epoch of a producer, and the offset of its last record; `None` after a marker began the epoch.
+    pub fn last_of(&self, producer_id: i64) -> Option<(i16, Option<i64>)> {
+        let state = self.producers.get(&producer_id)?;
+        Some((state.epoch, state.batches.back().map(|batch| batch.last_offset)))
     }
 
     /// Returns the producers in the order of their IDs.

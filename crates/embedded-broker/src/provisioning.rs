@@ -4,10 +4,14 @@ use ottla_protocol::{error_code::ErrorCode, uuid::Uuid};
 use ottla_sorted::SortedMap;
 
 use crate::{
+    changes::{Change, ConfiguredResource},
     cluster::Cluster,
+    compaction::Compaction,
+    log::segments::SegmentLimits,
     options::BrokerId,
     retention::Retention,
     topics::{Partition, Topic, TopicIndex, TopicLimits, check_name},
+    validation::Demands,
 };
 
 /// The maximum number of warnings that are kept.
@@ -84,11 +88,21 @@ impl Cluster {
             return Ok(TopicIndex(usize::MAX));
         }
         let id = Uuid(self.random.uuid_bytes());
+        let assignment_len = assignment.len();
         let partitions =
             assignment.into_iter().enumerate().map(|(i, replicas)| self.new_partition(i, replicas)).collect();
         self.warn_of_configs(name, &configs);
+        self.note_creation(name, assignment_len, &configs);
         let topic = Topic { name: name.to_owned(), id, partitions, configs, limits };
         Ok(self.topics.insert(topic))
+    }
+
+    fn note_creation(&mut self, topic: &str, partitions: usize, configs: &SortedMap<String, String>) {
+        self.note_change(|| Change::TopicCreated {
+            topic: topic.to_owned(),
+            partitions: i32::try_from(partitions).unwrap_or(i32::MAX),
+            configs: configs.iter().map(|(name, value)| (name.clone(), value.clone())).collect(),
+        });
     }
 
     /// Deletes a topic with its records and with the offsets that groups committed for it.
@@ -96,6 +110,7 @@ impl Cluster {
         self.share_groups.forget_topic(index);
         let Some(topic) = self.topics.remove(index) else { return };
         self.groups.forget_topic(&topic.name);
+        self.note_change(|| Change::TopicDeleted { topic: topic.name.clone() });
         for partition in topic.partitions {
             self.stored_bytes -= partition.log.bytes();
             self.satisfied.extend(partition.fetch_waiters);
@@ -142,6 +157,9 @@ impl Cluster {
             .collect();
         if !validate_only {
             self.topics.add_partitions(index, added);
+            if let Some(topic) = self.topics.get(index).map(|topic| topic.name.clone()) {
+                self.note_change(|| Change::PartitionsAdded { topic, partitions: count });
+            }
         }
         Ok(())
     }
@@ -156,18 +174,20 @@ impl Cluster {
         let Some(topic) = self.topics.get_mut(index) else { return Ok(()) };
         topic.limits = limits;
         let name = topic.name.clone();
+        self.note_configs(ConfiguredResource::Topic, &name, &configs);
+        let Some(topic) = self.topics.get_mut(index) else { return Ok(()) };
         let before = std::mem::replace(&mut topic.configs, configs);
         let partitions = 0..i32::try_from(topic.partitions.len()).unwrap_or(i32::MAX);
         let changed = topic.configs.iter().filter(|(name, value)| before.get(*name) != Some(value));
         let changed = changed.map(|(name, value)| (name.clone(), value.clone())).collect();
         self.warn_of_configs(&name, &changed);
-        partitions.for_each(|partition| self.enforce_retention(index, partition));
+        partitions.for_each(|partition| self.clean_up(index, partition));
         Ok(())
     }
 
     /// Records a warning for configuration that is accepted, as in Kafka, but has no effect here.
     fn warn_of_configs(&mut self, topic: &str, configs: &SortedMap<String, String>) {
-        let ignored = crate::api::configs::unenforced(configs);
+        let ignored = crate::api::config_effects::unenforced(configs);
         if !ignored.is_empty() && self.warnings.len() < MAX_WARNINGS {
             let ignored = ignored.join(", ");
             self.warnings.push(format!(
@@ -186,12 +206,13 @@ impl Cluster {
         let number =
             |name: &str, default: usize| configs.get(name).and_then(|v| v.parse().ok()).unwrap_or(default);
         let min_insync_replicas = usize::try_from(self.options.min_insync_replicas).unwrap_or(1);
+        let compaction = Compaction::new(configs);
         Ok(TopicLimits {
             max_message_bytes: number("max.message.bytes", self.options.message_max_bytes),
             min_insync_replicas: number("min.insync.replicas", min_insync_replicas),
-            is_compacted: configs
-                .get("cleanup.policy")
-                .is_some_and(|policies| policies.split(',').any(|policy| policy.trim() == "compact")),
+            compaction,
+            demands: Demands::new(configs, compaction.is_some()),
+            segments: SegmentLimits::new(configs, compaction.map(|compaction| compaction.max_lag_ms)),
             retention: Retention::new(configs),
             log_append_time: configs.get("message.timestamp.type").is_some_and(|v| v == "LogAppendTime"),
         })

@@ -1,10 +1,15 @@
-//! `retention.ms` and `retention.bytes`: deletes old record batches and advances the log start offset.
+//! `retention.ms` and `retention.bytes`: deletes old segments and advances the log start offset.
 //!
-//! As in Kafka, batches are deleted from the oldest on, up to the first one that has to stay. The age of a batch is
-//! that of its newest record, at least `retention.bytes` stay, and nothing above the high watermark is deleted. A batch
-//! corresponds to a segment in Kafka. There is no check interval: sizes are checked at each append, ages when they are
-//! reached. Only a topic's explicitly set values are enforced: the cluster's default of seven days would delete records
-//! with invented timestamps.
+//! As in Kafka, segments are deleted from the oldest on, up to the first one that has to stay. The age of a segment is
+//! that of its newest record, at least `retention.bytes` stay, and nothing above the high watermark is deleted. The active
+//! segment is deleted, too, once all of its records are too old. There is no check interval: sizes are checked at each append, ages
+//! when they are reached. Only a topic's explicitly set values are enforced: the cluster's default of seven days would delete
+//! records with invented timestamps.
+//!
+//! # Pitfalls
+//!
+//! - Without a smaller `segment.bytes` or `segment.ms` all records of a test are in one segment, which goes as a whole
+//!   (`records_of_one_segment_are_deleted_together`).
 
 use std::time::Duration;
 
@@ -42,24 +47,27 @@ impl Retention {
     fn start(&self, log: &PartitionLog, unix_ms: i64) -> i64 {
         let mut left = log.bytes();
         let mut start = log.start_offset();
-        for batch in log.batches_from(start) {
-            let size = batch.bytes.len() as u64;
-            let is_too_old = self.millis.is_some_and(|millis| {
-                batch.max_timestamp >= 0 && unix_ms.saturating_sub(batch.max_timestamp) > millis
-            });
-            let is_too_much = self.bytes.is_some_and(|bytes| left - size >= bytes);
-            if !(is_too_old || is_too_much) || batch.last_offset >= log.high_watermark() {
+        for (segment, end) in log.segments().with_ends(log.end_offset()) {
+            let is_too_old =
+                self.millis.is_some_and(|millis| unix_ms.saturating_sub(segment.newest_ms()) > millis);
+            let is_too_much = self.bytes.is_some_and(|bytes| left.saturating_sub(segment.bytes) >= bytes);
+            let is_empty = segment.bytes == 0 && end == log.end_offset();
+            if is_empty || !(is_too_old || is_too_much) || end > log.high_watermark() {
                 break;
             }
-            left -= size;
-            start = batch.last_offset + 1;
+            left = left.saturating_sub(segment.bytes);
+            start = end;
         }
         start
     }
 
-    /// Returns the time until the oldest batch expires.
+    /// Returns the time until the oldest segment expires.
     fn next_check(&self, log: &PartitionLog, unix_ms: i64) -> Option<Duration> {
-        let oldest = log.batches_from(log.start_offset()).next()?.max_timestamp;
+        let (oldest, end) = log.segments().with_ends(log.end_offset()).next()?;
+        if oldest.bytes == 0 && end == log.end_offset() {
+            return None;
+        }
+        let oldest = oldest.newest_ms();
         let wait = oldest.saturating_add(self.millis?).saturating_sub(unix_ms).saturating_add(1);
         Some(Duration::from_millis(u64::try_from(wait).unwrap_or(0)).max(SHORTEST_WAIT))
     }

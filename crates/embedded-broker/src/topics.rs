@@ -6,8 +6,15 @@ use ottla_protocol::{error_code::ErrorCode, time::Instant, uuid::Uuid};
 use ottla_sorted::SortedMap;
 
 use crate::{
-    connection::Waiter, log::PartitionLog, options::BrokerId, producer_state::ProducerStates,
-    retention::Retention, transactions::PartitionTransactions,
+    compaction::Compaction,
+    connection::Waiter,
+    log::{PartitionLog, segments::SegmentLimits},
+    options::BrokerId,
+    producer_state::ProducerStates,
+    retention::Retention,
+    timers::TimerKey,
+    transactions::PartitionTransactions,
+    validation::Demands,
 };
 
 /// A topic's index in the cluster. Indexes are never reused, so a recreated topic has another one.
@@ -41,8 +48,10 @@ pub(crate) struct TopicLimits {
     pub max_message_bytes: usize,
     pub min_insync_replicas: usize,
     pub log_append_time: bool,
-    /// `cleanup.policy` contains `compact`: records need keys. Nothing is compacted.
-    pub is_compacted: bool,
+    /// The settings of compaction, if `cleanup.policy` contains `compact`: then records need keys.
+    pub compaction: Option<Compaction>,
+    pub segments: SegmentLimits,
+    pub demands: Demands,
     pub retention: Retention,
 }
 
@@ -59,6 +68,8 @@ pub(crate) struct Partition {
     pub transactions: PartitionTransactions,
     /// A timer for the age of the oldest records is set.
     pub retention_timer: bool,
+    /// The timer for the lags of compaction.
+    pub compaction_timer: Option<TimerKey>,
     /// Connections whose Fetch waits for records of this partition.
     pub fetch_waiters: Vec<Waiter>,
     /// Connections whose ShareFetch waits for records of this partition.
@@ -166,6 +177,7 @@ impl Partition {
             producers: ProducerStates::default(),
             transactions: PartitionTransactions::default(),
             retention_timer: false,
+            compaction_timer: None,
             fetch_waiters: Vec::new(),
             share_waiters: Vec::new(),
             produce_waiters: Vec::new(),

@@ -2,8 +2,8 @@
 //! older release serves them and converts their message sets to record batches.
 //!
 //! If a request contains a partition twice, the last records win and there is one response, as in Kafka. Each partition
-//! takes exactly one record batch of magic 2. The broker checks the batch's header and checksum but not its records,
-//! writes base offset and leader epoch into it, and appends it as it is. Idempotent batches must come in sequence; a
+//! takes exactly one record batch of magic 2. The broker checks the batch's header and checksum, and its records only where the
+//! topic's configuration asks for it (`validation.rs`), writes base offset and leader epoch into it, and appends it as it is. Idempotent batches must come in sequence; a
 //! batch that is already in the log is acknowledged with its old offset. With `acks=all` the response waits for the
 //! followers (`replication_lag`). With `acks=0` there is no response, but an error closes the connection. From version
 //! 10 on, the response names a partition's new leader (KIP-951).
@@ -20,7 +20,7 @@ use ottla_protocol::{
     error_code::ErrorCode,
     generated::produce::{
         ProduceRequestView, ProduceResponse,
-        response::{CurrentLeader, NodeEndpoint, PartitionResponse, RecordError, Response},
+        response::{CurrentLeader, NodeEndpoint, PartitionResponse, Response},
     },
     primitive::{DecodeError, Reader},
     time::Instant,
@@ -40,6 +40,7 @@ use crate::{
     timers::TimerKey,
     topics::TopicIndex,
     transactions::{Participant, ProducerKey},
+    validation::Refused,
 };
 
 /// A Produce request that waits for followers.
@@ -49,6 +50,8 @@ pub(crate) struct PendingProduce {
     /// The partitions that it waits for.
     pub parts: Vec<AwaitedPart>,
     response: ProduceResponse,
+    /// The size of the request.
+    bytes: usize,
     timer: Option<TimerKey>,
 }
 
@@ -136,6 +139,7 @@ impl Cluster {
         until: Instant,
     ) -> Result<Option<BytesMut>, DecodeError> {
         let body = self.read_produce(&request, frame.as_slice(), at)?;
+        let bytes = frame.as_slice().len();
         if self.now < until && self.must_wait_for_markers(&body, frame.as_slice()) {
             let due = self.now + self.options.transaction_retry_interval;
             self.timers.set(due, Timer::Expire(request.waiter()));
@@ -149,7 +153,7 @@ impl Cluster {
         keep_the_last(&mut topics);
         let mut request = request;
         let mut records = Carver { frame, consumed: 0 };
-        let mut response = ProduceResponse { throttle_time_ms: request.throttle_ms(), ..Default::default() };
+        let mut response = ProduceResponse::default();
         let mut awaited = Vec::new();
         let mut failed = false;
         for (i, topic) in topics.into_iter().enumerate() {
@@ -178,7 +182,7 @@ impl Cluster {
                             index: partition,
                             error_code: refusal.error,
                             base_offset: -1,
-                            error_message: refusal.message.map(str::to_owned),
+                            error_message: refusal.message,
                             record_errors: refusal.records,
                             ..Default::default()
                         }
@@ -194,6 +198,8 @@ impl Cluster {
         }
         let unused = records.into_unused();
         if acks == 0 {
+            self.charge_produce(&mut request, bytes);
+            self.throttle(&request);
             if request.struck.lose_response {
                 self.close(request.connection, "an injected fault dropped the response");
             } else if failed {
@@ -201,7 +207,7 @@ impl Cluster {
             }
             return Ok(unused);
         }
-        let mut pending = PendingProduce { request, parts: awaited, response, timer: None };
+        let mut pending = PendingProduce { request, parts: awaited, response, bytes, timer: None };
         if pending.parts.iter().all(|part| self.produce_part_is_done(part)) {
             self.finish_produce(pending);
             return Ok(unused);
@@ -230,12 +236,17 @@ impl Cluster {
         if let Some(timer) = pending.timer {
             self.timers.cancel(timer);
         }
-        let request = pending.request;
+        let mut request = pending.request;
+        self.charge_produce(&mut request, pending.bytes);
+        pending.response.throttle_time_ms = request.throttle_ms();
         for part in &pending.parts {
             let error = match self.topics.partition(part.topic, part.partition) {
                 None => ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
                 Some(state) if state.leader_epoch != part.leader_epoch => ErrorCode::NOT_LEADER_OR_FOLLOWER,
                 Some(state) if state.log.high_watermark() < part.end_offset => ErrorCode::REQUEST_TIMED_OUT,
+                Some(state) if state.in_sync.len() < self.min_insync_replicas(part.topic) => {
+                    ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND
+                }
                 Some(_) => continue,
             };
             let response = &mut pending.response.responses[part.place.0].partition_responses[part.place.1];
@@ -250,6 +261,10 @@ impl Cluster {
         } else {
             self.close(request.connection, "the response can't be encoded");
         }
+    }
+
+    fn min_insync_replicas(&self, topic: TopicIndex) -> usize {
+        self.topics.get(topic).map_or(0, |topic| topic.limits.min_insync_replicas)
     }
 
     fn read_produce(&self, request: &Request, bytes: &[u8], at: usize) -> Result<ProduceBody, DecodeError> {
@@ -358,7 +373,7 @@ impl Cluster {
         part: Part<'_>,
         range: Option<Range<usize>>,
         records: &mut Carver<'_>,
-    ) -> Result<Produced, Refusal> {
+    ) -> Result<Produced, Refused> {
         if let Some(error) = request.struck.error {
             return Err(error.into());
         }
@@ -387,11 +402,11 @@ impl Cluster {
         let leader_epoch = state.leader_epoch;
         let base_offset = state.log.end_offset();
         let Some(range) = range else {
-            return Err(Refusal::invalid("Produce requests must have at least one record batch"));
+            return Err(Refused::invalid("Produce requests must have at least one record batch"));
         };
         if self.options.discard {
             let header = batch::read_header(&records.frame.as_slice()[range])?;
-            batch::check_content(&header).map_err(Refusal::invalid)?;
+            batch::check_content(&header).map_err(Refused::invalid)?;
             self.admit_batch(request, part, topic_index, &header)?;
             if let Some(state) = self.topics.partition_mut(topic_index, part.partition) {
                 state.log.skip(i64::from(header.record_count));
@@ -402,10 +417,12 @@ impl Cluster {
         if request.version < 3 {
             carved = Carved::Owned(BytesMut::from(&to_batch(carved.as_mut())?[..]));
         }
-        let header = check(carved.as_mut(), request.version, limits.max_message_bytes)?;
-        if limits.is_compacted {
-            let name = &self.topics.get(topic_index).ok_or(unknown)?.name;
-            refuse_without_key(carved.as_mut(), name, part.partition)?;
+        let mut header = check(carved.as_mut(), request.version, limits.max_message_bytes)?;
+        let name = &self.topics.get(topic_index).ok_or(unknown)?.name;
+        let place = (name.as_str(), part.partition);
+        if let Some(anew) = limits.demands.apply(&header, carved.as_mut(), self.unix_ms(), place)? {
+            carved = Carved::Owned(BytesMut::from(&anew[..]));
+            header = check(carved.as_mut(), request.version.max(7), limits.max_message_bytes)?;
         }
         let state = self.topics.partition_mut(topic_index, part.partition).ok_or(unknown)?;
         if part.acks == -1 && state.in_sync.len() < limits.min_insync_replicas {
@@ -502,22 +519,9 @@ struct Produced {
     wait_for: Option<i64>,
 }
 
-struct Refusal {
-    error: ErrorCode,
-    message: Option<&'static str>,
-    /// The records that caused the rejection of the batch (KIP-467).
-    records: Vec<RecordError>,
-}
-
-impl From<ErrorCode> for Refusal {
-    fn from(error: ErrorCode) -> Self {
-        Self { error, message: None, records: Vec::new() }
-    }
-}
-
-impl Refusal {
-    fn invalid(message: &'static str) -> Self {
-        Self { error: ErrorCode::INVALID_RECORD, message: Some(message), records: Vec::new() }
+impl Refused {
+    fn invalid(message: &str) -> Self {
+        Self { error: ErrorCode::INVALID_RECORD, message: Some(message.to_owned()), records: Vec::new() }
     }
 }
 
@@ -534,30 +538,14 @@ impl Produced {
     }
 }
 
-/// Rejects a batch for a compacted topic if one of its records has no key: compaction keeps the newest record of each
-/// key.
-fn refuse_without_key(batch: &[u8], topic: &str, partition: i32) -> Result<(), Refusal> {
-    let message =
-        format!("Compacted topic cannot accept message without key in topic partition {topic}-{partition}.");
-    let records: Vec<RecordError> = batch::without_key(batch)?
-        .into_iter()
-        .map(|batch_index| RecordError { batch_index, batch_index_error_message: Some(message.clone()) })
-        .collect();
-    if records.is_empty() {
-        return Ok(());
-    }
-    let message = Some("One or more records have been rejected");
-    Err(Refusal { error: ErrorCode::INVALID_RECORD, message, records })
-}
-
 /// Performs the checks that Kafka makes before it accesses the log.
-fn check(records: &[u8], version: i16, max_message_bytes: usize) -> Result<BatchHeader, Refusal> {
+fn check(records: &[u8], version: i16, max_message_bytes: usize) -> Result<BatchHeader, Refused> {
     if records.is_empty() {
-        return Err(Refusal::invalid("Produce requests must have at least one record batch"));
+        return Err(Refused::invalid("Produce requests must have at least one record batch"));
     }
     let header = batch::read_header(records)?;
     if header.size != records.len() {
-        return Err(Refusal::invalid("Produce requests must have exactly one record batch per partition"));
+        return Err(Refused::invalid("Produce requests must have exactly one record batch per partition"));
     }
     if batch::is_zstd(&header) && version < 7 {
         return Err(ErrorCode::UNSUPPORTED_COMPRESSION_TYPE.into());
@@ -568,7 +556,7 @@ fn check(records: &[u8], version: i16, max_message_bytes: usize) -> Result<Batch
     if !batch::checksum_fits(header, records) {
         return Err(ErrorCode::CORRUPT_MESSAGE.into());
     }
-    batch::check_content(&header).map_err(Refusal::invalid)?;
+    batch::check_content(&header).map_err(Refused::invalid)?;
     Ok(header)
 }
 

@@ -89,7 +89,8 @@ impl Cluster {
             self.respond_to_fetch(&request, &body_limits(&body), error, 0, Vec::new());
             return;
         }
-        let limits = body_limits(&body);
+        let mut limits = body_limits(&body);
+        limits.max_bytes = limits.max_bytes.min(self.fetch_quota_bytes(&request));
         let max_wait = Duration::from_millis(u64::try_from(body.max_wait_ms).unwrap_or(0));
         let min_bytes = usize::try_from(body.min_bytes).unwrap_or(0).min(limits.max_bytes);
         let scope = match self.fetch_scope(&request, body) {
@@ -132,7 +133,11 @@ impl Cluster {
 
     /// Responds to a Fetch with the given parts; in a session, with the changed ones.
     fn finish_with(&mut self, pending: PendingFetch, mut fetched: Vec<Fetched>) {
-        let PendingFetch { request, limits, scope, .. } = pending;
+        let PendingFetch { mut request, limits, scope, .. } = pending;
+        if self.charge_fetch(&mut request, fetched.iter().map(|part| part.bytes).sum()) {
+            self.respond_throttled(&request, &limits, &scope);
+            return;
+        }
         let (session_id, is_full) = match scope {
             Scope::Full { session_id, .. } => (session_id, true),
             Scope::Incremental { session_id } => (session_id, false),
@@ -153,6 +158,20 @@ impl Cluster {
         }
         let session_id = if error == ErrorCode::NONE { session_id } else { 0 };
         self.respond_to_fetch(&request, &limits, error, session_id, fetched);
+    }
+
+    /// Responds without records to a client that has to wait: it asks again afterwards. No session begins.
+    fn respond_throttled(&mut self, request: &Request, limits: &FetchLimits, scope: &Scope) {
+        let session_id = match scope {
+            Scope::Full { session_id, .. } => {
+                if let Some(broker) = self.brokers.get_mut(&request.broker) {
+                    broker.sessions.remove(*session_id);
+                }
+                0
+            }
+            Scope::Incremental { session_id } => *session_id,
+        };
+        self.respond_to_fetch(request, limits, ErrorCode::NONE, session_id, Vec::new());
     }
 
     /// Reads all partitions in the order in which they are served.

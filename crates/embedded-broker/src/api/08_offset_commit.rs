@@ -79,7 +79,7 @@ impl Cluster {
                             written: 0,
                         };
                         let key = (name.clone(), partition.partition_index);
-                        self.groups.entry(&body.group_id).commit(key, committed);
+                        self.commit_offset(&body.group_id, key, committed);
                         ErrorCode::NONE
                     }
                 };

@@ -44,6 +44,7 @@ impl Cluster {
                 ..Default::default()
             }));
         }
+        response.throttle_time_ms = request.throttle_ms();
         response
     }
 
@@ -67,6 +68,7 @@ impl Cluster {
             };
             configs.insert(config.name.clone(), value.clone());
         }
+        self.charge_creation(request, topic)?;
         let mut response = response::Topic { name: topic.name.clone(), ..Default::default() };
         let index = if topic.assignments.is_empty() {
             let replicas = self.options.replication_factor;
@@ -114,6 +116,20 @@ impl Cluster {
         });
         response.configs = Some(configs.collect());
         Ok(response)
+    }
+
+    /// Takes tokens for a topic's partitions. Error: the client has changed too much, and must wait.
+    fn charge_creation(&mut self, request: &mut Request, topic: &request::Topic) -> Result<(), Refusal> {
+        if self.topics.by_name(&topic.name).is_some() {
+            return Ok(());
+        }
+        let partitions = match (topic.assignments.len(), topic.num_partitions) {
+            (0, -1) => usize::try_from(self.options.partitions).unwrap_or(0),
+            (0, count) => usize::try_from(count).unwrap_or(0),
+            (assigned, _) => assigned,
+        };
+        let is_strict = request.version >= 6;
+        self.charge_mutation(request, partitions, is_strict)
     }
 }
 

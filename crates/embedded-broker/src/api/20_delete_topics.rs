@@ -23,6 +23,7 @@ impl Cluster {
         for topic in requested {
             response.responses.push(self.delete_requested(request, topic));
         }
+        response.throttle_time_ms = request.throttle_ms();
         response
     }
 
@@ -41,7 +42,16 @@ impl Cluster {
         };
         let mut response = response::Response { name, ..Default::default() };
         match error.map_or(found, Err) {
-            Ok(index) => self.delete_topic(index),
+            Ok(index) => {
+                let partitions = self.topics.get(index).map_or(0, |topic| topic.partitions.len());
+                let is_strict = request.version >= 5;
+                match self.charge_mutation(request, partitions, is_strict) {
+                    Ok(()) => self.delete_topic(index),
+                    Err((error, message)) => {
+                        (response.error_code, response.error_message) = (error, Some(message));
+                    }
+                }
+            }
             Err(error) => response.error_code = error,
         }
         if request.version >= 6 {

@@ -48,7 +48,7 @@ impl Cluster {
         if offset < 0 || offset > state.log.high_watermark() {
             return Err(ErrorCode::OFFSET_OUT_OF_RANGE);
         }
-        self.advance_log_start(index, partition, offset);
+        self.delete_records_before(index, partition, offset);
         self.topics.partition(index, partition).map_or(Ok(offset), |state| Ok(state.log.start_offset()))
     }
 }

@@ -25,6 +25,7 @@ impl Cluster {
             let name = topic.name;
             response.results.push(response::CreatePartitionsResult { name, error_code, error_message });
         }
+        response.throttle_time_ms = request.throttle_ms();
         response
     }
 
@@ -46,6 +47,11 @@ impl Cluster {
                 "This server does not host this topic-partition.".to_owned(),
             ));
         };
+        self.create_partitions(index, topic.count, true)?;
+        let before = self.topics.get(index).map_or(0, |topic| topic.partitions.len());
+        let added = usize::try_from(topic.count).unwrap_or(0).saturating_sub(before);
+        let is_strict = request.version >= 3;
+        self.charge_mutation(request, added, is_strict)?;
         self.create_partitions(index, topic.count, validate_only)
     }
 }

@@ -34,7 +34,7 @@ impl Cluster {
                 }
                 (Ok(()), Some(group)) if !group.is_empty() => not_empty(&group_id),
                 (Ok(()), Some(_)) => {
-                    self.groups.remove(&group_id);
+                    self.remove_group(&group_id);
                     Ok(())
                 }
             };

@@ -35,8 +35,7 @@ impl Cluster {
                 } else if is_subscribed {
                     ErrorCode::GROUP_SUBSCRIBED_TO_TOPIC
                 } else {
-                    let key = (topic.name.clone(), partition_index);
-                    self.groups.entry(&body.group_id).offsets.remove(&key);
+                    self.delete_offset(&body.group_id, (topic.name.clone(), partition_index));
                     ErrorCode::NONE
                 };
                 partitions.push(response::Partition { partition_index, error_code });

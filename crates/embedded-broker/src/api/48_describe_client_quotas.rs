@@ -1,4 +1,4 @@
-//! DescribeClientQuotas (48) and AlterClientQuotas (49), versions 0 and 1. Quotas are stored, and not enforced.
+//! DescribeClientQuotas (48) and AlterClientQuotas (49), versions 0 and 1.
 
 use ottla_protocol::{
     error_code::ErrorCode,

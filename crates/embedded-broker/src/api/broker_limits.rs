@@ -5,7 +5,7 @@ use ottla_protocol::error_code::ErrorCode;
 use ottla_sorted::SortedMap;
 
 use super::configs::{ConfigEntry, ConfigSource, ConfigType};
-use crate::{cluster::Cluster, options::BrokerId, provisioning::Refusal};
+use crate::{changes::ConfiguredResource, cluster::Cluster, options::BrokerId, provisioning::Refusal};
 
 /// The changed properties of brokers.
 pub(crate) type BrokerLimits = SortedMap<BrokerId, SortedMap<String, String>>;
@@ -59,6 +59,7 @@ impl Cluster {
             }
         }
         if !validate_only {
+            self.note_configs(ConfiguredResource::Broker, &id.to_string(), &limits);
             self.administration.broker_limits.insert(id, limits);
         }
         Ok(())

@@ -7,7 +7,9 @@ use ottla_protocol::{error_code::ErrorCode, pattern::Pattern};
 use ottla_sorted::SortedMap;
 
 use super::configs::{ConfigEntry, ConfigSource, ConfigType};
-use crate::{cluster::Cluster, provisioning::Refusal, telemetry::ClientMetadata};
+use crate::{
+    changes::ConfiguredResource, cluster::Cluster, provisioning::Refusal, telemetry::ClientMetadata,
+};
 
 /// The resource type of client metrics subscriptions.
 pub(crate) const CLIENT_METRICS: i8 = 16;
@@ -115,8 +117,9 @@ impl Cluster {
             return Err((ErrorCode::INVALID_REQUEST, "Subscription name can't be empty".to_owned()));
         }
         let is_any = !configs.is_empty();
-        let subscription = Subscription::new(configs)?;
+        let subscription = Subscription::new(configs.clone())?;
         if !validate_only {
+            self.note_configs(ConfiguredResource::ClientMetrics, name, &configs);
             self.telemetry.set_subscription(name, is_any.then_some(subscription));
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Configuration of topics and brokers: the entries, their defaults and their valid values.
 
-use ottla_protocol::error_code::ErrorCode;
+use ottla_protocol::{compress::Compression, error_code::ErrorCode};
 use ottla_sorted::SortedMap;
 
 use crate::{
@@ -50,7 +50,7 @@ type Row = (&'static str, &'static str, ConfigType, Option<&'static str>);
 
 use ConfigType::{Boolean, Double, Int, List, Long, String as Text};
 
-/// Every topic configuration of Kafka 4.3. Entries that append or fetch use have an effect; the others are only stored.
+/// Every topic configuration of Kafka 4.3. `config_effects.rs` says what they do here.
 const TOPIC_CONFIGS: [Row; 33] = [
     ("cleanup.policy", "delete", List, Some("log.cleanup.policy")),
     ("compression.gzip.level", "-1", Int, Some("compression.gzip.level")),
@@ -184,8 +184,12 @@ pub(crate) fn check_topic_configs(configs: &SortedMap<String, String>) -> Result
                     matches!(value.as_str(), "producer" | "uncompressed" | "gzip" | "snappy" | "lz4" | "zstd")
                 }
                 "cleanup.policy" => value.split(',').all(|p| matches!(p.trim(), "delete" | "compact" | "")),
-                "min.insync.replicas" => value.parse::<i32>().is_ok_and(|n| n >= 1),
-                "max.message.bytes" => value.parse::<i32>().is_ok_and(|n| n >= 0),
+                "min.cleanable.dirty.ratio" => {
+                    value.parse::<f64>().is_ok_and(|ratio| (0.0..=1.0).contains(&ratio))
+                }
+                "compression.gzip.level" => has_level(Compression::Gzip, value),
+                "compression.lz4.level" => has_level(Compression::Lz4, value),
+                "compression.zstd.level" => has_level(Compression::Zstd, value),
                 _ => true,
             };
         if !fits {
@@ -194,8 +198,57 @@ pub(crate) fn check_topic_configs(configs: &SortedMap<String, String>) -> Result
                 format!("Invalid value {value} for configuration {name}"),
             ));
         }
+        check_minimum(name, value)?;
     }
-    Ok(())
+    check_lags(configs)
+}
+
+fn has_level(codec: Compression, level: &str) -> bool {
+    // -1 stands for gzip's default.
+    let is_default = codec == Compression::Gzip && level == "-1";
+    is_default || level.parse().is_ok_and(|level| codec.check_level(Some(level)).is_ok())
+}
+
+/// The smallest values.
+const MINIMUMS: [(&str, i64); 12] = [
+    ("delete.retention.ms", 0),
+    ("max.compaction.lag.ms", 1),
+    ("max.message.bytes", 0),
+    ("message.timestamp.after.max.ms", 0),
+    ("message.timestamp.before.max.ms", 0),
+    ("min.compaction.lag.ms", 0),
+    ("min.insync.replicas", 1),
+    ("retention.bytes", -1),
+    ("retention.ms", -1),
+    ("segment.bytes", 14),
+    ("segment.jitter.ms", 0),
+    ("segment.ms", 1),
+];
+
+fn check_minimum(name: &str, value: &str) -> Result<(), Refusal> {
+    let minimum = MINIMUMS.iter().find(|(known, _)| *known == name);
+    match minimum.zip(value.parse::<i64>().ok()) {
+        Some(((_, minimum), number)) if number < *minimum => Err((
+            ErrorCode::INVALID_CONFIG,
+            format!("Invalid value {value} for configuration {name}: Value must be at least {minimum}"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Error: the lags of compaction contradict each other.
+fn check_lags(configs: &SortedMap<String, String>) -> Result<(), Refusal> {
+    let lag = |name| configs.get(name).and_then(|value: &String| value.parse::<i64>().ok());
+    let (min, max) = (lag("min.compaction.lag.ms"), lag("max.compaction.lag.ms"));
+    match (min.unwrap_or(0), max.unwrap_or(i64::MAX)) {
+        (min, max) if min > max => Err((
+            ErrorCode::INVALID_CONFIG,
+            format!(
+                "conflict topic config setting min.compaction.lag.ms ({min}) > max.compaction.lag.ms ({max})"
+            ),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Returns true if the entry is a list, to which values can be appended.
@@ -206,24 +259,4 @@ pub(crate) fn is_list(name: &str) -> bool {
 /// Returns the default of an entry.
 pub(crate) fn default_of(name: &str) -> Option<&'static str> {
     TOPIC_CONFIGS.iter().find(|(known, ..)| *known == name).map(|(_, default, ..)| *default)
-}
-
-/// The entries that have an effect. `cleanup.policy` only enables or disables retention.
-const ENFORCED: &[&str] = &[
-    "max.message.bytes",
-    "message.timestamp.type",
-    "min.insync.replicas",
-    "retention.bytes",
-    "retention.ms",
-];
-
-/// Returns a topic's entries that differ from the default and have no effect.
-pub(crate) fn unenforced(configs: &SortedMap<String, String>) -> Vec<String> {
-    let has_effect = |name: &str, value: &str| {
-        ENFORCED.contains(&name)
-            || default_of(name) == Some(value)
-            || name == "cleanup.policy" && !value.contains("compact")
-    };
-    let ignored = configs.iter().filter(|(name, value)| !has_effect(name, value));
-    ignored.map(|(name, value)| format!("{name}={value}")).collect()
 }

@@ -8,6 +8,7 @@ use ottla_sorted::SortedMap;
 
 use super::configs::{ConfigEntry, ConfigSource, ConfigType};
 use crate::{
+    changes::ConfiguredResource,
     cluster::Cluster,
     options::{IsolationLevel, ShareGroupOptions, ShareOffsetReset},
     provisioning::Refusal,
@@ -61,6 +62,7 @@ impl Cluster {
         if validate_only {
             return Ok(());
         }
+        self.note_configs(ConfiguredResource::Group, group, &configs);
         if configs.is_empty() {
             self.group_configs.remove(group);
         } else {

@@ -30,6 +30,7 @@ pub(crate) mod alter_share_group_offsets;
 pub(crate) mod api_versions;
 pub(crate) mod broker_limits;
 pub(crate) mod client_metrics;
+pub(crate) mod config_effects;
 pub(crate) mod configs;
 #[path = "69_consumer_group_describe.rs"]
 pub(crate) mod consumer_group_describe;

@@ -53,6 +53,7 @@ impl Cluster {
             return;
         }
         self.note_traffic(request, true);
+        self.throttle(request);
         let Some(connection) = self.connections.get_mut(&request.connection) else { return };
         let mut frame = response.finish();
         if let Some(bytes) = &request.struck.replace {
@@ -62,12 +63,6 @@ impl Cluster {
             frame = frame.truncated(len);
             connection.closing = true;
         }
-        let mute_time = request.mute_time();
-        if !mute_time.is_zero() {
-            let until = now + mute_time;
-            connection.throttled_until = connection.throttled_until.max(Some(until));
-            self.timers.set(until, Timer::Unthrottle(request.connection));
-        }
         let due = connection.outbox.back().map_or(now, |(due, _)| *due).max(now + delay);
         if due <= now && connection.outbox.is_empty() && !connection.closing {
             connection.untaken += frame.len();
@@ -76,6 +71,18 @@ impl Cluster {
         }
         connection.outbox.push_back((due, frame));
         self.timers.set(due, Timer::Deliver(request.connection));
+    }
+
+    /// Handles no further request of a connection during the throttle time of its last one.
+    pub(crate) fn throttle(&mut self, request: &Request) {
+        let mute_time = request.mute_time();
+        if let Some(connection) = self.connections.get_mut(&request.connection)
+            && !mute_time.is_zero()
+        {
+            let until = self.now + mute_time;
+            connection.throttled_until = connection.throttled_until.max(Some(until));
+            self.timers.set(until, Timer::Unthrottle(request.connection));
+        }
     }
 
     /// Queues the connection, so that its next requests are handled.
@@ -170,6 +177,7 @@ impl Cluster {
             correlation_id,
             client_id: None,
             struck: Struck::default(),
+            quota_throttle: std::time::Duration::ZERO,
         };
         self.next_request += 1;
         self.note_traffic(&request, false);
@@ -203,6 +211,7 @@ impl Cluster {
             return Err("the client sent a request header that can't be decoded");
         };
         request.client_id = header.client_id;
+        self.charge_request(&mut request);
         let at = reader.position();
         if let Some(delay) = request.struck.late.take() {
             let number = request.number;

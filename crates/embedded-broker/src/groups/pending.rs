@@ -4,6 +4,7 @@ use ottla_protocol::error_code::ErrorCode;
 use ottla_sorted::SortedMap;
 
 use super::{CommittedOffset, Group};
+use crate::{changes::Change, cluster::Cluster};
 
 /// The offsets of open transactions, by producer ID.
 #[derive(Debug, Default)]
@@ -61,15 +62,53 @@ impl Group {
         self.pending.open.entry(producer_id).or_default().insert(key, committed);
     }
 
-    /// Ends the transaction of a producer. An offset that was committed later stays.
-    pub fn end_transaction(&mut self, producer_id: i64, epoch: i16, committed: bool) {
+    /// Ends the transaction of a producer, and returns the offsets that take effect. An offset that was committed later stays.
+    pub fn end_transaction(
+        &mut self,
+        producer_id: i64,
+        epoch: i16,
+        committed: bool,
+    ) -> Vec<((String, i32), CommittedOffset)> {
         let known = self.pending.epochs.entry(producer_id).or_insert(epoch);
         *known = epoch.max(*known);
+        let mut effective = Vec::new();
         for (key, offset) in self.pending.open.remove(&producer_id).unwrap_or_default() {
             let is_newer = self.offsets.get(&key).is_none_or(|known| known.written < offset.written);
             if committed && is_newer {
+                effective.push((key.clone(), offset.clone()));
                 self.offsets.insert(key, offset);
             }
         }
+        effective
+    }
+}
+
+impl Cluster {
+    /// Commits an offset outside of transactions.
+    pub(crate) fn commit_offset(&mut self, group: &str, key: (String, i32), committed: CommittedOffset) {
+        self.note_commit(group, &key, &committed);
+        self.groups.entry(group).commit(key, committed);
+    }
+
+    /// Ends the transaction of a producer in a group.
+    pub(crate) fn end_offsets(&mut self, group: &str, producer_id: i64, epoch: i16, committed: bool) {
+        let Some(state) = self.groups.get_mut(group) else { return };
+        for (key, committed) in state.end_transaction(producer_id, epoch, committed) {
+            self.note_commit(group, &key, &committed);
+        }
+    }
+
+    /// Deletes a committed offset.
+    pub(crate) fn delete_offset(&mut self, group: &str, key: (String, i32)) {
+        if self.groups.get_mut(group).and_then(|group| group.offsets.remove(&key)).is_some() {
+            let (topic, partition) = key;
+            self.note_change(|| Change::OffsetDeleted { group: group.to_owned(), topic, partition });
+        }
+    }
+
+    /// Deletes a group with its offsets.
+    pub(crate) fn remove_group(&mut self, group: &str) {
+        self.groups.remove(group);
+        self.note_change(|| Change::GroupDeleted { group: group.to_owned() });
     }
 }

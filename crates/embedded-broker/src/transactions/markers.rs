@@ -11,7 +11,7 @@ use ottla_protocol::{
     batch::{
         control::ControlRecord,
         layout,
-        reader::{BatchErrorKind, BatchHeader, RecordBatch, Records},
+        reader::{BatchHeader, Records},
     },
     error_code::ErrorCode,
 };
@@ -19,6 +19,7 @@ use ottla_protocol::{
 use super::{Participant, ProducerKey, TransactionState, offsets_partition};
 use crate::{
     cluster::{Cluster, Timer},
+    rewriting::seal,
     topics::TopicIndex,
 };
 
@@ -162,9 +163,9 @@ impl Cluster {
         }
         let groups = self.groups.iter().map(|(name, _)| name.clone());
         for group in groups.filter(|name| offsets_partition(name) == partition).collect::<Vec<_>>() {
-            let Some(group) = self.groups.get_mut(&group) else { continue };
-            group.pending.check_epoch(marker.producer.id, marker.producer.epoch)?;
-            group.end_transaction(marker.producer.id, marker.producer.epoch, marker.committed);
+            let Some(state) = self.groups.get_mut(&group) else { continue };
+            state.pending.check_epoch(marker.producer.id, marker.producer.epoch)?;
+            self.end_offsets(&group, marker.producer.id, marker.producer.epoch, marker.committed);
         }
         Ok(())
     }
@@ -212,9 +213,7 @@ impl Cluster {
             return Err(Some(MarkerStep::Unwritten));
         }
         // A producer may add the offsets of a group and then commit none, or the group may be deleted.
-        if let Some(group) = self.groups.get_mut(group) {
-            group.end_transaction(marker.producer.id, marker.producer.epoch, marker.committed);
-        }
+        self.end_offsets(group, marker.producer.id, marker.producer.epoch, marker.committed);
         Ok(())
     }
 }
@@ -258,13 +257,4 @@ fn control_batch(marker: &Marker, timestamp: i64, base_offset: i64, leader_epoch
     batch[layout::LENGTH..][..4].copy_from_slice(&counted.to_be_bytes());
     seal(&mut batch);
     batch.into()
-}
-
-fn seal(batch: &mut [u8]) {
-    if let Ok(header) = BatchHeader::parse(batch)
-        && let Err(error) = RecordBatch::new(header, batch).verify_crc()
-        && let BatchErrorKind::Crc { computed, .. } = error.kind
-    {
-        batch[layout::CRC..][..4].copy_from_slice(&computed.to_be_bytes());
-    }
 }

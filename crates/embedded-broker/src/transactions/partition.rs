@@ -65,6 +65,11 @@ impl PartitionTransactions {
         self.aborted.drain(..gone);
     }
 
+    /// Handles the compaction that removed these markers.
+    pub fn forget_markers(&mut self, offsets: &[i64]) {
+        self.aborted.retain(|aborted| offsets.binary_search(&aborted.last_offset).is_err());
+    }
+
     fn first_unstable_offset(&self) -> Option<i64> {
         self.open.values().copied().chain(self.unreplicated.iter().map(|(first, _)| *first)).min()
     }

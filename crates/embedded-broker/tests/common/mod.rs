@@ -1,6 +1,8 @@
 //! Shared code of the test binaries: a client of the machine, and record batches.
 #![allow(dead_code, missing_docs, clippy::missing_panics_doc)]
 
+pub mod topics;
+
 use std::{collections::VecDeque, time::Duration};
 
 use ottla_embedded_broker::{BrokerId, Cluster, ClusterOptions, ConnectionId, Output};

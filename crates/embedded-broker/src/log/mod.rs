@@ -1,10 +1,13 @@
-//! A partition's log: the received record batches, in memory.
+//! A partition's log: the received record batches, in memory, and the [`segments`] that they are in.
+
+pub(crate) mod segments;
 
 use std::collections::VecDeque;
 
 use bytes::Bytes;
 use ottla_protocol::batch::reader::BatchHeader;
 
+use self::segments::{BatchSize, SegmentLimits, Segments};
 use crate::batch::first_record_reaching;
 
 /// The record batches in order of their offsets, and the start offset of each leader epoch.
@@ -19,6 +22,11 @@ pub(crate) struct PartitionLog {
     bytes: u64,
     /// (leader epoch, its first offset), ascending.
     epochs: Vec<(i32, i64)>,
+    segments: Segments,
+    /// The offset up to which the log was compacted.
+    compacted_to: i64,
+    /// A batch can't be read, and nothing is compacted any more.
+    is_uncompactable: bool,
 }
 
 /// A record batch with base offset and leader epoch filled in.
@@ -49,6 +57,53 @@ impl PartitionLog {
         self.bytes
     }
 
+    /// Returns the segments.
+    pub fn segments(&self) -> &Segments {
+        &self.segments
+    }
+
+    /// Returns the offset of the first batch that was never compacted.
+    pub fn first_dirty_offset(&self) -> i64 {
+        self.compacted_to.max(self.start_offset)
+    }
+
+    /// Returns true if a batch can't be read, so that the log can't be compacted.
+    pub fn is_uncompactable(&self) -> bool {
+        self.is_uncompactable
+    }
+
+    /// Notes that a batch can't be read.
+    pub fn give_up_compaction(&mut self) {
+        self.is_uncompactable = true;
+    }
+
+    /// Begins a new segment if the active one has no room for a batch.
+    pub fn make_room(&mut self, limits: SegmentLimits, batch: BatchSize, unix_ms: i64) {
+        self.segments.make_room(limits, batch, self.end_offset, unix_ms);
+    }
+
+    /// Closes the active segment.
+    pub fn roll(&mut self) {
+        self.segments.roll(self.end_offset);
+    }
+
+    /// Leaves a gap in the offsets up to `offset`, which the next batch gets.
+    pub fn skip_to(&mut self, offset: i64) {
+        self.end_offset = self.end_offset.max(offset);
+    }
+
+    /// Replaces the batches before `end` by what compaction left of them.
+    pub fn replace_before(&mut self, end: i64, compacted: Vec<StoredBatch>, limits: SegmentLimits) {
+        let first_kept = self.batches.partition_point(|batch| batch.base_offset < end);
+        let kept = self.batches.split_off(first_kept);
+        self.batches = compacted.into();
+        self.batches.extend(kept);
+        self.bytes = self.batches.iter().map(|batch| batch.bytes.len() as u64).sum();
+        self.segments.join_before(end, limits);
+        self.segments.recount(self.batches.iter().map(|batch| (batch.base_offset, batch.size())));
+        self.compacted_to = self.compacted_to.max(end);
+    }
+
     /// Appends a batch whose base offset is [`end_offset`](Self::end_offset).
     pub fn append(&mut self, header: &BatchHeader, leader_epoch: i32, max_timestamp: i64, bytes: Bytes) {
         let base_offset = self.end_offset;
@@ -56,6 +111,7 @@ impl PartitionLog {
         self.begin_epoch(leader_epoch);
         self.bytes += bytes.len() as u64;
         self.end_offset = last_offset + 1;
+        self.segments.add(base_offset, BatchSize { bytes: bytes.len() as u64, max_timestamp });
         self.batches.push_back(StoredBatch { base_offset, last_offset, leader_epoch, max_timestamp, bytes });
     }
 
@@ -139,6 +195,9 @@ impl PartitionLog {
         }
         self.high_watermark = self.high_watermark.min(self.end_offset);
         self.start_offset = self.start_offset.min(self.end_offset);
+        self.compacted_to = self.compacted_to.min(self.end_offset);
+        self.segments.truncate(self.end_offset);
+        self.segments.recount(self.batches.iter().map(|batch| (batch.base_offset, batch.size())));
         let end = self.end_offset;
         self.epochs.retain(|(_, start)| *start < end);
     }
@@ -168,7 +227,15 @@ impl PartitionLog {
     fn drop_front(&mut self) {
         if let Some(batch) = self.batches.pop_front() {
             self.bytes -= batch.bytes.len() as u64;
+            self.segments.drop_front(batch.bytes.len() as u64, batch.last_offset + 1);
         }
+    }
+}
+
+impl StoredBatch {
+    /// Returns what a segment has to know.
+    pub fn size(&self) -> BatchSize {
+        BatchSize { bytes: self.bytes.len() as u64, max_timestamp: self.max_timestamp }
     }
 }
 
