@@ -20,7 +20,7 @@ else
 fi
 
 mkdir "$work/node"
-cp examples/testing/node/orders.test.mjs "$work/node"
+cp examples/testing/node/*.mjs "$work/node"
 if ! command -v npm > /dev/null; then
   not_checked "the test in JavaScript" "npm is not installed"
 elif npm install --prefix "$work/node" --silent --no-audit --no-fund kafkajs@2.2.4 > "$work/log" 2>&1; then
@@ -38,4 +38,6 @@ else
 fi
 
 : "${OTTLA_KAFKA_JARS:?the folder with the jars of Apache Kafka}"
-ran Java "${java[@]}" -cp "$OTTLA_KAFKA_JARS/*" examples/testing/java/OrdersTest.java
+mkdir "$work/java"
+"${javac[@]}" -cp "$OTTLA_KAFKA_JARS/*" -d "$work/java" examples/testing/java/*.java || fail "the test in Java can't be compiled"
+ran Java "${java[@]}" -cp "$work/java:$OTTLA_KAFKA_JARS/*" OrdersTest

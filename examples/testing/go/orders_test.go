@@ -2,45 +2,21 @@
 package orders
 
 import (
-	"bufio"
 	"context"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-)
 
-// broker starts a broker on a free port, ends it with the test, and returns its address.
-func broker(t *testing.T, options ...string) string {
-	command := exec.Command("ottla", append([]string{"broker", "--port", "0"}, options...)...)
-	output, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = command.Process.Signal(syscall.SIGTERM)
-		_ = command.Wait()
-	})
-	for lines := bufio.NewScanner(output); lines.Scan(); {
-		if servers, found := strings.CutPrefix(lines.Text(), "bootstrap.servers="); found {
-			return servers
-		}
-	}
-	t.Fatal("the broker ended")
-	return ""
-}
+	"orders/ottlabroker"
+)
 
 func TestOrdersComeBackInTheirOrder(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	client, err := kgo.NewClient(
-		kgo.SeedBrokers(strings.Split(broker(t), ",")...),
+		kgo.SeedBrokers(strings.Split(ottlabroker.Start(t).BootstrapServers, ",")...),
 		kgo.AllowAutoTopicCreation(),
 		kgo.ConsumeTopics("orders"),
 	)

@@ -1,4 +1,3 @@
-import java.io.BufferedReader;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -9,34 +8,13 @@ import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 
-/** A test with a broker of its own: `ottla` is on the PATH. As a program: java -cp 'JARS/*' OrdersTest.java */
+/** A test with a broker of its own: `ottla` is on the PATH. As a program: javac -cp 'JARS/*' -d out *.java && java -cp 'out:JARS/*' OrdersTest */
 public class OrdersTest {
-    /** A broker on a free port, until it is closed. */
-    record Broker(Process process, String servers) implements AutoCloseable {
-        static Broker start() throws Exception {
-            ProcessBuilder command = new ProcessBuilder("ottla", "broker", "--port", "0");
-            Process process = command.redirectError(ProcessBuilder.Redirect.INHERIT).start();
-            BufferedReader lines = process.inputReader();
-            for (String line = lines.readLine(); line != null; line = lines.readLine()) {
-                if (line.startsWith("bootstrap.servers=")) {
-                    return new Broker(process, line.substring("bootstrap.servers=".length()));
-                }
-            }
-            throw new IllegalStateException("the broker ended");
-        }
-
-        @Override
-        public void close() throws InterruptedException {
-            process.destroy();
-            process.waitFor();
-        }
-    }
-
     public static void main(String[] arguments) throws Exception {
         List<String> sent = List.of("order 0", "order 1", "order 2");
         List<String> seen = new ArrayList<>();
-        try (Broker broker = Broker.start()) {
-            Map<String, Object> producing = Map.of("bootstrap.servers", broker.servers());
+        try (OttlaBroker broker = OttlaBroker.start()) {
+            Map<String, Object> producing = Map.of("bootstrap.servers", broker.bootstrapServers());
             StringSerializer texts = new StringSerializer();
             try (KafkaProducer<String, String> producer = new KafkaProducer<>(producing, texts, texts)) {
                 for (String order : sent) {
@@ -44,7 +22,7 @@ public class OrdersTest {
                 }
             }
             Map<String, Object> consuming = Map.of(
-                "bootstrap.servers", broker.servers(), "group.id", "test", "auto.offset.reset", "earliest");
+                "bootstrap.servers", broker.bootstrapServers(), "group.id", "test", "auto.offset.reset", "earliest");
             StringDeserializer back = new StringDeserializer();
             try (KafkaConsumer<String, String> consumer = new KafkaConsumer<>(consuming, back, back)) {
                 consumer.subscribe(List.of("orders"));

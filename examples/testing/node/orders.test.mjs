@@ -1,31 +1,14 @@
 // A test with a broker of its own: `ottla` is on the PATH, and `npm install kafkajs`. Run by `node --test`.
 import assert from 'node:assert';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createInterface } from 'node:readline';
 import test from 'node:test';
 
 import { Kafka, logLevel } from 'kafkajs';
 
-// Starts a broker on a free port. Returns its address, and a function that ends it.
-async function startBroker(...options) {
-  const broker = spawn('ottla', ['broker', '--port', '0', ...options], { stdio: ['ignore', 'pipe', 'inherit'] });
-  for await (const line of createInterface({ input: broker.stdout })) {
-    const [name, value] = line.split('=');
-    if (name === 'bootstrap.servers') {
-      const stop = async () => {
-        broker.kill();
-        await once(broker, 'exit');
-      };
-      return { servers: value, stop };
-    }
-  }
-  throw new Error('the broker ended');
-}
+import { OttlaBroker } from './ottla-broker.mjs';
 
 test('orders come back in their order', async () => {
-  const { servers, stop } = await startBroker();
-  const kafka = new Kafka({ brokers: servers.split(','), logLevel: logLevel.ERROR });
+  const broker = await OttlaBroker.start();
+  const kafka = new Kafka({ brokers: broker.bootstrapServers.split(','), logLevel: logLevel.ERROR });
   const producer = kafka.producer();
   const consumer = kafka.consumer({ groupId: 'test' });
   try {
@@ -47,6 +30,6 @@ test('orders come back in their order', async () => {
   } finally {
     await consumer.disconnect();
     await producer.disconnect();
-    await stop();
+    await broker.stop();
   }
 });

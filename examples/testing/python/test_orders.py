@@ -1,25 +1,13 @@
 """A test with a broker of its own: `ottla` is on the PATH, and `pip install confluent-kafka`. Runs by pytest, or as a program."""
 
-import contextlib
-import subprocess
-
 from confluent_kafka import Consumer, Producer
 
-
-@contextlib.contextmanager
-def broker(*options):
-    """Runs a broker on a free port while the block runs, and returns its address."""
-    process = subprocess.Popen(["ottla", "broker", "--port", "0", *options], stdout=subprocess.PIPE, text=True)
-    try:
-        lines = (line.strip().partition("=") for line in process.stdout)
-        yield next(value for name, _, value in lines if name == "bootstrap.servers")
-    finally:
-        process.terminate()
-        process.wait()
+from ottla_broker import OttlaBroker
 
 
 def test_orders_come_back_in_their_order():
-    with broker() as servers:
+    with OttlaBroker() as broker:
+        servers = broker.bootstrap_servers
         producer = Producer({"bootstrap.servers": servers})
         for number in range(3):
             producer.produce("orders", key="customer-1", value=f"order {number}")
