@@ -75,6 +75,99 @@ CASE(two_interceptors_of_a_producer) {
         say("threads %d", recorded(&errors) > 0);
 }
 
+static rd_kafka_t *other;
+static int waits = 1;
+
+static rd_kafka_resp_err_t on_acknowledgement_of_one(rd_kafka_t *rk, rd_kafka_message_t *message, void *opaque UNUSED) {
+        record(&calls, "acknowledgement %.*s, another client %s", (int)message->len, (char *)message->payload, err(rd_kafka_flush(other, TIMEOUT_MS)));
+        record(&calls, "its own client %s", err(rd_kafka_flush(rk, 100)));
+        record(&calls, "queue %d", rd_kafka_outq_len(rk));
+        WAIT_FOR(!__atomic_load_n(&waits, __ATOMIC_SEQ_CST));
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+static rd_kafka_resp_err_t on_new_of_one(rd_kafka_t *rk, const rd_kafka_conf_t *conf UNUSED, void *opaque, char *text UNUSED, size_t size UNUSED) {
+        return rd_kafka_interceptor_add_on_acknowledgement(rk, "one", on_acknowledgement_of_one, opaque);
+}
+
+/* An interceptor of acknowledgements may wait: other clients go on, and its own one waits for it. */
+static void wait_in_an_interceptor(int has_reports) {
+        rd_kafka_conf_t *conf = conf_of("test.mock.num.brokers", "1", NULL);
+        rd_kafka_t *host = start(RD_KAFKA_PRODUCER, conf), *rk;
+        const char *servers = rd_kafka_mock_cluster_bootstraps(rd_kafka_handle_mock_cluster(host));
+        const struct rd_kafka_metadata *metadata;
+        rd_kafka_mock_topic_create(rd_kafka_handle_mock_cluster(host), "t", 1, 1);
+        conf = conf_of("bootstrap.servers", servers, NULL);
+        rd_kafka_conf_interceptor_add_on_new(conf, "one", on_new_of_one, NULL);
+        rk = has_reports ? producer_of(conf) : start(RD_KAFKA_PRODUCER, conf);
+        other = start(RD_KAFKA_PRODUCER, conf_of("bootstrap.servers", servers, NULL));
+        rd_kafka_producev(other, RD_KAFKA_V_TOPIC("t"), RD_KAFKA_V_VALUE("x", 1), RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_END);
+        rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("t"), RD_KAFKA_V_VALUE("x", 1), RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_END);
+        WAIT_FOR(recorded(&calls) == 3);
+        say("flush %s", err(rd_kafka_flush(rk, 200)));
+        say("%d reports, queue %d", recorded(&reports), rd_kafka_outq_len(rk));
+        rd_kafka_producev(other, RD_KAFKA_V_TOPIC("t"), RD_KAFKA_V_VALUE("x", 1), RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_END);
+        say("another client %s", err(rd_kafka_flush(other, TIMEOUT_MS)));
+        say("metadata %s", err(rd_kafka_metadata(other, 1, NULL, &metadata, TIMEOUT_MS)));
+        rd_kafka_metadata_destroy(metadata);
+        __atomic_store_n(&waits, 0, __ATOMIC_SEQ_CST);
+        say("flush %s", err(rd_kafka_flush(rk, TIMEOUT_MS)));
+        say("%d reports, queue %d", recorded(&reports), rd_kafka_outq_len(rk));
+        rd_kafka_destroy(rk);
+        rd_kafka_destroy(other);
+        rd_kafka_destroy(host);
+        say_recorded("calls", &calls);
+}
+
+CASE(acknowledgement_that_waits) { wait_in_an_interceptor(1); }
+CASE(acknowledgement_that_waits_without_reports) { wait_in_an_interceptor(0); }
+
+static size_t produce_requests(rd_kafka_mock_cluster_t *cluster) {
+        size_t count, found = 0, i;
+        rd_kafka_mock_request_t **requests = rd_kafka_mock_get_requests(cluster, &count);
+        for (i = 0; i < count; i++)
+                found += rd_kafka_mock_request_api_key(requests[i]) == 0;
+        rd_kafka_mock_request_destroy_array(requests, count);
+        return found;
+}
+
+/* The interceptors of what is purged have returned when the purge has. */
+CASE(acknowledgements_of_purged_messages) {
+        rd_kafka_conf_t *conf = conf_of("bootstrap.servers", DEAD, NULL);
+        rd_kafka_t *rk;
+        int i;
+        add(conf, "one");
+        rk = producer_of(conf);
+        for (i = 0; i < 3; i++)
+                rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("t"), RD_KAFKA_V_VALUE("x", 1), RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_END);
+        say("purge %s", err(rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE)));
+        say("acknowledgements %d, reports %d", recorded_with(&calls, "acknowledgement x"), recorded(&reports));
+        rd_kafka_destroy(rk);
+}
+
+/* Interceptors get the messages that are lost because the client is destroyed; reports do not. */
+static void lose_a_message(const char *linger, int rtt) {
+        rd_kafka_t *host = start(RD_KAFKA_PRODUCER, conf_of("test.mock.num.brokers", "1", NULL)), *rk;
+        rd_kafka_mock_cluster_t *cluster = rd_kafka_handle_mock_cluster(host);
+        rd_kafka_conf_t *conf = conf_of("bootstrap.servers", rd_kafka_mock_cluster_bootstraps(cluster), "linger.ms", linger, NULL);
+        rd_kafka_mock_topic_create(cluster, "t", 1, 1);
+        add(conf, "one");
+        rk = producer_of(conf);
+        rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("t"), RD_KAFKA_V_VALUE("x", 1), RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_END);
+        say("flush %s", err(rd_kafka_flush(rk, TIMEOUT_MS)));
+        rd_kafka_mock_broker_set_rtt(cluster, 1, rtt);
+        rd_kafka_mock_start_request_tracking(cluster);
+        rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("t"), RD_KAFKA_V_VALUE("y", 1), RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_END);
+        if (rtt)
+                WAIT_FOR(produce_requests(cluster) == 1);
+        rd_kafka_destroy(rk);
+        rd_kafka_destroy(host);
+        say_recorded("calls", &calls);
+        say("reports %d", recorded(&reports));
+}
+
+CASE(acknowledgement_of_a_message_that_lingers) { lose_a_message("60000", 0); }
+CASE(acknowledgement_of_a_message_in_flight) { lose_a_message("0", 60000); }
+
 CASE(properties_pass_interceptors) {
         rd_kafka_conf_t *conf = rd_kafka_conf_new(), *copy;
         char text[64] = "";

@@ -10,12 +10,12 @@ use std::{
 
 use crate::{
     client::{
-        background::{Background, Served},
         callbacks::EventCb,
         handle::Client,
         interceptors::THREAD_BACKGROUND,
         op::Op,
         queue::{Queue, raw},
+        queue_thread::{QueueThread, Served},
         yielding::take_yield,
     },
     ffi::{
@@ -33,11 +33,11 @@ const NAP_MS: c_int = 60_000;
 const MOST_PANICS: usize = 3;
 
 /// Starts the background thread of a client.
-fn start(client: &Client, callback: Option<EventCb>) -> io::Result<Background> {
+fn start(client: &Client, callback: Option<EventCb>) -> io::Result<QueueThread> {
     let queue = Queue::new();
     queue.set_client(client.object());
     let client = client.weak();
-    Background::start(queue, move |served| {
+    QueueThread::start("ottla-background", queue, move |served| {
         let notify = |starts| {
             let Some(_pass) = served.gate.enter("on_thread_start or on_thread_exit") else { return };
             if let Some(client) = client.upgrade() {
@@ -97,7 +97,7 @@ fn serve_callbacks(client: &Client, served: &Served) {
 
 impl Client {
     /// Returns the background queue, and starts its thread at the first use.
-    pub(super) fn start_background(&self) -> io::Result<&Background> {
+    pub(super) fn start_background(&self) -> io::Result<&QueueThread> {
         if let Some(background) = self.background.get() {
             return Ok(background);
         }

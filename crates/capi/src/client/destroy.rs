@@ -73,6 +73,7 @@ impl Client {
                 has_ended = false;
                 producer.handle().give_up();
             }
+            stuck.extend(reports.finish_interceptors(until).err());
         }
         self.stop_offset_files();
         if let Some(Core::Consumer(consumer)) = self.core.get()

@@ -18,7 +18,6 @@ use ottla_sorted::{SortedMap, SortedSet};
 
 use crate::{
     client::{
-        background::Background,
         certificates::CertificateCheck,
         conf::Conf,
         contexts::Contexts,
@@ -27,6 +26,7 @@ use crate::{
         log::Log,
         op::{ErrorMessage, Op},
         queue::Queue,
+        queue_thread::QueueThread,
         topic::Topic,
         topic_conf::TopicConf,
         transport::{AppTransport, Opener},
@@ -88,7 +88,7 @@ pub struct Client {
     /// The gates of the interceptors of connections and threads; `None` if there are no such interceptors. Set once the
     /// on_new interceptors were called.
     pub(super) observer_gates: OnceLock<Option<Arc<Gates>>>,
-    pub(super) background: OnceLock<Background>,
+    pub(super) background: OnceLock<QueueThread>,
     pub(super) starting_background: Mutex<()>,
     /// The cluster of `test.mock.num.brokers`.
     pub(super) mock: Mutex<Option<Box<MockCluster>>>,

@@ -2,18 +2,21 @@
 
 use std::{
     ffi::{CStr, c_char, c_int, c_void},
-    sync::atomic::Ordering,
+    io,
+    sync::{Arc, Weak, atomic::Ordering},
 };
 
 use crate::{
     client::{
         handle::Client,
         interceptors::{
-            BrokerStateChange, Commit, Destroy, OfMessage, OfThread, RequestSent, ResponseReceived, kind,
+            BrokerStateChange, Commit, Destroy, OfMessage, OfThread, RequestSent, ResponseReceived,
+            THREAD_BROKER, kind,
         },
     },
     ffi::{
         argument::{Ref, Text},
+        boundary::guarded_for,
         cancel::Uncancelled,
         codes::{RespErr, code},
         export,
@@ -22,9 +25,52 @@ use crate::{
         lock::assert_none_held,
         types::rd_kafka_message_t,
     },
+    produce::acknowledgements::Acknowledged,
 };
 
+/// The on_acknowledgement interceptors of a producer, for the thread that calls them.
+pub(super) struct AcknowledgementInterceptors(pub(super) Weak<Client>);
+
+impl Acknowledged for AcknowledgementInterceptors {
+    fn acknowledged(&self, message: *mut rd_kafka_message_t, gate: &Gate) {
+        if let Some(client) = self.0.upgrade() {
+            guarded_for(Arc::as_ptr(&client), (), || client.intercept_acknowledged(message, gate));
+        }
+    }
+
+    fn thread_changed(&self, starts: bool, gate: &Gate) {
+        let Some(_pass) = gate.enter("on_thread_start or on_thread_exit") else { return };
+        if let Some(client) = self.0.upgrade() {
+            client.intercept_thread(starts, THREAD_BROKER, c"acknowledgements", gate);
+        }
+    }
+
+    fn is_without_thread(&self, error: &io::Error) {
+        if let Some(client) = self.0.upgrade() {
+            let line = format!("can't start the thread of on_acknowledgement interceptors: {error}");
+            client.log(3, c"INTERCEPT", &line);
+        }
+    }
+}
+
 impl Client {
+    /// Passes an acknowledged message to the interceptors, on their thread. One that destroys the client is the last.
+    #[cold]
+    fn intercept_acknowledged(&self, message: *mut rd_kafka_message_t, gate: &Gate) {
+        let Some(_pass) = gate.enter("on_acknowledgement") else { return };
+        let chain = self.interceptors().of_messages(|chains| &chains.acknowledgement);
+        let _uncancelled = Uncancelled::begin();
+        assert_none_held("an interceptor");
+        for (name, function, opaque) in &chain.0 {
+            // SAFETY: the plug-in's function gets a message that lives until it returns.
+            let code = unsafe { function(self.as_c(), message, opaque.0) };
+            if !gate.is_open() {
+                return;
+            }
+            self.intercepted(name, code);
+        }
+    }
+
     /// Calls the on_new interceptors of the configuration.
     pub(crate) fn intercept_new(&self) {
         let _uncancelled = Uncancelled::begin();

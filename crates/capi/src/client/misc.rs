@@ -63,7 +63,7 @@ export!(
 export!(
     #[local(0)]
     fn rd_kafka_thread_cnt() -> c_int {
-        let count = Runtime::running_threads() + crate::client::background::thread_count();
+        let count = Runtime::running_threads() + crate::client::queue_thread::thread_count();
         c_int::try_from(count).unwrap_or(c_int::MAX)
     }
 );

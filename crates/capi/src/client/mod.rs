@@ -6,13 +6,12 @@
 //! |---|---|
 //! | [`callbacks`], [`contexts`], [`property`], [`topic_conf`], [`conf`], [`chain`], [`plugins`] | configurations, with the application's functions and plug-ins |
 //! | [`op`], [`event`], [`queue`], [`yielding`] | queue entries, and queues, which know only the address of their client |
-//! | [`log`], [`interceptors`], [`background`], [`transport`], [`core`] | parts of a client |
+//! | [`log`], [`interceptors`], [`queue_thread`], [`transport`], [`core`] | parts of a client |
 //! | [`handle`], [`topic`] | the client, and its topics |
 //! | [`create`], [`running`], [`destroy`] | the life of a client |
 //! | [`serve`], [`sasl`], [`news`], [`logging`], [`debug`], [`intercept`], [`interceptor_observer`], [`background_events`] | callbacks, events, logs and interceptors |
 //! | [`properties`], [`shown`], [`dump`], [`metadata`], [`fatal`], [`event_exports`], [`misc`] | functions of the interface |
 
-pub(crate) mod background;
 pub(crate) mod background_events;
 pub(crate) mod callbacks;
 mod certificates;
@@ -41,6 +40,7 @@ pub(crate) mod plugins;
 pub(crate) mod properties;
 pub(crate) mod property;
 pub(crate) mod queue;
+pub(crate) mod queue_thread;
 pub(crate) mod running;
 pub(crate) mod sasl;
 pub(crate) mod serve;

@@ -34,6 +34,7 @@ use crate::{
         core::{ClientKind, Core, Producing},
         debug::{DebugObserver, Observers},
         handle::Client,
+        intercept::AcknowledgementInterceptors,
         interceptor_observer::InterceptorObserver,
         interceptors::kind,
         op::wants,
@@ -56,8 +57,9 @@ use crate::{
     },
     group::rebalance::Sink,
     produce::{
+        acknowledgements::Acknowledged,
         produced::{Kind, Produced},
-        report::{Acknowledge, Reports},
+        report::Reports,
     },
 };
 
@@ -176,17 +178,13 @@ impl Client {
         let intercepted = self.interceptors.has(kind::SEND | kind::ACKNOWLEDGEMENT);
         let is_ordered = self.conf.topic.as_ref().is_some_and(|topic| topic.msg_order_cmp.is_some());
         let has_messages = wants_reports || partitioner.is_some() || is_ordered || intercepted;
-        let acknowledge = self.interceptors.has(kind::ACKNOWLEDGEMENT).then(|| {
-            let me = self.weak();
-            Box::new(move |message| {
-                if let Some(client) = me.upgrade() {
-                    client.intercept_message(kind::ACKNOWLEDGEMENT, message);
-                }
-            }) as Acknowledge
-        });
+        let interceptors = self
+            .interceptors
+            .has(kind::ACKNOWLEDGEMENT)
+            .then(|| Arc::new(AcknowledgementInterceptors(self.weak())) as Arc<dyn Acknowledged>);
         let log = self.logging().wants(Contexts::MSG).then(|| Arc::clone(self.logging()));
         let is_noted = log.is_some();
-        let reports = Arc::new(Reports::new(queue, only_errors, has_messages, acknowledge, log));
+        let reports = Arc::new(Reports::new(queue, only_errors, has_messages, interceptors, log));
         let sink: Arc<dyn DeliverySink> = Arc::clone(&reports) as _;
         let mut builder = hooked!(self, Producer::builder(config));
         if let Some((callback, opaque)) = partitioner {
@@ -330,6 +328,13 @@ impl Client {
     /// Returns the number of messages without a report that the application has seen, and of other entries in queues.
     fn out_queue_len(&self) -> usize {
         self.producer().map_or(0, Producer::in_queue)
+    }
+
+    /// Waits until the on_acknowledgement interceptors of all reports so far have returned.
+    fn wait_for_acknowledgements(&self) {
+        if let Some(Core::Producer(_, reports)) = self.core.get() {
+            reports.wait_for_interceptors();
+        }
     }
 
     fn flush(&self, timeout_ms: c_int) -> RespErr {
@@ -495,6 +500,7 @@ export!(
         if flags & PURGE_NON_BLOCKING == 0 {
             // An actor that responds to this query has processed the purge before.
             let _ = producer.statistics();
+            client.wait_for_acknowledgements();
         }
         code::NO_ERROR
     }

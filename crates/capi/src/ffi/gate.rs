@@ -90,6 +90,11 @@ impl Gate {
         false
     }
 
+    /// Returns true until the gate is shut.
+    pub(crate) fn is_open(&self) -> bool {
+        self.state.lock().phase == Phase::Open
+    }
+
     /// Returns true if the client ended without waiting for the calls inside.
     pub(crate) fn is_given_up(&self) -> bool {
         self.state.lock().phase == Phase::GivenUp

@@ -9,6 +9,7 @@
 //! - A message counts against the C producer's queue until its report is *served*: an application that never polls gets
 //!   QUEUE_FULL instead of unbounded memory (`produce.c`).
 
+pub(crate) mod acknowledgements;
 pub(crate) mod arena;
 mod call_time;
 pub(crate) mod delivery;

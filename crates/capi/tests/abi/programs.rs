@@ -30,7 +30,7 @@ macro_rules! programs {
 }
 
 programs! {
-    admin answers autocommit batches brokers callouts cancelled certificates closing conf consume damaged describe destroying details
+    acknowledged admin answers autocommit batches brokers callouts cancelled certificates closing conf consume damaged describe destroying details
     errors events fork group_admin group_member groups headers interceptors life logs memory misuse mock mock_share_groups
     odd_elements offset_file offsets older order ottla outage produce properties recreated refusals refused reported robust sasl
     security_admin seeking share sigpipe small_print sockets statistics stuck table telemetry tls topics

@@ -60,14 +60,18 @@ static rd_kafka_resp_err_t on_destroy(rd_kafka_t *rk, void *opaque) {
         return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
-/* Threads that serve the client: those of the library, and its own for the background queue. */
+/* Threads that serve the client: those of the library, and its own for the background queue and for acknowledgements. */
+static int is_name_of_a_broker_thread(const char *name) {
+        return !strncmp(name, "ottla-io-", 9) || !strcmp(name, "acknowledgements");
+}
+
 static rd_kafka_resp_err_t on_thread_start(rd_kafka_t *rk, rd_kafka_thread_type_t type, const char *name, void *opaque) {
         CHECK(rk != NULL && opaque == &bad);
         if (type == RD_KAFKA_THREAD_BACKGROUND) {
                 CHECK(!strcmp(name, "background"));
                 COUNT(of_start);
         } else {
-                CHECK(type == RD_KAFKA_THREAD_BROKER && !strncmp(name, "ottla-io-", 9));
+                CHECK(type == RD_KAFKA_THREAD_BROKER && is_name_of_a_broker_thread(name));
                 COUNT(of_io_start);
                 my_clients++;
         }
@@ -80,7 +84,7 @@ static rd_kafka_resp_err_t on_thread_exit(rd_kafka_t *rk, rd_kafka_thread_type_t
                 CHECK(!strcmp(name, "background"));
                 COUNT(of_exit);
         } else {
-                CHECK(type == RD_KAFKA_THREAD_BROKER && !strncmp(name, "ottla-io-", 9));
+                CHECK(type == RD_KAFKA_THREAD_BROKER && is_name_of_a_broker_thread(name));
                 COUNT(of_io_exit);
                 /* The thread is the one that began to serve the client. */
                 CHECK(--my_clients >= 0);

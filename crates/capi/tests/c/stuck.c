@@ -8,12 +8,12 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-enum function { SOCKET, CONNECT, CLOSE, RESOLVE, SENT, THREAD, BACKGROUND, QUEUE, LOG, FUNCTIONS };
+enum function { SOCKET, CONNECT, CLOSE, RESOLVE, SENT, THREAD, ACKNOWLEDGEMENT, BACKGROUND, QUEUE, LOG, FUNCTIONS };
 
 /* The expected log line. A log callback that is stuck can't be named. */
 static const char *said[FUNCTIONS] = {
-    "socket_cb",       "connect_cb",          "closesocket_cb",              "resolve_cb", "an interceptor of requests",
-    "on_thread_start", "background_event_cb", "a function on an I/O thread", NULL};
+    "socket_cb",       "connect_cb",         "closesocket_cb",      "resolve_cb",                 "an interceptor of requests",
+    "on_thread_start", "on_acknowledgement", "background_event_cb", "a function on an I/O thread", NULL};
 
 static enum function stuck;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -81,12 +81,22 @@ static rd_kafka_resp_err_t on_thread(rd_kafka_t *rk, rd_kafka_thread_type_t type
         return RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
+static rd_kafka_resp_err_t on_acknowledgement(rd_kafka_t *rk, rd_kafka_message_t *message, void *opaque) {
+        (void)rk, (void)message, (void)opaque;
+        pass(ACKNOWLEDGEMENT);
+        return RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
 static rd_kafka_resp_err_t on_new(rd_kafka_t *rk, const rd_kafka_conf_t *conf, void *opaque, char *errstr,
                                   size_t errstr_size) {
         (void)conf, (void)errstr, (void)errstr_size;
         /* A second one, which is not called any more when the first one returns. */
         CHECK(!rd_kafka_interceptor_add_on_request_sent(rk, "first", on_sent, opaque));
         CHECK(!rd_kafka_interceptor_add_on_request_sent(rk, "second", on_sent, opaque));
+        if (stuck == ACKNOWLEDGEMENT) {
+                CHECK(!rd_kafka_interceptor_add_on_acknowledgement(rk, "first", on_acknowledgement, opaque));
+                CHECK(!rd_kafka_interceptor_add_on_acknowledgement(rk, "second", on_acknowledgement, opaque));
+        }
         CHECK(!rd_kafka_interceptor_add_on_thread_start(rk, "first", on_thread, opaque));
         CHECK(!rd_kafka_interceptor_add_on_thread_exit(rk, "first", on_thread, opaque));
         return RD_KAFKA_RESP_ERR_NO_ERROR;
@@ -127,7 +137,7 @@ static rd_kafka_t *client(const char *brokers, int plain) {
                 rd_kafka_conf_set_closesocket_cb(conf, on_close);
                 rd_kafka_conf_set_resolve_cb(conf, on_resolve);
                 rd_kafka_conf_set_log_cb(conf, on_log);
-                if (stuck == SENT || stuck == THREAD)
+                if (stuck == SENT || stuck == THREAD || stuck == ACKNOWLEDGEMENT)
                         CHECK(!rd_kafka_conf_interceptor_add_on_new(conf, "stuck", on_new, NULL));
                 if (stuck == BACKGROUND)
                         rd_kafka_conf_set_background_event_cb(conf, on_background);
