@@ -20,7 +20,7 @@ pub struct Page {
     test: &'static str,
 }
 
-pub const PAGES: [Page; 9] = [
+pub const PAGES: [Page; 10] = [
     Page {
         name: "docs/internals/pitfalls.md",
         package: "xtask",

@@ -30,7 +30,7 @@ mod drawn {
                 false => ProgressDrawTarget::hidden(),
             };
             let bar = ProgressBar::with_draw_target(Some(total), target);
-            let style = "{bar:40} {human_pos} of {human_len}, {per_sec}, {eta} left";
+            let style = "{bar:40} {human_pos} of {human_len}, {per_sec}, {eta} left {msg}";
             if let Ok(style) = ProgressStyle::with_template(style) {
                 bar.set_style(style);
             }
@@ -43,8 +43,9 @@ mod drawn {
             self.0.tick();
         }
 
-        /// Moves a bar.
-        pub fn move_to(&self, position: u64) {
+        /// Moves a bar, and replaces the text behind it.
+        pub fn move_to(&self, position: u64, text: String) {
+            self.0.set_message(text);
             self.0.set_position(position);
         }
 
@@ -86,7 +87,7 @@ mod absent {
         pub fn say(&self, _text: String) {}
 
         /// Does nothing.
-        pub fn move_to(&self, _position: u64) {}
+        pub fn move_to(&self, _position: u64, _text: String) {}
 
         /// Nothing is drawn.
         pub fn is_hidden(&self) -> bool {

@@ -13,8 +13,8 @@ use crate::commands::schema;
 use crate::commands::{
     acls, broker, check, configs, consume, consumer_perf_test, copy, delegation_tokens, doctor,
     elect_leaders, features, groups, help, log_dirs, metadata, offsets, produce, producer_perf_test, profile,
-    properties, quorum, quotas, rdkafka_performance, reassign, share_groups, streams_groups, topics,
-    transactions, users,
+    properties, quorum, quotas, rdkafka_performance, reassign, report, share_groups, streams_groups,
+    top, topics, transactions, users,
 };
 use crate::help_text::HelpTexts;
 use crate::profiles::guard;
@@ -80,6 +80,8 @@ enum Command {
     Profile(profile::ProfileOptions),
     Check(check::CheckOptions),
     Doctor(doctor::DoctorOptions),
+    Top(top::TopOptions),
+    Report(report::ReportCommandOptions),
     Broker(broker::BrokerOptions),
     Properties(properties::PropertiesOptions),
     Help(help::HelpOptions),
@@ -147,6 +149,8 @@ pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
         #[cfg(feature = "schemas")]
         Command::Schema(options) => client.refuse("schema").and_then(|()| schema::run(&options)),
         Command::Profile(options) => profile::run(&options, &client),
+        Command::Report(options) => client.refuse("report").and_then(|()| report::run(&options)),
+        Command::Top(options) => top::run(&options, &client),
         Command::Doctor(options) => doctor::run(&options, &client),
         Command::Broker(options) => client.refuse("broker").and_then(|()| broker::run(&options)),
         Command::Help(options) => client.refuse("help").and_then(|()| help::run(&options, Cli::command())),

@@ -6,7 +6,8 @@
 //! prints the events of the client, `completion.rs` completes command lines in shells, `profiles/` has the clusters with
 //! names. `signals.rs` ends a command on SIGINT and SIGTERM,
 //! `patience.rs` after `--timeout` without progress. All that goes to standard error is printed by `standard_error.rs`. `doctor/` has
-//! the examination of `ottla doctor`.
+//! the examination of `ottla doctor`, `top/` the view of
+//! `ottla top`, `report/` the pages of `--report`.
 
 #![forbid(unsafe_code)]
 
@@ -33,10 +34,12 @@ mod positions;
 mod profiles;
 mod progress;
 mod records;
+mod report;
 mod sending;
 mod signals;
 mod standard_error;
 mod times;
+mod top;
 
 use std::process::ExitCode;
 

@@ -53,12 +53,12 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Prints `line` every `interval` and moves the bar to `position` of `total`.
+    /// Prints `line` every `interval` and moves the bar to the position of `state` of `total`, with its text.
     pub fn start(
         total: u64,
         interval: Duration,
         mut line: impl FnMut() -> Option<String> + Send + 'static,
-        position: impl Fn() -> u64 + Send + 'static,
+        state: impl Fn() -> (u64, String) + Send + 'static,
     ) -> Progress {
         let bar = Bar::of(total);
         *BAR.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.clone());
@@ -73,7 +73,10 @@ impl Progress {
                     Err(RecvTimeoutError::Timeout) => {}
                     Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
                 }
-                bar.move_to(position());
+                if !bar.is_hidden() {
+                    let (position, text) = state();
+                    bar.move_to(position, text);
+                }
                 if Instant::now() >= due {
                     if let Some(line) = line() {
                         // A reader that has closed the output ends the command when the summary is printed.

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::{ArgGroup, Args};
@@ -12,12 +13,17 @@ use crate::client_options::{
     ClientOptions, bound_calls, bound_connection_setup, load, print_warnings, require_servers, set_pair,
 };
 use crate::commands::topics::{partition_count, topic_names};
-use crate::events::EventWatch;
+use crate::events::{EventPrinter, EventWatch};
 use crate::failure::{EXIT_CODES, Failure, Outcome};
 use crate::metrics_port::MetricsServer;
 use crate::perf::date;
 use crate::perf::metrics::print_metrics;
+use crate::progress::{StatusLine, above_bar};
+use crate::report::run::Run;
+use crate::report::{Counters, Latencies, ReportOptions, Sampling, options as report};
 use crate::signals::Interrupt;
+use crate::times::now_ms;
+use crate::top::figures::short;
 
 /// Measure consuming, with the options and the output of Kafka's kafka-consumer-perf-test
 #[derive(Args, Debug)]
@@ -109,6 +115,9 @@ pub struct ConsumerPerfTestOptions {
     #[arg(long, value_name = "PORT")]
     metrics_port: Option<u16>,
 
+    #[command(flatten)]
+    report: ReportOptions,
+
     /// Do not print the line of column names
     #[arg(long)]
     hide_header: bool,
@@ -132,7 +141,7 @@ pub fn run(options: &ConsumerPerfTestOptions, outer: &ClientOptions) -> Outcome 
     let timeout = Duration::from_millis(options.timeout);
     bound_connection_setup(&mut config, timeout)?;
     bound_calls(timeout);
-    let target = options.num_records.or(options.messages).unwrap_or_default();
+    let recording = options.report.open()?;
     let mut measure = Measure::new(options);
     let consumer = Consumer::new(&config)?;
     print_warnings(consumer.warnings());
@@ -157,6 +166,34 @@ pub fn run(options: &ConsumerPerfTestOptions, outer: &ClientOptions) -> Outcome 
     }
     let interrupt = Interrupt::catch()?;
     consumer.subscribe(&topics)?;
+    let mut sampling = report::sample(&recording, measure.counters(&consumer));
+    consume(&consumer, &mut measure, &printer, (&interrupt, sampling.as_ref()))?;
+    sampling.iter_mut().for_each(Sampling::stop);
+    let ended = Instant::now();
+    // Kafka's tool leaves its group and commits, too.
+    consumer.close(interrupt.bound(timeout))?;
+    if !options.show_detailed_stats {
+        writeln!(out, "{}", measure.total(ended))?;
+    }
+    if options.print_metrics {
+        measure.print_metrics(&config.get("client.id").unwrap_or_default())?;
+    }
+    if let Some((recording, sampling)) = recording.zip(sampling) {
+        recording.write(&sampling, &topics.join(","), options.reported(&config))?;
+    }
+    interrupt.check()
+}
+
+/// The measured loop: consumes until the requested number of records came, none came for the timeout, or a signal arrived.
+fn consume(
+    consumer: &Consumer,
+    measure: &mut Measure<'_>,
+    printer: &EventPrinter,
+    (interrupt, sampling): (&Interrupt, Option<&Sampling>),
+) -> Outcome {
+    let options = measure.options;
+    let mut status = sampling.and_then(|sampling| Status::start(sampling));
+    let target = options.num_records.or(options.messages).unwrap_or_default();
     let mut is_assigned = false;
     let mut last_came = Instant::now();
     while measure.records < target && !interrupt.is_requested() {
@@ -174,31 +211,56 @@ pub fn run(options: &ConsumerPerfTestOptions, outer: &ClientOptions) -> Outcome 
         }
         if measure.records > before {
             last_came = Instant::now();
-        } else if last_came.elapsed() > timeout {
-            writeln!(
-                out,
+        } else if last_came.elapsed() > Duration::from_millis(options.timeout) {
+            print(&format!(
                 "WARNING: Exiting before consuming the expected number of records: timeout ({} ms) exceeded. You can \
                  use the --timeout option to increase the timeout.",
                 options.timeout
-            )?;
+            ))?;
             break;
         }
         if options.show_detailed_stats
             && let Some(line) = measure.interval(Instant::now())
         {
-            writeln!(out, "{line}")?;
+            print(&line)?;
         }
+        status.iter_mut().for_each(|status| status.show(measure.records));
     }
-    let ended = Instant::now();
-    // Kafka's tool leaves its group and commits, too.
-    consumer.close(interrupt.bound(timeout))?;
-    if !options.show_detailed_stats {
-        writeln!(out, "{}", measure.total(ended))?;
+    Ok(())
+}
+
+/// Prints a line to standard output, above the line on the terminal.
+fn print(line: &str) -> Outcome {
+    let mut written = Ok(());
+    above_bar(|| written = writeln!(io::stdout(), "{line}"));
+    Ok(written?)
+}
+
+/// The line on the terminal: records, rate and ages.
+struct Status<'a> {
+    line: StatusLine,
+    sampling: &'a Sampling,
+    latency: Box<dyn Fn() -> String>,
+    due: Instant,
+}
+
+impl<'a> Status<'a> {
+    fn start(sampling: &'a Sampling) -> Option<Status<'a>> {
+        let (line, latency) = (StatusLine::start()?, Box::new(sampling.live()));
+        Some(Status { line, sampling, latency, due: Instant::now() })
     }
-    if options.print_metrics {
-        measure.print_metrics(&config.get("client.id").unwrap_or_default())?;
+
+    fn show(&mut self, records: u64) {
+        const INTERVAL: Duration = Duration::from_millis(250);
+        let now = Instant::now();
+        if now < self.due {
+            return;
+        }
+        self.due = now + INTERVAL;
+        let (rate, latency) = (short(self.sampling.live_rate()), (self.latency)());
+        let age = if latency.is_empty() { String::new() } else { format!(", age {latency}") };
+        self.line.set(format!("{records} records, {rate} records/s{age}"));
     }
-    interrupt.check()
 }
 
 impl ConsumerPerfTestOptions {
@@ -250,6 +312,22 @@ impl ConsumerPerfTestOptions {
     }
 }
 
+impl ConsumerPerfTestOptions {
+    /// Returns what the report says about the test besides its figures.
+    fn reported(&self, config: &Config) -> Run {
+        let target = self.num_records.or(self.messages).unwrap_or_default();
+        let topic = self.topic.clone().or_else(|| self.include.clone()).unwrap_or_default();
+        let mut settings = vec![("topic".to_owned(), topic), ("num-records".to_owned(), target.to_string())];
+        settings.extend(report::shown_properties(config));
+        Run {
+            tool: "consumer-perf-test".into(),
+            latency: "age of the record when it was consumed".into(),
+            settings,
+            ..Run::default()
+        }
+    }
+}
+
 /// Error: the options before the command have a timeout in seconds.
 fn refuse_seconds(outer: &ClientOptions) -> Outcome {
     match outer.timeout {
@@ -275,6 +353,45 @@ fn header(is_detailed: bool) -> String {
     )
 }
 
+/// What a report counts.
+#[derive(Default)]
+struct Seen {
+    records: u64,
+    bytes: u64,
+    latencies: Latencies,
+}
+
+/// The ages of the records of a response, most of which are equal to their neighbour's.
+struct Ages {
+    now_ms: i64,
+    /// The last timestamp, and the number of records with it.
+    run: (i64, u64),
+    counted: Vec<(i64, u64)>,
+}
+
+impl Ages {
+    fn new(now_ms: i64) -> Ages {
+        Ages { now_ms, run: (-1, 0), counted: Vec::new() }
+    }
+
+    fn add(&mut self, timestamp: i64) {
+        if timestamp != self.run.0 {
+            self.counted.push(std::mem::replace(&mut self.run, (timestamp, 0)));
+        }
+        self.run.1 += 1;
+    }
+
+    /// Counts the ages; records without a timestamp have none.
+    fn add_to(self, latencies: &mut Latencies) {
+        for (timestamp, count) in self.counted.into_iter().chain([self.run]) {
+            if timestamp >= 0 && count > 0 {
+                let age_ms = u64::try_from(self.now_ms.saturating_sub(timestamp)).unwrap_or(0);
+                latencies.add(age_ms.saturating_mul(1000), count);
+            }
+        }
+    }
+}
+
 /// The counters of the measurement.
 struct Measure<'a> {
     options: &'a ConsumerPerfTestOptions,
@@ -284,6 +401,8 @@ struct Measure<'a> {
     join_ms: u64,
     records: u64,
     bytes: u64,
+    /// What the report counts, if there is one.
+    seen: Option<Arc<Mutex<Seen>>>,
     interval_start: Instant,
     interval_records: u64,
     interval_bytes: u64,
@@ -302,6 +421,7 @@ impl<'a> Measure<'a> {
             join_ms: 0,
             records: 0,
             bytes: 0,
+            seen: None,
             interval_start: now,
             interval_records: 0,
             interval_bytes: 0,
@@ -312,10 +432,32 @@ impl<'a> Measure<'a> {
     /// Counts received messages up to the number that was requested.
     fn count(&mut self, messages: &Records, requested: u64) {
         let left = requested.saturating_sub(self.records);
+        let mut ages = self.seen.as_ref().map(|_| Ages::new(now_ms()));
         for message in messages.iter().take(usize::try_from(left).unwrap_or(usize::MAX)) {
             let bytes = message.key().map_or(0, <[u8]>::len) + message.value().map_or(0, <[u8]>::len);
             self.bytes += bytes as u64;
             self.records += 1;
+            if let Some(ages) = &mut ages {
+                ages.add(message.timestamp());
+            }
+        }
+        if let Some((seen, ages)) = self.seen.as_ref().zip(ages) {
+            let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            (seen.records, seen.bytes) = (self.records, self.bytes);
+            ages.add_to(&mut seen.latencies);
+        }
+    }
+
+    /// Returns what a report counts, from now on.
+    fn counters(&mut self, consumer: &Consumer) -> impl FnMut() -> Counters + Send + 'static {
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        self.seen = Some(Arc::clone(&seen));
+        let (consumer, mut requests) = (consumer.clone(), 0);
+        move || {
+            requests = consumer.statistics().map_or(requests, |statistics| statistics.tx.max(0) as u64);
+            let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let latencies = std::mem::take(&mut seen.latencies);
+            Counters { records: seen.records, bytes: seen.bytes, requests, latencies }
         }
     }
 
@@ -433,6 +575,21 @@ mod tests {
         assert_eq!(
             measure.interval(second).unwrap(),
             "2026-11-21 02:42:30:198, 0, 21.8863, 109.4313, 229495, 1147470.0000, 0, 200, 109.4313, 1147470.0000"
+        );
+    }
+
+    #[test]
+    fn ages_of_equal_timestamps_are_counted_together() {
+        let mut ages = Ages::new(5000);
+        [4000, 4000, 4900, -1, 6000, 4000].into_iter().for_each(|timestamp| ages.add(timestamp));
+        assert_eq!(ages.counted.len(), 5);
+        let mut latencies = Latencies::default();
+        ages.add_to(&mut latencies);
+        let counts: Vec<u64> = latencies.buckets().iter().map(|bucket| bucket.count).collect();
+        assert_eq!(
+            counts,
+            [1, 1, 3],
+            "a record of the future has no age; one without a timestamp does not count"
         );
     }
 

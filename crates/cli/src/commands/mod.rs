@@ -27,6 +27,7 @@ pub mod quorum;
 pub mod quotas;
 pub mod rdkafka_performance;
 pub mod reassign;
+pub mod report;
 mod sasl;
 #[cfg(feature = "schemas")]
 pub mod schema;
@@ -35,7 +36,8 @@ mod schema_registry;
 mod self_signed;
 pub mod share_groups;
 pub mod streams_groups;
-mod table;
+pub mod table;
+pub mod top;
 pub mod topics;
 pub mod transactions;
 mod typed_groups;

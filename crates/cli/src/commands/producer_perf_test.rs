@@ -24,6 +24,8 @@ use crate::perf::pace::Pace;
 use crate::perf::payload::Payloads;
 use crate::perf::verify::Verifier;
 use crate::progress::Progress;
+use crate::report::run::Run as ReportedRun;
+use crate::report::{Counters, Recording, ReportOptions, Sampling, options as report};
 use crate::sending::{Sending, require_topic};
 use crate::signals::Interrupt;
 use crate::standard_error::note;
@@ -124,6 +126,9 @@ pub struct ProducerPerfTestOptions {
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     timeout: Option<Duration>,
 
+    #[command(flatten)]
+    report: ReportOptions,
+
     /// Partitions of the topic in the embedded cluster
     #[arg(long, value_name = "COUNT", default_value_t = 6, value_parser = clap::value_parser!(i32).range(1..=100_000))]
     partitions: i32,
@@ -136,6 +141,7 @@ pub fn run(options: &ProducerPerfTestOptions, outer: &ClientOptions) -> Outcome 
         return super::properties::list(&mut io::stdout().lock());
     }
     let mut config = options.config(&client)?;
+    let recording = options.report.open()?;
     let mut payloads = options.payloads()?;
     let cluster = match config.get("bootstrap.servers").filter(|servers| !servers.is_empty()) {
         Some(_) => None,
@@ -145,7 +151,7 @@ pub fn run(options: &ProducerPerfTestOptions, outer: &ClientOptions) -> Outcome 
         config.set("bootstrap.servers", &cluster.bootstrap_servers())?;
     }
     bound_connection_setup(&mut config, client.timeout())?;
-    produce(options, &config, &client, &mut payloads)?;
+    produce(options, &config, &client, &mut payloads, recording)?;
     match &cluster {
         Some(cluster) => verify(options, cluster, &payloads),
         None => Ok(()),
@@ -209,6 +215,23 @@ impl ProducerPerfTestOptions {
         Transactions::start(producer, config, Duration::from_millis(duration), sending).map(Some)
     }
 
+    /// Returns what the report says about the test besides its figures.
+    fn reported(&self, config: &Config) -> ReportedRun {
+        let mut settings = vec![
+            ("topic".to_owned(), self.topic.clone()),
+            ("num-records".to_owned(), self.num_records.to_string()),
+            ("throughput".to_owned(), self.throughput.to_string()),
+        ];
+        settings.extend(self.record_size.map(|bytes| ("record-size".to_owned(), bytes.to_string())));
+        settings.extend(report::shown_properties(config));
+        ReportedRun {
+            tool: "producer-perf-test".into(),
+            latency: "from send to acknowledgement".into(),
+            settings,
+            ..ReportedRun::default()
+        }
+    }
+
     fn payloads(&self) -> Outcome<Payloads> {
         if let Some(size) = self.record_size {
             return Ok(Payloads::random(size as usize));
@@ -237,7 +260,11 @@ struct Failures {
 
 impl Run {
     fn now_ms(&self) -> u64 {
-        self.start().elapsed().as_millis() as u64
+        self.now_us() / 1000
+    }
+
+    fn now_us(&self) -> u64 {
+        self.start().elapsed().as_micros() as u64
     }
 
     /// When the measurement started: at the first call.
@@ -245,11 +272,26 @@ impl Run {
         *self.start.get_or_init(Instant::now)
     }
 
+    /// Returns what a report counts. The number of requests stays the same once the client does not respond.
+    fn counters(self: &Arc<Self>, producer: &Producer) -> impl FnMut() -> Counters + Send + 'static {
+        let (run, producer, mut requests) = (Arc::clone(self), producer.clone(), 0);
+        move || {
+            requests = producer.statistics().map_or(requests, |statistics| statistics.tx.max(0) as u64);
+            let mut stats = lock(&run.stats);
+            Counters {
+                records: stats.count(),
+                bytes: stats.bytes(),
+                requests,
+                latencies: stats.take_latencies(),
+            }
+        }
+    }
+
     fn deliver(&self, batch: &DeliveryBatch) {
         match batch.error() {
             None => {
                 let tags = batch.opaques().iter().map(|opaque| Tag(*opaque));
-                lock(&self.stats).record(self.now_ms(), tags);
+                lock(&self.stats).record(self.now_us(), tags);
             }
             Some(error) => lock(&self.failures).add(batch.len() as u64, error),
         }
@@ -268,6 +310,7 @@ fn produce(
     config: &Config,
     client: &ClientOptions,
     payloads: &mut Payloads,
+    recording: Option<Recording>,
 ) -> Outcome {
     if options.warmup_records > 0 {
         writeln!(
@@ -296,13 +339,17 @@ fn produce(
     let mut transactions = options.transactions(&producer, config, &sending)?;
     // The measurement does not include the wait for the first broker, nor for the producer ID.
     run.start();
+    let mut sampling = report::sample(&recording, run.counters(&producer));
     let progress = {
         let (window, sent) = (Arc::clone(&run), Arc::clone(&run));
+        let latency = sampling.as_ref().map(Sampling::live);
         Progress::start(
             options.num_records,
             Duration::from_millis(options.reporting_interval),
             move || lock(&window.stats).window(window.now_ms()),
-            move || sent.sent.load(Ordering::Relaxed),
+            move || {
+                (sent.sent.load(Ordering::Relaxed), latency.as_ref().map_or_else(String::new, |say| say()))
+            },
         )
     };
     let sent = send_all(options, &run, (&topic, &mut transactions), payloads, (&sending, &interrupt));
@@ -313,10 +360,14 @@ fn produce(
     // Reports arrive by message.timeout.ms at the latest.
     let flushed = sending.flush();
     progress.stop();
+    sampling.iter_mut().for_each(Sampling::stop);
     drop(watch);
     let elapsed_ms = run.now_ms();
     let stats = lock(&run.stats);
     writeln!(io::stdout(), "{}", stats.summary(elapsed_ms))?;
+    if let Some((recording, sampling)) = recording.zip(sampling) {
+        recording.write(&sampling, &options.topic, options.reported(config))?;
+    }
     let failures = lock(&run.failures);
     if options.print_metrics {
         let rate = Rate::new(stats.count(), stats.bytes(), elapsed_ms);
@@ -355,11 +406,11 @@ fn send_all(
     /// The number of records per clock reading; reading the clock costs as much as sending a record.
     const CLOCK_EVERY: u64 = 32;
     let pace = (options.throughput > 0.0).then(|| Pace::new(run.start(), options.throughput));
-    let mut now_ms = 0;
+    let mut now_us = 0;
     for number in 0..options.num_records {
         if number % CLOCK_EVERY == 0 {
             run.sent.store(number, Ordering::Relaxed);
-            now_ms = run.now_ms();
+            now_us = run.now_us();
             interrupt.check()?;
             if let Some(transactions) = transactions {
                 transactions.before_message()?;
@@ -367,16 +418,16 @@ fn send_all(
         }
         if let Some(pace) = &pace {
             pace.keep(number, interrupt)?;
-            now_ms = run.now_ms();
+            now_us = run.now_us();
         }
         let payload = payloads.get(number);
         let tag =
-            Tag::new(now_ms, payload.len(), options.warmup_records > 0 && number >= options.warmup_records);
+            Tag::new(now_us, payload.len(), options.warmup_records > 0 && number >= options.warmup_records);
         let sent = match topic.try_send(Record::new().value(payload).opaque(tag.0)) {
             Err(TrySendError { record, error: SendError::QueueFull }) => {
                 run.sent.store(number, Ordering::Relaxed);
                 let sent = sending.send(topic, &record)?;
-                now_ms = run.now_ms();
+                now_us = run.now_us();
                 sent
             }
             sent => sent.map_err(SendError::from),

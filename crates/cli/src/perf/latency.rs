@@ -1,30 +1,39 @@
 //! Latencies as Kafka's producer tool counts them: whole milliseconds from send to acknowledgement.
 //!
 //! A record's opaque contains the send time, the size, and whether the warm-up had ended. Therefore a delivery needs no
-//! lookup, and the clock is read once per batch.
+//! lookup, and the clock is read once per batch. Reports also have latencies in tenths of a millisecond.
 
 use ottla_sorted::SortedMap;
 use std::fmt;
+
+use crate::report::Latencies;
 
 /// The properties of a record that its delivery needs, in the 64 bits of its opaque.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tag(pub u64);
 
 impl Tag {
-    const STEADY: u64 = 1 << 31;
+    /// The bit above the time, which is in units of 0.1 ms and lasts for ten days.
+    const STEADY: u64 = 1 << 33;
+    /// The unit of the time, in microseconds.
+    const UNIT: u64 = 100;
 
-    /// A record of `bytes`, sent `sent_ms` after the start.
-    pub fn new(sent_ms: u64, bytes: usize, is_steady: bool) -> Tag {
+    /// A record of `bytes`, at most 1 GiB, sent `sent_us` microseconds after the start.
+    pub fn new(sent_us: u64, bytes: usize, is_steady: bool) -> Tag {
         let steady = if is_steady { Tag::STEADY } else { 0 };
-        Tag((bytes as u64) << 32 | steady | (sent_ms & (Tag::STEADY - 1)))
+        Tag((bytes as u64) << 34 | steady | (sent_us / Tag::UNIT & (Tag::STEADY - 1)))
+    }
+
+    fn sent_us(self) -> u64 {
+        (self.0 & (Tag::STEADY - 1)) * Tag::UNIT
     }
 
     fn sent_ms(self) -> u64 {
-        self.0 & (Tag::STEADY - 1)
+        self.sent_us() / 1000
     }
 
     fn bytes(self) -> u64 {
-        self.0 >> 32
+        self.0 >> 34
     }
 
     fn is_steady(self) -> bool {
@@ -42,6 +51,8 @@ pub struct Stats {
     /// The time when the first record after the warm-up was acknowledged, which Kafka's tool uses as the start.
     steady_since_ms: Option<u64>,
     was_steady: bool,
+    /// The latencies since they were taken last, if anybody takes them.
+    recorded: Option<Latencies>,
 }
 
 #[derive(Debug, Default)]
@@ -69,8 +80,13 @@ struct Window {
 }
 
 impl Stats {
-    /// Counts the records of a batch that was acknowledged `now_ms` after the start.
-    pub fn record(&mut self, now_ms: u64, tags: impl Iterator<Item = Tag>) {
+    /// Returns the latencies since the last call. They are counted from the first call on.
+    pub fn take_latencies(&mut self) -> Latencies {
+        self.recorded.replace(Latencies::default()).unwrap_or_default()
+    }
+
+    /// Counts the records of a batch that was acknowledged `now_us` microseconds after the start.
+    pub fn record(&mut self, now_us: u64, tags: impl Iterator<Item = Tag>) {
         // Most records of a batch were sent within the same millisecond, so runs of equal tags are counted together.
         let mut run: Option<(Tag, u64)> = None;
         for tag in tags {
@@ -78,18 +94,22 @@ impl Stats {
                 Some((same, count)) if *same == tag => *count += 1,
                 _ => {
                     if let Some((tag, count)) = run.replace((tag, 1)) {
-                        self.record_run(now_ms, tag, count);
+                        self.record_run(now_us, tag, count);
                     }
                 }
             }
         }
         if let Some((tag, count)) = run {
-            self.record_run(now_ms, tag, count);
+            self.record_run(now_us, tag, count);
         }
     }
 
-    fn record_run(&mut self, now_ms: u64, tag: Tag, count: u64) {
-        let latency = now_ms.saturating_sub(tag.sent_ms());
+    fn record_run(&mut self, now_us: u64, tag: Tag, count: u64) {
+        // Kafka's tool reads a clock of milliseconds at both ends.
+        let latency = (now_us / 1000).saturating_sub(tag.sent_ms());
+        if let Some(recorded) = &mut self.recorded {
+            recorded.add(now_us.saturating_sub(tag.sent_us()), count);
+        }
         self.all.add(latency, count, tag.bytes());
         if tag.is_steady() {
             let since = *self.steady_since_ms.get_or_insert(tag.sent_ms());
@@ -242,21 +262,44 @@ impl fmt::Display for Rate {
 mod tests {
     use super::*;
 
+    /// A record that was sent at this millisecond.
+    fn tag(sent_ms: u64, bytes: usize, is_steady: bool) -> Tag {
+        Tag::new(sent_ms * 1000, bytes, is_steady)
+    }
+
+    /// Counts records that were acknowledged at this millisecond.
+    fn record(stats: &mut Stats, now_ms: u64, tags: impl Iterator<Item = Tag>) {
+        stats.record(now_ms * 1000, tags);
+    }
+
     #[test]
     fn tag_round_trips() {
-        for (sent_ms, bytes, is_steady) in
-            [(0, 0, false), (5, 100, true), ((1 << 31) - 1, 1_000_000_000, true)]
+        for (sent_us, bytes, is_steady) in
+            [(0, 0, false), (5300, 100, true), (((1 << 33) - 1) * 100, 1_000_000_000, true)]
         {
-            let tag = Tag::new(sent_ms, bytes, is_steady);
-            assert_eq!((tag.sent_ms(), tag.bytes(), tag.is_steady()), (sent_ms, bytes as u64, is_steady));
+            let tag = Tag::new(sent_us, bytes, is_steady);
+            assert_eq!((tag.sent_us(), tag.bytes(), tag.is_steady()), (sent_us, bytes as u64, is_steady));
         }
+        assert_eq!(Tag::new(1_299_999, 1, false).sent_ms(), 1299);
+    }
+
+    #[test]
+    fn latencies_are_counted_once_somebody_takes_them() {
+        let mut stats = Stats::default();
+        stats.record(1000, [Tag::new(0, 1, false)].into_iter());
+        let count = |latencies: Latencies| latencies.buckets().iter().map(|one| one.count).sum::<u64>();
+        assert_eq!(count(stats.take_latencies()), 0);
+        stats.record(2500, [Tag::new(300, 1, false), Tag::new(300, 1, true)].into_iter());
+        let taken = stats.take_latencies();
+        assert_eq!(taken.quantile(1.0).map(|ms| (ms * 10.0).round()), Some(22.0));
+        assert_eq!((count(taken), count(stats.take_latencies())), (2, 0));
     }
 
     #[test]
     fn summary_has_the_format_of_kafkas_tool() {
         let mut stats = Stats::default();
         // 1,000 records of 100 bytes, sent one a millisecond from 0 to 999 and all acknowledged at 1,000.
-        stats.record(1000, (0..1000).map(|sent| Tag::new(sent, 100, false)));
+        record(&mut stats, 1000, (0..1000).map(|sent| tag(sent, 100, false)));
         assert_eq!(
             stats.summary(1000),
             "1000 records sent, 1000.000000 records/sec (0.10 MB/sec), 500.50 ms avg latency, 1000.00 ms max latency, \
@@ -269,12 +312,12 @@ mod tests {
     fn window_starts_at_the_end_of_the_previous_one() {
         let mut stats = Stats::default();
         assert_eq!(stats.window(10), None);
-        stats.record(900, (0..500).map(|_| Tag::new(800, 100, false)));
+        record(&mut stats, 900, (0..500).map(|_| tag(800, 100, false)));
         assert_eq!(
             stats.window(1000).unwrap(),
             "500 records sent, 500.0 records/sec (0.05 MB/sec), 100.0 ms avg latency, 100.0 ms max latency."
         );
-        stats.record(1100, [Tag::new(1099, 100, false)].into_iter());
+        record(&mut stats, 1100, [tag(1099, 100, false)].into_iter());
         assert_eq!(
             stats.window(2000).unwrap(),
             "1 records sent, 1.0 records/sec (0.00 MB/sec), 1.0 ms avg latency, 1.0 ms max latency."
@@ -284,12 +327,12 @@ mod tests {
     #[test]
     fn steady_state_counts_only_records_after_the_warm_up() {
         let mut stats = Stats::default();
-        stats.record(400, (0..10).map(|_| Tag::new(0, 100, false)));
+        record(&mut stats, 400, (0..10).map(|_| tag(0, 100, false)));
         assert!(!stats.window(500).unwrap().contains("steady"));
-        stats.record(1500, (0..10).map(|_| Tag::new(1000, 100, true)));
+        record(&mut stats, 1500, (0..10).map(|_| tag(1000, 100, true)));
         let window = stats.window(1600).unwrap();
         assert!(window.starts_with("In steady state.\n10 records sent, 16.7 records/sec"), "{window}");
-        stats.record(1700, (0..1).map(|_| Tag::new(1000, 100, true)));
+        record(&mut stats, 1700, (0..1).map(|_| tag(1000, 100, true)));
         assert!(stats.window(1800).unwrap().starts_with("1 records sent"));
         let summary = stats.summary(2000);
         let (all, steady) = summary.split_once('\n').unwrap();
@@ -300,7 +343,7 @@ mod tests {
     #[test]
     fn latencies_of_minutes_are_counted() {
         let mut stats = Stats::default();
-        stats.record(200_000, [Tag::new(0, 1, false), Tag::new(199_999, 1, false)].into_iter());
+        record(&mut stats, 200_000, [tag(0, 1, false), tag(199_999, 1, false)].into_iter());
         assert_eq!((stats.all.percentile(0.0), stats.all.percentile(0.5)), (1, 200_000));
     }
 

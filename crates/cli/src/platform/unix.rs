@@ -9,6 +9,7 @@ use std::{
     },
     process::ExitCode,
     sync::OnceLock,
+    time::Duration,
 };
 
 use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
@@ -21,6 +22,12 @@ pub fn make_private(builder: &mut DirBuilder) {
 /// Lets only this user read a file that will be created.
 pub fn make_file_private(options: &mut OpenOptions) {
     options.mode(0o600);
+}
+
+/// Returns the CPU time of this process so far.
+pub fn cpu_time() -> Option<Duration> {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Some(Duration::new(u64::try_from(time.tv_sec).ok()?, u32::try_from(time.tv_nsec).ok()?))
 }
 
 /// Runs librdkafka's benchmark program; the first argument is its name.

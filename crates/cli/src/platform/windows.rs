@@ -4,6 +4,7 @@ use std::{
     ffi::OsString,
     fs::{DirBuilder, OpenOptions},
     process::ExitCode,
+    time::Duration,
 };
 
 use crate::standard_error::note;
@@ -13,6 +14,11 @@ pub fn make_private(_builder: &mut DirBuilder) {}
 
 /// A file in the user's folder for applications is private already.
 pub fn make_file_private(_options: &mut OpenOptions) {}
+
+/// The CPU time of this process is not read here.
+pub fn cpu_time() -> Option<Duration> {
+    None
+}
 
 /// Refuses librdkafka's benchmark program, which needs the C library.
 pub fn rdkafka_performance(_arguments: Vec<OsString>) -> ExitCode {

@@ -193,14 +193,24 @@ const READING: &[&str] = &[
     "delegation-tokens list",
     "metadata",
     "doctor",
+    "top",
     "check lag",
     "check under-replicated",
 ];
 
 /// The commands that use no cluster of a profile.
 #[cfg(test)]
-const LOCAL: &[&str] =
-    &["broker", "properties", "completion", "man-pages", "rdkafka_performance", "profile", "help", "schema"];
+const LOCAL: &[&str] = &[
+    "broker",
+    "properties",
+    "completion",
+    "man-pages",
+    "rdkafka_performance",
+    "profile",
+    "help",
+    "schema",
+    "report",
+];
 
 #[cfg(test)]
 mod tests {

@@ -114,7 +114,12 @@ pub fn run(
     let sent = Arc::new(AtomicU64::new(0));
     let bar = (!options.quiet).then(|| {
         let (total, sent) = (expected(&copy.partitions), Arc::clone(&sent));
-        Progress::start(total, Duration::from_secs(3600), || None, move || sent.load(Ordering::Relaxed))
+        Progress::start(
+            total,
+            Duration::from_secs(3600),
+            || None,
+            move || (sent.load(Ordering::Relaxed), String::new()),
+        )
     });
     let began = Instant::now();
     let partitions = copy.partitions.into_iter();

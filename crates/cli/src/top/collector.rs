@@ -1,0 +1,379 @@
+//! Reads the state of the cluster: one request per broker for the ends of all partitions, the rest less often.
+//!
+//! | what | requests | when |
+//! |---|---|---|
+//! | ends | one ListOffsets per broker | each interval |
+//! | metadata | one Metadata | every second interval, and when an end is missing |
+//! | groups | one ListGroups per broker, one DescribeGroups per coordinator, one OffsetFetch per group | every second interval |
+//! | sizes | one DescribeLogDirs per broker | every eighth interval |
+//!
+//! # Pitfalls
+//!
+//! - A partition without a leader isn't asked for its end: the call would wait for a leader until its timeout, and all values with
+//!   it (`leaderless_partition_does_not_delay_the_others`).
+
+use std::time::{Duration, Instant};
+
+use ottla::admin::LogDir;
+use ottla::{Admin, GroupFilter, GroupListing, OffsetSpec, TopicPartition};
+
+use super::block_on::block_on;
+use super::update::{
+    BrokerSample, ClusterSample, EndsSample, GroupSample, GroupsSample, MemberSample, PartitionSample,
+    SizesSample, TopicSample, Update,
+};
+use crate::events::describe;
+
+/// The number of intervals between two readings of metadata, and of groups.
+const METADATA_EVERY: u64 = 2;
+/// The number of intervals between two readings of sizes.
+const SIZES_EVERY: u64 = 8;
+/// The number of groups whose offsets are requested at the same time.
+const GROUPS_AT_ONCE: usize = 64;
+/// A broker that does not respond delays the values of the others by this long at most.
+const LONGEST_CALL: Duration = Duration::from_secs(5);
+
+/// What a round reads besides the ends of the partitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Round {
+    metadata: bool,
+    groups: bool,
+    sizes: bool,
+}
+
+/// Returns what to read in a round; `is_incomplete` after a round in which something was missing.
+fn round(number: u64, is_incomplete: bool) -> Round {
+    Round {
+        metadata: is_incomplete || number.is_multiple_of(METADATA_EVERY),
+        groups: number.is_multiple_of(METADATA_EVERY),
+        sizes: number.is_multiple_of(SIZES_EVERY),
+    }
+}
+
+/// Reads the cluster through an admin client.
+#[derive(Debug)]
+pub struct Collector {
+    admin: Admin,
+    start: Instant,
+    timeout: Duration,
+    number: u64,
+    is_incomplete: bool,
+    /// The partitions with a leader.
+    led: Vec<TopicPartition>,
+}
+
+impl Collector {
+    /// Creates a collector that reads every `interval`.
+    pub fn new(admin: Admin, interval: Duration) -> Collector {
+        let timeout = interval.clamp(Duration::from_secs(1), LONGEST_CALL);
+        Collector { admin, start: Instant::now(), timeout, number: 0, is_incomplete: false, led: Vec::new() }
+    }
+
+    /// Reads what is due, and passes on each part as soon as it is there. Returns without the rest once `report` returns false.
+    pub fn read(&mut self, report: &mut impl FnMut(Update) -> bool) {
+        let due = round(self.number, self.is_incomplete);
+        self.number += 1;
+        self.is_incomplete = false;
+        if due.metadata {
+            match self.cluster() {
+                Ok(sample) => {
+                    self.remember_led(&sample);
+                    if !report(Update::Cluster(sample)) {
+                        return;
+                    }
+                }
+                Err(error) => {
+                    self.is_incomplete = true;
+                    report(Update::Trouble(self.cause(&error)));
+                    return;
+                }
+            }
+        }
+        let ends = self.ends();
+        let is_lost = matches!(&ends, Update::Trouble(_));
+        if !report(ends) || is_lost {
+            return;
+        }
+        if due.groups && !report(Update::Groups(self.groups())) {
+            return;
+        }
+        if due.sizes {
+            report(Update::Sizes(self.sizes()));
+        }
+    }
+
+    /// Returns why a call failed: the newest event, which names the broker, or else the error itself.
+    fn cause(&self, error: &ottla::Error) -> String {
+        let mut cause = describe(error);
+        while let Some(event) = self.admin.poll_event() {
+            if let ottla::Event::Error(error) = event {
+                cause = describe(&error);
+            }
+        }
+        format!("{cause}; retrying")
+    }
+
+    fn remember_led(&mut self, sample: &ClusterSample) {
+        self.led.clear();
+        for topic in &sample.topics {
+            let led = topic.partitions.iter().filter(|one| one.leader.is_some());
+            self.led.extend(led.map(|one| TopicPartition::new(topic.name.clone(), one.id)));
+        }
+    }
+
+    fn cluster(&self) -> ottla::Result<ClusterSample> {
+        let cluster = self.admin.metadata(None, self.timeout)?;
+        let brokers = cluster.brokers.into_iter().map(|broker| BrokerSample {
+            id: broker.id,
+            address: format!("{}:{}", broker.host, broker.port),
+            rack: broker.rack,
+        });
+        let topics = cluster.topics.into_iter().map(|topic| TopicSample {
+            name: topic.name.into(),
+            error: topic.error.map(|error| error.to_string()),
+            partitions: topic.partitions.into_iter().map(partition).collect(),
+        });
+        Ok(ClusterSample {
+            id: cluster.cluster_id,
+            controller: cluster.controller_id,
+            brokers: brokers.collect(),
+            topics: topics.collect(),
+        })
+    }
+
+    fn ends(&mut self) -> Update {
+        let mut sample = EndsSample::default();
+        if !self.led.is_empty() {
+            let questions: Vec<_> =
+                self.led.iter().map(|key| (&*key.topic, key.partition, OffsetSpec::Latest)).collect();
+            let results = match self.admin.list_offsets(&questions, self.timeout) {
+                Ok(results) => results,
+                Err(error) => {
+                    self.is_incomplete = true;
+                    return Update::Trouble(self.cause(&error));
+                }
+            };
+            let mut first = None;
+            for (key, result) in self.led.iter().zip(results) {
+                match result {
+                    Ok(listed) => sample.ends.extend(listed.offset.map(|end| (key.clone(), end))),
+                    Err(error) => first = first.or(Some(error)),
+                }
+            }
+            if let Some(error) = first {
+                self.is_incomplete = true;
+                let cause = self.cause(&error);
+                if sample.ends.is_empty() {
+                    return Update::Trouble(cause);
+                }
+                sample.failure = Some(cause);
+            }
+        }
+        sample.at = self.start.elapsed();
+        Update::Ends(sample)
+    }
+
+    fn groups(&self) -> GroupsSample {
+        let mut sample = GroupsSample { at: self.start.elapsed(), ..GroupsSample::default() };
+        let listings = match self.admin.list_groups(&GroupFilter::default(), self.timeout) {
+            Ok(listings) => listings,
+            Err(error) => {
+                sample.failure = Some(describe(&error));
+                return sample;
+            }
+        };
+        sample.failure = listings.failed.first().map(|(id, error)| format!("broker {id}: {error}"));
+        let ids: Vec<&str> = listings
+            .groups
+            .iter()
+            .filter(|group| GroupListing::is_of_consumers(group))
+            .map(|group| group.group_id.as_str())
+            .collect();
+        if ids.is_empty() {
+            return sample;
+        }
+        let mut found = Vec::new();
+        match self.admin.describe_groups(&ids, self.timeout) {
+            Ok(described) => {
+                for (_, result) in described {
+                    match result {
+                        Ok(group) => found.push(described_group(group)),
+                        Err(error) => sample.failure = Some(describe(&error)),
+                    }
+                }
+            }
+            Err(error) => sample.failure = Some(describe(&error)),
+        }
+        for some in found.chunks_mut(GROUPS_AT_ONCE) {
+            self.add_committed(some, &mut sample.failure);
+        }
+        sample.groups = found;
+        sample
+    }
+
+    /// Adds the committed offsets of groups; the calls are in flight at the same time.
+    fn add_committed(&self, groups: &mut [GroupSample], failure: &mut Option<String>) {
+        let calls: Vec<_> = groups
+            .iter()
+            .map(|group| self.admin.list_group_offsets_async(&group.id, None, self.timeout))
+            .collect();
+        for (group, call) in groups.iter_mut().zip(calls) {
+            match block_on(call) {
+                Ok(offsets) => {
+                    for (key, result) in offsets {
+                        match result {
+                            Ok(offset) => group.committed.extend(offset.map(|offset| (key, offset.offset))),
+                            Err(error) => *failure = Some(describe(&error)),
+                        }
+                    }
+                }
+                Err(error) => *failure = Some(describe(&error)),
+            }
+        }
+    }
+
+    fn sizes(&self) -> SizesSample {
+        let mut sample = SizesSample { at: self.start.elapsed(), ..SizesSample::default() };
+        let brokers = match self.admin.describe_log_dirs(None, None, self.timeout) {
+            Ok(brokers) => brokers,
+            Err(error) => {
+                sample.failure = Some(describe(&error));
+                return sample;
+            }
+        };
+        for (broker, dirs) in brokers {
+            match dirs {
+                Ok(dirs) => sample.replicas.extend(dirs.into_iter().flat_map(|dir| replicas(broker, dir))),
+                Err(error) => sample.failure = Some(format!("broker {broker}: {error}")),
+            }
+        }
+        sample
+    }
+}
+
+fn partition(one: ottla::PartitionDescription) -> PartitionSample {
+    PartitionSample { id: one.id, leader: one.leader, replicas: one.replicas, in_sync: one.in_sync_replicas }
+}
+
+/// Returns the replicas of a directory; those that are being moved are there twice, and only the current ones count.
+fn replicas(broker: i32, dir: LogDir) -> impl Iterator<Item = (i32, TopicPartition, i64)> {
+    let current = dir.replicas.into_iter().filter(|(_, replica)| !replica.is_future);
+    current.map(move |(key, replica)| (broker, key, replica.size))
+}
+
+fn described_group(group: ottla::GroupDescription) -> GroupSample {
+    let members = group.members.into_iter().map(|member| MemberSample {
+        id: member.member_id,
+        client_id: member.client_id,
+        host: member.host,
+        partitions: member.assignment,
+    });
+    GroupSample {
+        id: group.group_id,
+        state: group.state.name().to_owned(),
+        coordinator: group.coordinator.map(|broker| broker.id),
+        members: members.collect(),
+        committed: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::top::model::Model;
+    use ottla::{Config, Producer, Record};
+    use ottla_embedded_broker::{BrokerId, ClusterOptions, EmbeddedCluster, Tail};
+    use ottla_protocol::api::ApiKey;
+
+    fn collector(cluster: &EmbeddedCluster) -> Collector {
+        let config = Config::from_properties([("bootstrap.servers", cluster.bootstrap_servers())]).unwrap();
+        Collector::new(Admin::new(&config).unwrap(), Duration::from_secs(5))
+    }
+
+    fn read(collector: &mut Collector, model: &mut Model) {
+        collector.read(&mut |update| {
+            model.apply(update);
+            true
+        });
+    }
+
+    #[test]
+    fn rounds_read_the_costly_parts_less_often() {
+        let reads = |part: fn(Round) -> bool| (0..16).filter(|number| part(round(*number, false))).count();
+        assert_eq!([reads(|it| it.metadata), reads(|it| it.groups), reads(|it| it.sizes)], [8, 8, 2]);
+        assert!(round(1, true).metadata, "metadata is due when something was missing");
+    }
+
+    #[test]
+    fn round_sends_one_request_for_offsets_per_broker() {
+        let options = ClusterOptions { brokers: 3, ..ClusterOptions::default() };
+        let cluster = EmbeddedCluster::start(options).unwrap();
+        cluster.control(|control| control.create_topic("orders", 60, 3)).unwrap();
+        let (mut collector, mut model) = (collector(&cluster), Model::default());
+        // The first round also connects.
+        read(&mut collector, &mut model);
+        cluster.control(|control| control.record_requests());
+        read(&mut collector, &mut model);
+        let log = cluster.control(|control| control.take_requests());
+        let asked: Vec<_> = log.iter().map(|request| request.api).collect();
+        assert_eq!(asked, [ApiKey::ListOffsets; 3]);
+        assert_eq!(model.topics["orders"].partitions.len(), 60);
+        assert!(model.topics["orders"].partitions.values().all(|one| one.end.value() == Some(0)));
+        assert_eq!(model.trouble, None);
+    }
+
+    #[test]
+    fn records_become_a_rate_and_bytes() {
+        let cluster = EmbeddedCluster::start(ClusterOptions::default()).unwrap();
+        cluster.control(|control| control.create_topic("orders", 2, 1)).unwrap();
+        let (mut collector, mut model) = (collector(&cluster), Model::default());
+        read(&mut collector, &mut model);
+        let config = Config::from_properties([("bootstrap.servers", cluster.bootstrap_servers())]).unwrap();
+        let producer = Producer::new(&config).unwrap();
+        for number in 0..100 {
+            let value = number.to_string();
+            producer.topic("orders").send(Record::new().value(&value)).unwrap();
+        }
+        producer.flush(Duration::from_secs(30)).unwrap();
+        collector.number = SIZES_EVERY;
+        read(&mut collector, &mut model);
+        let topic = &model.topics["orders"];
+        assert!(topic.rate.last().unwrap() > 0.0);
+        assert!(model.rate.last().unwrap() > 0.0);
+        assert_eq!(topic.partitions.values().filter_map(|one| one.end.value()).sum::<i64>(), 100);
+        assert!(topic.bytes.value().unwrap() > 0, "{:?}", model.sizes_failure);
+    }
+
+    #[test]
+    fn leaderless_partition_does_not_delay_the_others() {
+        let options = ClusterOptions { brokers: 2, ..ClusterOptions::default() };
+        let cluster = EmbeddedCluster::start(options).unwrap();
+        cluster.control(|control| control.create_topic("alone", 2, 1)).unwrap();
+        let (mut collector, mut model) = (collector(&cluster), Model::default());
+        cluster.control(|control| control.kill_broker(BrokerId(2), Tail::Kept));
+        read(&mut collector, &mut model);
+        let topic = &model.topics["alone"];
+        assert_eq!(topic.leaderless(), 1);
+        assert_eq!(model.trouble, None, "the partition without a leader was not asked for");
+        assert_eq!(topic.partitions.values().filter_map(|one| one.end.value()).count(), 1);
+    }
+
+    #[test]
+    fn dead_cluster_is_trouble_until_it_is_back() {
+        let cluster = EmbeddedCluster::start(ClusterOptions::default()).unwrap();
+        cluster.control(|control| control.create_topic("orders", 1, 1)).unwrap();
+        let (mut collector, mut model) = (collector(&cluster), Model::default());
+        read(&mut collector, &mut model);
+        collector.timeout = Duration::from_millis(300);
+        cluster.control(|control| control.kill_broker(BrokerId(1), Tail::Kept));
+        read(&mut collector, &mut model);
+        assert!(model.is_stale, "{:?}", model.trouble);
+        let trouble = model.trouble.clone().unwrap();
+        assert!(trouble.ends_with("; retrying"), "{trouble}");
+        cluster.control(|control| control.restart_broker(BrokerId(1)));
+        collector.timeout = Duration::from_secs(30);
+        read(&mut collector, &mut model);
+        assert_eq!((model.is_stale, &model.trouble), (false, &None));
+        assert_eq!(model.end(&TopicPartition::new("orders", 0)), Some(0));
+    }
+}
