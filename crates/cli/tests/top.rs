@@ -123,7 +123,8 @@ mod on_a_terminal {
         let mut terminal = top(&servers, (80, 24), &[]);
         terminal.wait_until("start", |lines| has(lines, "2 brokers") && has(lines, "orders "));
         cluster.control(|control| control.kill_broker(BrokerId(2), Tail::Kept));
-        terminal.wait_until("lost", |lines| has(lines, "1 down") && has(lines, "2 under-replicated"));
+        terminal
+            .wait_until("lost", |lines| has(lines, "1 broker, 1 down") && has(lines, "2 under-replicated"));
         cluster.control(|control| control.kill_broker(BrokerId(1), Tail::Kept));
         terminal.wait_until("all lost", |lines| lines.last().is_some_and(|line| line.contains("retrying")));
         cluster.control(|control| control.restart_broker(BrokerId(1)));

@@ -166,7 +166,7 @@ pub fn run(options: &ConsumerPerfTestOptions, outer: &ClientOptions) -> Outcome 
     }
     let interrupt = Interrupt::catch()?;
     consumer.subscribe(&topics)?;
-    let mut sampling = report::sample(&recording, measure.counters(&consumer));
+    let mut sampling = report::sample(&recording, measure.start, measure.counters(&consumer));
     consume(&consumer, &mut measure, &printer, (&interrupt, sampling.as_ref()))?;
     sampling.iter_mut().for_each(Sampling::stop);
     let ended = Instant::now();
@@ -192,7 +192,7 @@ fn consume(
     (interrupt, sampling): (&Interrupt, Option<&Sampling>),
 ) -> Outcome {
     let options = measure.options;
-    let mut status = sampling.and_then(|sampling| Status::start(sampling));
+    let mut status = sampling.and_then(Status::start);
     let target = options.num_records.or(options.messages).unwrap_or_default();
     let mut is_assigned = false;
     let mut last_came = Instant::now();

@@ -339,7 +339,7 @@ fn produce(
     let mut transactions = options.transactions(&producer, config, &sending)?;
     // The measurement does not include the wait for the first broker, nor for the producer ID.
     run.start();
-    let mut sampling = report::sample(&recording, run.counters(&producer));
+    let mut sampling = report::sample(&recording, run.start(), run.counters(&producer));
     let progress = {
         let (window, sent) = (Arc::clone(&run), Arc::clone(&run));
         let latency = sampling.as_ref().map(Sampling::live);

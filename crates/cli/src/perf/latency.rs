@@ -21,7 +21,7 @@ impl Tag {
     /// A record of `bytes`, at most 1 GiB, sent `sent_us` microseconds after the start.
     pub fn new(sent_us: u64, bytes: usize, is_steady: bool) -> Tag {
         let steady = if is_steady { Tag::STEADY } else { 0 };
-        Tag((bytes as u64) << 34 | steady | (sent_us / Tag::UNIT & (Tag::STEADY - 1)))
+        Tag((bytes as u64) << 34 | steady | ((sent_us / Tag::UNIT) & (Tag::STEADY - 1)))
     }
 
     fn sent_us(self) -> u64 {

@@ -9,7 +9,7 @@ pub const WIDTH: f64 = 560.0;
 /// The height.
 pub const HEIGHT: f64 = 250.0;
 const LEFT: f64 = 58.0;
-const RIGHT: f64 = 14.0;
+const RIGHT: f64 = 22.0;
 const TOP: f64 = 12.0;
 const BOTTOM: f64 = 40.0;
 
@@ -29,8 +29,6 @@ pub const COLOURS: usize = 6;
 pub struct Series {
     /// The number of the run, which has its colour.
     pub run: usize,
-    /// What it is.
-    pub name: String,
     /// Whether it is dashed.
     pub is_dashed: bool,
     /// Places; a line has a gap where the second value is missing.
@@ -157,7 +155,7 @@ mod tests {
     use super::*;
 
     fn chart(points: &[(f64, Option<f64>)], is_stepped: bool) -> Chart {
-        let series = Series { run: 7, name: "x".into(), is_dashed: false, points: points.to_vec() };
+        let series = Series { run: 7, is_dashed: false, points: points.to_vec() };
         Chart {
             title: "a <b>".into(),
             across: "seconds".into(),
@@ -173,20 +171,20 @@ mod tests {
         let with_gap =
             [(0.0, Some(0.0)), (2.0, Some(100.0)), (4.0, None), (6.0, Some(50.0)), (8.0, Some(50.0))];
         let svg = chart(&with_gap, false).svg(0);
-        assert!(svg.contains("d=\"M58.0 210.0L155.6 12.0M350.8 111.0L448.4 111.0\""), "{svg}");
+        assert!(svg.contains("d=\"M58.0 210.0L154.0 12.0M346.0 111.0L442.0 111.0\""), "{svg}");
         assert!(svg.contains("aria-label=\"a &lt;b&gt;\"") && svg.contains("var(--r1)"), "{svg}");
     }
 
     #[test]
     fn histogram_is_an_outline_from_the_axis() {
         let svg = chart(&[(5.0, Some(100.0)), (10.0, Some(0.0))], true).svg(0);
-        assert!(svg.contains("d=\"M302.0 210.0V12.0H546.0V210.0\""), "{svg}");
+        assert!(svg.contains("d=\"M298.0 210.0V12.0H538.0V210.0\""), "{svg}");
     }
 
     #[test]
     fn empty_and_extreme_values_stay_in_the_chart() {
         assert!(!chart(&[], false).svg(0).contains("class=\"l"));
         let svg = chart(&[(-5.0, Some(-1.0)), (1e300, Some(f64::INFINITY))], false).svg(0);
-        assert!(svg.contains("d=\"M58.0 210.0L546.0 12.0\""), "{svg}");
+        assert!(svg.contains("d=\"M58.0 210.0L538.0 12.0\""), "{svg}");
     }
 }

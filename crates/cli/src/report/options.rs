@@ -1,6 +1,7 @@
 //! The options of a report, and the report of a test that runs.
 
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use clap::Args;
 use ottla::{Config, properties};
@@ -76,12 +77,13 @@ impl Recording {
     }
 }
 
-/// Starts to take readings if they are needed for a report or for a line on the terminal.
+/// Starts to take readings of a test that started at `start` if they are needed for a report or for a line on the terminal.
 pub fn sample(
     recording: &Option<Recording>,
+    start: Instant,
     counters: impl FnMut() -> Counters + Send + 'static,
 ) -> Option<Sampling> {
-    (recording.is_some() || is_live()).then(|| Sampling::start(counters))
+    (recording.is_some() || is_live()).then(|| Sampling::start(start, counters))
 }
 
 /// Whether there is a line on the terminal.

@@ -3,7 +3,7 @@
   const runs = JSON.parse(document.getElementById("ottla-report").textContent).runs;
   // The columns of the charts over time; the histogram has none.
   const columns = [["records"], ["p50", "p99"], null, ["requests"], ["cpu"]];
-  const left = 58, right = 14, width = 560;
+  const left = 58, right = 22, width = 560;
   const longest = Math.max(0, ...runs.map(run => run.points.seconds.at(-1) || 0));
   const text = value => value == null ? "-" : value >= 1000 ? Math.round(value).toLocaleString("en") : String(+value.toPrecision(3));
   for (const svg of document.querySelectorAll("svg[data-chart]")) {

@@ -31,16 +31,17 @@ pub fn page(runs: &[Run]) -> String {
     table(&mut out, runs);
     out.push_str("<div class=\"charts\">\n");
     for (number, chart) in charts(runs).iter().enumerate() {
-        let keys = keys(chart);
+        let keys = keys(chart, runs);
         let _ = writeln!(
             out,
-            "<figure><figcaption><b>{}</b>{keys}<output></output></figcaption>{}</figure>",
+            "<figure><figcaption><b>{}</b><output></output>{keys}</figcaption>{}</figure>",
             escape(&chart.title),
             chart.svg(number)
         );
     }
-    out.push_str("</div>\n");
+    out.push_str("<div>");
     settings(&mut out, runs);
+    out.push_str("</div></div>\n");
     // In JSON, a letter may be written as its number anywhere in a text.
     let data = to_json(runs).to_string().replace('<', "\\u003c");
     let _ = write!(
@@ -65,31 +66,30 @@ pub fn runs_of(page: &str) -> Result<Vec<Run>, String> {
     from_json(&value)
 }
 
+/// Whether a line is dashed, and its values.
+type Line = (bool, fn(&Point) -> Option<f64>);
+
 /// The charts of the runs.
 pub fn charts(runs: &[Run]) -> Vec<Chart> {
-    let of = |title: &str, values: &[(&str, bool, fn(&Point) -> Option<f64>)]| over_time(runs, title, values);
+    let of = |title: &str, values: &[Line]| over_time(runs, title, values);
     let mut charts = vec![
-        of("Records per second", &[("", false, |point| Some(point.records))]),
-        of("Latency over time, ms", &[("p50", true, |point| point.p50), ("p99", false, |point| point.p99)]),
+        of("Records per second", &[(false, |point| Some(point.records))]),
+        of("Latency over time, ms", &[(true, |point| point.p50), (false, |point| point.p99)]),
         histogram(runs),
-        of("Requests per second", &[("", false, |point| Some(point.requests))]),
+        of("Requests per second", &[(false, |point| Some(point.requests))]),
     ];
     if runs.iter().any(|run| run.totals.cpu_seconds.is_some()) {
-        charts.push(of("CPU of the process, % of one processor", &[("", false, |point| point.cpu)]));
+        charts.push(of("CPU of the process, % of one processor", &[(false, |point| point.cpu)]));
     }
     charts
 }
 
-fn over_time(runs: &[Run], title: &str, values: &[(&str, bool, fn(&Point) -> Option<f64>)]) -> Chart {
+fn over_time(runs: &[Run], title: &str, values: &[Line]) -> Chart {
     let mut series = Vec::new();
     for (number, run) in runs.iter().enumerate() {
-        for (name, is_dashed, value) in values {
+        for (is_dashed, value) in values {
             let points = run.points.iter().map(|point| (point.seconds, value(point))).collect();
-            let name = match name.is_empty() {
-                true => run.name.clone(),
-                false => format!("{} {name}", run.name),
-            };
-            series.push(Series { run: number, name, is_dashed: *is_dashed, points });
+            series.push(Series { run: number, is_dashed: *is_dashed, points });
         }
     }
     let all = || series.iter().flat_map(|one| &one.points);
@@ -116,7 +116,7 @@ fn histogram(runs: &[Run]) -> Chart {
         let mut points: Vec<(f64, Option<f64>)> =
             (least..).zip(&shares).map(|(step, share)| (edge(step), Some(share / total * 100.0))).collect();
         points.push((edge(most + 1), Some(0.0)));
-        series.push(Series { run: number, name: run.name.clone(), is_dashed: false, points });
+        series.push(Series { run: number, is_dashed: false, points });
     }
     let highest =
         series.iter().flat_map(|one| &one.points).filter_map(|(_, share)| *share).fold(0.0, f64::max);
@@ -130,20 +130,23 @@ fn histogram(runs: &[Run]) -> Chart {
     }
 }
 
-/// The names of the lines with their colours, if there is more than one.
-fn keys(chart: &Chart) -> String {
-    if chart.series.len() < 2 {
-        return String::new();
-    }
-    let key = |one: &Series| {
-        let dashed = if one.is_dashed { " dashed" } else { "" };
-        format!(
-            "<i class=\"k{dashed}\" style=\"--c:var(--r{})\"></i>{} ",
-            one.run % COLOURS,
-            escape(&one.name)
-        )
+/// The names of the runs with their colours, if there are several, and what dashed lines are.
+fn keys(chart: &Chart, runs: &[Run]) -> String {
+    let key = |dashed: &str, colour: &str, name: &str| {
+        format!("<span><i class=\"k{dashed}\" style=\"--c:var(--{colour})\"></i>{}</span>", escape(name))
     };
-    format!("<span class=\"keys\">{}</span>", chart.series.iter().map(key).collect::<String>())
+    let mut keys: String = match runs {
+        [_] => String::new(),
+        _ => (0..)
+            .zip(runs)
+            .map(|(number, run)| key("", &format!("r{}", number % COLOURS), &run.name))
+            .collect(),
+    };
+    if chart.series.iter().any(|one| one.is_dashed) {
+        keys += &key(" dashed", "muted", "p50");
+        keys += &key("", "muted", "p99");
+    }
+    if keys.is_empty() { keys } else { format!("<div class=\"keys\">{keys}</div>") }
 }
 
 /// The columns of the table.

@@ -33,14 +33,15 @@ pub struct Sampling {
 }
 
 impl Sampling {
-    /// Starts to take readings; the test starts now.
-    pub fn start(mut counters: impl FnMut() -> Counters + Send + 'static) -> Sampling {
-        let start = Instant::now();
+    /// Starts to take readings of a test that started at `start`.
+    pub fn start(start: Instant, mut counters: impl FnMut() -> Counters + Send + 'static) -> Sampling {
         let mut read = move || {
+            let at = start.elapsed();
             let Counters { records, bytes, requests, latencies } = counters();
-            Reading { at: start.elapsed(), records, bytes, requests, cpu: cpu_time(), latencies }
+            Reading { at, records, bytes, requests, cpu: cpu_time(), latencies }
         };
-        let recorder = Arc::new(Mutex::new(Recorder::new(read())));
+        let recorder = Recorder::new(Reading { at: Duration::ZERO, ..read() });
+        let recorder = Arc::new(Mutex::new(recorder));
         let (shared, (stop, stopped)) = (Arc::clone(&recorder), mpsc::channel());
         let thread = thread::spawn(move || {
             loop {

@@ -83,19 +83,21 @@ impl Canvas<'_> {
 
     /// The first line: what the cluster is, and how much it does.
     fn head(&mut self, model: &Model) {
+        let counted =
+            |count: usize, noun: &str| format!("{count} {noun}{}", if count == 1 { "" } else { "s" });
         let mut x = self.write(0, 0, "ottla top ", Emphasis::Title);
         let up = model.brokers.values().filter(|broker| broker.is_up).count();
         let down = model.brokers.len() - up;
-        x = self.write(x, 0, &format!("{up} brokers"), Emphasis::Plain);
+        x = self.write(x, 0, &counted(up, "broker"), Emphasis::Plain);
         if down > 0 {
             x = self.write(x, 0, &format!(", {down} down"), Emphasis::Bad);
         }
-        let counts = format!(
-            ", {} topics, {} partitions, {} groups",
-            model.topics.len(),
-            model.partitions(),
-            model.groups.len()
-        );
+        let parts = [
+            counted(model.topics.len(), "topic"),
+            counted(model.partitions(), "partition"),
+            counted(model.groups.len(), "group"),
+        ];
+        let counts = format!(", {}", parts.join(", "));
         x = self.write(x, 0, &counts, Emphasis::Plain);
         let (rate, is_ascii) = (model.rate.last().map_or("-".into(), short), self.theme.is_ascii);
         let text = format!("{rate} rec/s");
@@ -166,10 +168,9 @@ impl Canvas<'_> {
     }
 
     fn headings(&mut self, page: &Page, placed: &[Placed], line: u16) {
-        let is_descending = |column: Column| column.is_descending() != page.is_reversed;
         for place in placed {
             let heading = place.column.heading(&page.view);
-            let mark = match (place.column == page.sort, is_descending(place.column), self.theme.is_ascii) {
+            let mark = match (place.column == page.sort, page.is_descending(), self.theme.is_ascii) {
                 (false, ..) => "",
                 (true, true, false) => "▾",
                 (true, false, false) => "▴",

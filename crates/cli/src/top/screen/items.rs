@@ -77,18 +77,12 @@ pub fn items<'a>(model: &'a Model, messages: &'a Messages, page: &Page) -> Vec<I
     }
     let mut keyed: Vec<(Order, Item<'a>)> =
         rows.into_iter().map(|row| (figure(&row, page.sort).order(), row)).collect();
-    let is_descending = page.sort.is_descending() || is_severity(page);
     // The sort is stable: rows with the same figure stay in the order of their names.
-    keyed.sort_by(|(one, _), (other, _)| match is_descending != page.is_reversed {
+    keyed.sort_by(|(one, _), (other, _)| match page.is_descending() {
         true => compare(other, one),
         false => compare(one, other),
     });
     keyed.into_iter().map(|(_, row)| row).collect()
-}
-
-/// Whether the order is that of problems, the worst first.
-fn is_severity(page: &Page) -> bool {
-    matches!((page.sort, &page.view), (super::columns::Column::State, View::Partitions(_)))
 }
 
 fn compare(one: &Order, other: &Order) -> Ordering {

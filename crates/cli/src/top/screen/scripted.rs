@@ -96,6 +96,7 @@ fn problems_are_one_key_away() {
     let rows: Vec<_> = shown[3..23].iter().filter(|line| !line.is_empty()).collect();
     assert!(rows.iter().all(|row| row.ends_with("lacks 3")), "{rows:?}");
     assert!(shown[23].starts_with("partitions with problems"), "{}", shown[23]);
+    assert!(shown[2].ends_with("STATE▾"), "{}", shown[2]);
     press(&mut state, &model, "pr");
     assert!(lines(&mut state, &model)[4..23].iter().any(|row| row.ends_with("ok")));
 }

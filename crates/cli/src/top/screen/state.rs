@@ -80,6 +80,13 @@ impl Page {
         Page { view, sort, is_reversed: false, filter: String::new(), selected: None, index: 0, top: 0 }
     }
 
+    /// Whether the largest figure comes first.
+    pub fn is_descending(&self) -> bool {
+        // The worst state of a partition is the largest.
+        let is_severity = matches!((self.sort, &self.view), (Column::State, View::Partitions(_)));
+        (self.sort.is_descending() || is_severity) != self.is_reversed
+    }
+
     /// Returns the position of the selection.
     fn position(&self, rows: &[Item<'_>]) -> usize {
         let place = self.selected.as_ref().and_then(|id| rows.iter().position(|row| row.id() == *id));
