@@ -13,8 +13,8 @@ use crate::commands::schema;
 use crate::commands::{
     acls, broker, check, configs, consume, consumer_perf_test, copy, delegation_tokens, doctor,
     elect_leaders, features, groups, help, log_dirs, metadata, offsets, produce, producer_perf_test, profile,
-    properties, quorum, quotas, rdkafka_performance, reassign, report, share_groups, streams_groups,
-    top, topics, transactions, users,
+    properties, quorum, quotas, rdkafka_performance, reassign, report, share_groups, streams_groups, top,
+    topics, transactions, users,
 };
 use crate::help_text::HelpTexts;
 use crate::profiles::guard;
