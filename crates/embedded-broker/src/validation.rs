@@ -106,7 +106,7 @@ impl Demands {
             let message = if self.keys && record.key.is_none() {
                 let (topic, partition) = place;
                 format!(
-                    "Compacted topic cannot accept message without key in topic partition {topic}-{partition}."
+                    "Compacted topic cannot accept message without key in topic partition {topic}-{partition}"
                 )
             } else if let Some(message) = self.timestamp_error(record, unix_ms) {
                 has_wrong_time = true;
@@ -119,12 +119,12 @@ impl Demands {
         if errors.is_empty() {
             return Ok(());
         }
-        let (error, message) = if has_wrong_time {
-            (ErrorCode::INVALID_TIMESTAMP, "One or more records have been rejected due to invalid timestamp")
-        } else {
-            (ErrorCode::INVALID_RECORD, "One or more records have been rejected")
+        let (error, reason) = match has_wrong_time {
+            true => (ErrorCode::INVALID_TIMESTAMP, "invalid timestamp".to_owned()),
+            false => (ErrorCode::INVALID_RECORD, first_errors(&errors)),
         };
-        Err(Refused { error, message: Some(message.to_owned()), records: errors })
+        let message = format!("One or more records have been rejected due to {reason}");
+        Err(Refused { error, message: Some(message), records: errors })
     }
 
     fn timestamp_error(&self, record: &RecordView<'_>, unix_ms: i64) -> Option<String> {
@@ -144,4 +144,17 @@ impl Demands {
             )
         })
     }
+}
+
+/// Describes the first three errors, as Kafka does.
+fn first_errors(errors: &[RecordError]) -> String {
+    let first = errors.iter().take(3).map(|error| {
+        let message = error.batch_index_error_message.as_deref().unwrap_or_default();
+        format!("RecordError(batchIndex={}, message='{message}')", error.batch_index)
+    });
+    let first = first.collect::<Vec<_>>().join(", ");
+    format!(
+        "{} record errors in total, and only showing the first three errors at most: [{first}]",
+        errors.len()
+    )
 }

@@ -323,10 +323,18 @@ fn topic_that_becomes_compacted_is_compacted_from_its_start() {
 #[test]
 fn impossible_settings_of_compaction_are_refused() {
     for (configs, text) in [
-        (&[("min.cleanable.dirty.ratio", "1.5")][..], "Invalid value 1.5 for configuration min.cleanable"),
+        (
+            &[("min.cleanable.dirty.ratio", "1.5")][..],
+            "min.cleanable.dirty.ratio: Value must be no more than 1",
+        ),
         (&[("segment.ms", "0")], "Value must be at least 1"),
+        (&[("compression.gzip.level", "10")], "Value must be between 1 and 9 or equal to -1"),
+        (&[("compression.zstd.level", "23")], "Value must be no more than 22"),
         (&[("segment.bytes", "13")], "Value must be at least 14"),
-        (&[("min.compaction.lag.ms", "5"), ("max.compaction.lag.ms", "4")], "conflict topic config setting"),
+        (
+            &[("min.compaction.lag.ms", "5"), ("max.compaction.lag.ms", "4")],
+            "conflict topic config setting min.compaction.lag.ms (5) > max.compaction.lag.ms (4)",
+        ),
     ] {
         let mut world = World::new(ClusterOptions { brokers: 1, ..Default::default() });
         let (error, message) = world.create_configured(configs);

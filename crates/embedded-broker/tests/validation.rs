@@ -38,7 +38,10 @@ fn compacted_topic_refuses_records_without_a_key() {
     let mut world = world(&[("cleanup.policy", "compact")]);
     let response = produce(&mut world, Batch::of(2).build());
     assert_eq!((response.error_code, response.base_offset), (ErrorCode::INVALID_RECORD, -1));
-    let message = "Compacted topic cannot accept message without key in topic partition t-0.";
+    let message = "Compacted topic cannot accept message without key in topic partition t-0";
+    let one = format!("RecordError(batchIndex=0, message='{message}')");
+    let text = response.error_message.as_deref().unwrap();
+    assert!(text.contains("due to 2 record errors in total") && text.contains(&one), "{text}");
     assert_eq!(refused_records(&response), [(0, message.to_owned()), (1, message.to_owned())]);
     assert_eq!(
         produce(&mut world, keyed(ORIGIN, &[("", Some("v"))])).error_code,

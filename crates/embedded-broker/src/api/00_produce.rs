@@ -198,13 +198,7 @@ impl Cluster {
         }
         let unused = records.into_unused();
         if acks == 0 {
-            self.charge_produce(&mut request, bytes);
-            self.throttle(&request);
-            if request.struck.lose_response {
-                self.close(request.connection, "an injected fault dropped the response");
-            } else if failed {
-                self.close(request.connection, "an unacknowledged Produce failed");
-            }
+            self.finish_unacknowledged(request, bytes, failed);
             return Ok(unused);
         }
         let mut pending = PendingProduce { request, parts: awaited, response, bytes, timer: None };
@@ -222,6 +216,17 @@ impl Cluster {
         pending.timer = Some(self.timers.set(self.now + wait, Timer::Expire(waiter)));
         self.wait(Pending::Produce(pending));
         Ok(unused)
+    }
+
+    /// Ends a Produce request that gets no response.
+    fn finish_unacknowledged(&mut self, mut request: Request, bytes: usize, failed: bool) {
+        self.charge_produce(&mut request, bytes);
+        self.throttle(&request);
+        if request.struck.lose_response {
+            self.close(request.connection, "an injected fault dropped the response");
+        } else if failed {
+            self.close(request.connection, "an unacknowledged Produce failed");
+        }
     }
 
     /// Returns true if followers have the part's records, or can no longer get them.

@@ -1,6 +1,6 @@
 //! Configuration of topics and brokers: the entries, their defaults and their valid values.
 
-use ottla_protocol::{compress::Compression, error_code::ErrorCode};
+use ottla_protocol::error_code::ErrorCode;
 use ottla_sorted::SortedMap;
 
 use crate::{
@@ -184,12 +184,6 @@ pub(crate) fn check_topic_configs(configs: &SortedMap<String, String>) -> Result
                     matches!(value.as_str(), "producer" | "uncompressed" | "gzip" | "snappy" | "lz4" | "zstd")
                 }
                 "cleanup.policy" => value.split(',').all(|p| matches!(p.trim(), "delete" | "compact" | "")),
-                "min.cleanable.dirty.ratio" => {
-                    value.parse::<f64>().is_ok_and(|ratio| (0.0..=1.0).contains(&ratio))
-                }
-                "compression.gzip.level" => has_level(Compression::Gzip, value),
-                "compression.lz4.level" => has_level(Compression::Lz4, value),
-                "compression.zstd.level" => has_level(Compression::Zstd, value),
                 _ => true,
             };
         if !fits {
@@ -198,42 +192,43 @@ pub(crate) fn check_topic_configs(configs: &SortedMap<String, String>) -> Result
                 format!("Invalid value {value} for configuration {name}"),
             ));
         }
-        check_minimum(name, value)?;
+        check_bounds(name, value)?;
     }
     check_lags(configs)
 }
 
-fn has_level(codec: Compression, level: &str) -> bool {
-    // -1 stands for gzip's default.
-    let is_default = codec == Compression::Gzip && level == "-1";
-    is_default || level.parse().is_ok_and(|level| codec.check_level(Some(level)).is_ok())
-}
-
-/// The smallest values.
-const MINIMUMS: [(&str, i64); 12] = [
-    ("delete.retention.ms", 0),
-    ("max.compaction.lag.ms", 1),
-    ("max.message.bytes", 0),
-    ("message.timestamp.after.max.ms", 0),
-    ("message.timestamp.before.max.ms", 0),
-    ("min.compaction.lag.ms", 0),
-    ("min.insync.replicas", 1),
-    ("retention.bytes", -1),
-    ("retention.ms", -1),
-    ("segment.bytes", 14),
-    ("segment.jitter.ms", 0),
-    ("segment.ms", 1),
+/// The smallest and the largest values, as in Kafka, except that segments may be smaller.
+const BOUNDS: [(&str, i64, i64); 14] = [
+    ("compression.lz4.level", 1, 17),
+    ("compression.zstd.level", -131_072, 22),
+    ("delete.retention.ms", 0, i64::MAX),
+    ("max.compaction.lag.ms", 1, i64::MAX),
+    ("max.message.bytes", 0, i64::MAX),
+    ("message.timestamp.after.max.ms", 0, i64::MAX),
+    ("message.timestamp.before.max.ms", 0, i64::MAX),
+    ("min.cleanable.dirty.ratio", 0, 1),
+    ("min.compaction.lag.ms", 0, i64::MAX),
+    ("min.insync.replicas", 1, i64::MAX),
+    ("retention.ms", -1, i64::MAX),
+    ("segment.bytes", 14, i64::MAX),
+    ("segment.jitter.ms", 0, i64::MAX),
+    ("segment.ms", 1, i64::MAX),
 ];
 
-fn check_minimum(name: &str, value: &str) -> Result<(), Refusal> {
-    let minimum = MINIMUMS.iter().find(|(known, _)| *known == name);
-    match minimum.zip(value.parse::<i64>().ok()) {
-        Some(((_, minimum), number)) if number < *minimum => Err((
-            ErrorCode::INVALID_CONFIG,
-            format!("Invalid value {value} for configuration {name}: Value must be at least {minimum}"),
-        )),
-        _ => Ok(()),
-    }
+/// Error: a number is out of its bounds.
+fn check_bounds(name: &str, value: &str) -> Result<(), Refusal> {
+    let Ok(number) = value.parse::<f64>() else { return Ok(()) };
+    let bounds = BOUNDS.iter().find(|(known, ..)| *known == name);
+    let demand = match bounds {
+        Some((_, least, _)) if number < *least as f64 => format!("at least {least}"),
+        Some((_, _, most)) if number > *most as f64 => format!("no more than {most}"),
+        None if name == "compression.gzip.level" && number != -1.0 && !(1.0..=9.0).contains(&number) => {
+            "between 1 and 9 or equal to -1".to_owned()
+        }
+        _ => return Ok(()),
+    };
+    let message = format!("Invalid value {value} for configuration {name}: Value must be {demand}");
+    Err((ErrorCode::INVALID_CONFIG, message))
 }
 
 /// Error: the lags of compaction contradict each other.

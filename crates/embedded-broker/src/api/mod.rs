@@ -71,6 +71,7 @@ pub(crate) mod end_txn;
 #[path = "01_fetch.rs"]
 pub(crate) mod fetch;
 pub(crate) mod fetch_sessions;
+mod fields;
 #[path = "10_find_coordinator.rs"]
 pub(crate) mod find_coordinator;
 #[path = "71_get_telemetry_subscriptions.rs"]

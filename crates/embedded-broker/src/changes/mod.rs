@@ -7,8 +7,6 @@
 
 mod restore;
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
 use ottla_protocol::batch::{
     ControlRecord,
@@ -33,8 +31,8 @@ pub enum Change {
         topic: String,
         /// The number of its partitions.
         partitions: i32,
-        /// The configuration that was set.
-        configs: BTreeMap<String, String>,
+        /// The names and values that were set.
+        configs: Vec<(String, String)>,
     },
     /// A topic was deleted.
     TopicDeleted {
@@ -54,8 +52,8 @@ pub enum Change {
         resource: ConfiguredResource,
         /// Its name.
         name: String,
-        /// Everything that is set now.
-        configs: BTreeMap<String, String>,
+        /// All names and values that are set now.
+        configs: Vec<(String, String)>,
     },
     /// Records were produced, or the transaction that has them was committed.
     RecordsAppended {

@@ -1,7 +1,5 @@
 //! Repeats a change in another cluster.
 
-use std::collections::BTreeMap;
-
 use bytes::Bytes;
 use ottla_protocol::batch::{ChunkPool, HeaderRef, RecordBatchBuilder, SealOptions};
 use ottla_sorted::SortedMap;
@@ -177,8 +175,8 @@ fn length(records: &[ChangedRecord], has_append_time: bool) -> usize {
     next.count()
 }
 
-fn sorted(configs: &BTreeMap<String, String>) -> SortedMap<String, String> {
-    configs.clone().into_iter().collect()
+fn sorted(configs: &[(String, String)]) -> SortedMap<String, String> {
+    configs.iter().cloned().collect()
 }
 
 fn text((error, message): Refusal) -> String {

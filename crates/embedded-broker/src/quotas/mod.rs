@@ -27,7 +27,9 @@ use ottla_protocol::{api::ApiKey, error_code::ErrorCode};
 use ottla_sorted::SortedMap;
 
 use self::{bucket::TokenBucket, lookup::Scope, rate::SampledRate};
-use crate::{cluster::Cluster, connection::Request, options::BrokerId, provisioning::Refusal};
+use crate::{
+    cluster::Cluster, connection::Request, control::Control, options::BrokerId, provisioning::Refusal,
+};
 
 /// The kinds of use that each broker measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,6 +66,21 @@ impl Kind {
 /// APIs of the inside of a cluster and of authentication, which count for no quota.
 const fn is_exempt(api: ApiKey) -> bool {
     matches!(api, ApiKey::WriteTxnMarkers | ApiKey::SaslHandshake | ApiKey::SaslAuthenticate)
+}
+
+impl Control<'_> {
+    /// Sets a quota such as `producer_byte_rate`, or removes it. The entity is a list of `user` and `client-id` with their names;
+    /// `None` stands for all without a quota of their own.
+    pub fn set_quota(&mut self, entity: &[(&str, Option<&str>)], quota: &str, value: Option<f64>) {
+        let names = entity.iter().map(|(kind, name)| ((*kind).to_owned(), name.map(str::to_owned)));
+        let quotas = &mut self.cluster.administration.quotas;
+        let values = quotas.entry(names.collect()).or_default();
+        match value {
+            Some(value) => values.insert(quota.to_owned(), value),
+            None => values.remove(quota),
+        };
+        quotas.retain(|_, values| !values.is_empty());
+    }
 }
 
 impl Cluster {
