@@ -122,7 +122,15 @@ const RECORD: RecordParts<'static> = RecordParts {
     headers: &[(b"a", Some(b"1")), (b"a", None)],
 };
 
-#[cfg(test)]
+/// Prints a record as a line of `ottla consume -J`, without a decoder.
+///
+/// # Errors
+///
+/// That of the output.
+pub fn write_plain_json(parts: RecordParts<'_>, out: &mut impl std::io::Write) -> std::io::Result<()> {
+    json::write_json(&plain(parts), out)
+}
+
 fn plain(parts: RecordParts<'_>) -> DecodedRecord<'_> {
     let bytes = |bytes: Option<_>| Ok(bytes.map(decoder::Decoded::Bytes));
     DecodedRecord { parts, key: bytes(parts.key), value: bytes(parts.value) }

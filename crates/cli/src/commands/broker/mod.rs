@@ -1,8 +1,11 @@
 //! `ottla broker`: runs an embedded cluster as a server.
 //!
-//! `seed.rs` has the topics and records that are there at the start, `fault.rs` what goes wrong while it runs.
+//! `seed.rs` has the topics and records that are there at the start, `recording.rs` writes what clients change and `replay.rs` repeats
+//! it, `fault.rs` has what goes wrong while it runs.
 
 mod fault;
+mod recording;
+mod replay;
 mod seed;
 
 use std::{
@@ -19,6 +22,8 @@ use ottla_embedded_broker::{
     Authorizer, ClientTelemetry, ClusterOptions, EmbeddedCluster, Listener, ListenerId, TelemetryPush,
 };
 
+use self::recording::Recording;
+use self::replay::Replay;
 use self::seed::Seed;
 #[cfg(feature = "schemas")]
 use super::schema_registry;
@@ -38,11 +43,9 @@ use crate::{
 /// Any Kafka client can connect. All data is in memory and lost at the end. All logs together hold up to 4 GiB; beyond
 /// that the oldest batches of the longest logs are deleted. The IDs of topics and of the cluster are new at each start.
 ///
-/// These topic configurations are enforced: max.message.bytes, min.insync.replicas, message.timestamp.type,
-/// retention.ms and retention.bytes (if a topic sets them; retention deletes single record batches instead of
-/// segments), and cleanup.policy, which enables or disables that retention. A compacted topic refuses records without
-/// keys, but nothing is compacted. All other configurations are accepted and listed but have no effect; a warning names
-/// them. Quotas are stored and not enforced.
+/// Topics are compacted and their segments deleted as in Kafka, if a topic sets retention.ms or retention.bytes; limits for batches and
+/// timestamps, compression.type and quotas are enforced. docs/guide/testing.md lists the topic configurations that have an
+/// effect. All others are accepted and listed; a warning names them.
 #[derive(Args, Debug)]
 #[command(
     args_conflicts_with_subcommands = true,
@@ -54,6 +57,7 @@ use crate::{
     ottla broker --listener plaintext --listener sasl_ssl:9094 --sasl plain --sasl-user alice:secret\n  \
     ottla broker --schema-registry      # also a schema registry on http://127.0.0.1:8081\n  \
     ottla broker --seed-topics orders.jsonl --control-port 9999\n  \
+    ottla broker --record fixture.jsonl      # later: ottla broker --replay fixture.jsonl\n  \
     ottla broker --host 0.0.0.0 --advertised-host kafka      # in a container with the host name kafka"
 )]
 pub struct BrokerOptions {
@@ -174,6 +178,15 @@ pub struct BrokerOptions {
     #[arg(long, value_name = "FILE", conflicts_with = "discard")]
     seed_topics: Option<PathBuf>,
 
+    /// Write what clients change to this new file, as lines of JSON: topics, records, committed offsets, deleted groups and
+    /// configurations
+    #[arg(long, value_name = "FILE", conflicts_with = "discard")]
+    record: Option<PathBuf>,
+
+    /// Begin with the state that a file of --record ends with; --seed-topics comes after it
+    #[arg(long, value_name = "FILE", conflicts_with = "discard")]
+    replay: Option<PathBuf>,
+
     /// Serve `ottla broker fault` on this port of 127.0.0.1, and print the address; 0 chooses a free port
     #[arg(long, value_name = "PORT")]
     control_port: Option<u16>,
@@ -212,6 +225,7 @@ pub fn run(options: &BrokerOptions) -> Outcome {
     }
     check(options)?;
     let seed = options.seed_topics.as_deref().map(Seed::read).transpose()?;
+    let replay = options.replay.as_deref().map(Replay::read).transpose()?;
     let topics = options
         .topic
         .iter()
@@ -228,6 +242,13 @@ pub fn run(options: &BrokerOptions) -> Outcome {
     }
     let tls = has_tls.then(|| SelfSigned::new(options)).transpose()?;
     let cluster = Arc::new(start(options, &listeners, tls.as_ref(), sasl.as_ref())?);
+    let mut recording = options.record.as_deref().map(Recording::create).transpose()?;
+    if recording.is_some() {
+        cluster.control(|control| control.record_changes());
+    }
+    if let Some(replay) = &replay {
+        replay.apply(&cluster)?;
+    }
     for (name, partitions) in &topics {
         let replicas = options.brokers.min(3) as i16;
         cluster
@@ -259,8 +280,13 @@ pub fn run(options: &BrokerOptions) -> Outcome {
     std::io::stdout().write_all(text.as_bytes())?;
     note!("{} broker(s) running; Ctrl-C stops them", options.brokers);
     // The brokers run in a separate thread.
-    while !interrupt.is_requested() {
+    let mut is_over = false;
+    while !is_over {
         std::thread::sleep(Duration::from_millis(100));
+        is_over = interrupt.is_requested();
+        if let Some(recording) = &mut recording {
+            recording.write(&cluster.control(|control| control.take_changes()))?;
+        }
         let (warnings, pushes) =
             cluster.control(|control| (control.take_warnings(), control.telemetry().take_pushes()));
         warnings.iter().for_each(|warning| note!("warning: {warning}"));
