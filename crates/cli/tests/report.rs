@@ -103,6 +103,31 @@ fn unusable_report_is_refused_before_the_test() {
 
 #[cfg(unix)]
 #[test]
+fn interrupted_test_has_a_report_of_what_was_sent() {
+    let (folder, cluster) = (Folder::new("interrupted"), cluster());
+    let servers = cluster.bootstrap_servers();
+    cluster.control(|control| control.create_topic("demo", 1, 1)).unwrap();
+    let report = folder.0.join("r.html").display().to_string();
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_ottla"))
+        .args(["producer-perf-test", "--topic", "demo", "--num-records", "100000000", "--record-size", "10"])
+        .args(["--throughput", "1000", "--bootstrap-server", &servers, "--report", &report])
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let sent = || cluster.control(|control| control.partition("demo", 0)).unwrap().high_watermark;
+    let start = std::time::Instant::now();
+    while sent() < 10 {
+        assert!(start.elapsed().as_secs() < 60, "no record arrives");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let status = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(status.success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(runs(&[&report])[0]["totals"]["records"], sent());
+}
+
+#[cfg(unix)]
+#[test]
 fn full_disk_leaves_the_old_report() {
     let (folder, cluster) = (Folder::new("full"), cluster());
     let servers = cluster.bootstrap_servers();

@@ -211,9 +211,14 @@ impl Column {
         )
     }
 
+    /// Whether the column shows values over time.
+    pub fn is_history(self) -> bool {
+        matches!(self, C::History | C::LagHistory)
+    }
+
     /// Whether rows can be ordered by the column.
     pub fn is_sortable(self) -> bool {
-        !matches!(self, C::History | C::LagHistory | C::Value)
+        !self.is_history() && self != C::Value
     }
 
     /// Returns how much the column matters: the least one goes first if the width is too small.

@@ -157,13 +157,22 @@ impl Canvas<'_> {
                 self.cell(row, *place, y, model);
             }
             if top + index == selected {
-                let row = Rect { x: self.area.x, y: self.area.y + y, width: self.area.width, height: 1 };
-                self.buffer.set_style(row, Style::new().add_modifier(Modifier::REVERSED));
+                self.mark(&placed, y);
             }
         }
         if rows.is_empty() && height > 0 {
             let text = nothing(page, model, messages.is_awaited);
             self.write(0, line + 1, text, Emphasis::Muted);
+        }
+    }
+
+    /// Marks the selected row. A history stays as it is: reversed, high and low would be exchanged.
+    fn mark(&mut self, placed: &[Placed], y: u16) {
+        let history = placed.iter().find(|place| place.column.is_history());
+        let is_history = |x: u16| history.is_some_and(|place| (place.x..place.x + place.width).contains(&x));
+        for x in (0..self.area.width).filter(|x| !is_history(*x)) {
+            let cell = Rect { x: self.area.x + x, y: self.area.y + y, width: 1, height: 1 };
+            self.buffer.set_style(cell, Style::new().add_modifier(Modifier::REVERSED));
         }
     }
 
@@ -304,7 +313,7 @@ fn emphasis(row: &Item<'_>, column: Column, model: &Model) -> Emphasis {
         (Item::Group(_, group), Column::Slow) if group.slowest().is_some() => Emphasis::Warning,
         (Item::Member(_, member), Column::Trend) if member.trend > Some(0.0) => Emphasis::Warning,
         (Item::Member(_, member), _) if member.is_slow => Emphasis::Warning,
-        (_, Column::History | Column::LagHistory) => Emphasis::History,
+        (_, column) if column.is_history() => Emphasis::History,
         _ => Emphasis::Plain,
     }
 }

@@ -139,7 +139,7 @@ fn selection_follows_its_row() {
     press(&mut state, &model, "j");
     let selected = |state: &mut State, model: &Model| {
         let buffer = buffer(state, model, 80, 24, THEME);
-        let reversed = |y: &u16| buffer[(60, *y)].modifier.contains(ratatui::style::Modifier::REVERSED);
+        let reversed = |y: &u16| buffer[(0, *y)].modifier.contains(ratatui::style::Modifier::REVERSED);
         let y = (3..23).find(reversed).unwrap();
         lines_of(&buffer)[usize::from(y)].split(' ').next().unwrap().to_owned()
     };
