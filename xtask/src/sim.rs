@@ -107,6 +107,16 @@ pub struct SwarmOptions {
     /// Groups of 500 members.
     #[arg(long, group = "kind")]
     crowds: bool,
+    /// Count the transitions of the clients' machines, and look for rare ones: half of the worlds are fresh seeds, the others plans that
+    /// took a rare transition, with changes.
+    #[arg(long, group = "kind", requires = "minutes")]
+    guided: bool,
+    /// Count the transitions of fresh seeds only, for a comparison.
+    #[arg(long, group = "kind", requires = "minutes")]
+    unguided: bool,
+    /// Write docs/internals/transitions.md: what no world did.
+    #[arg(long, requires = "minutes")]
+    page: bool,
     /// The number of seeds.
     #[arg(long, default_value = "10000", value_parser = number, value_name = "COUNT")]
     seeds: u64,
@@ -155,6 +165,9 @@ pub fn swarm(options: &SwarmOptions) -> Result<ExitCode> {
         ("--streams-groups", options.streams_groups),
         ("--crowds", options.crowds),
     ];
+    if options.guided || options.unguided {
+        return guided(options);
+    }
     let flag = kinds.into_iter().find_map(|(flag, is_chosen)| is_chosen.then_some(flag));
     let kind = match &options.of {
         Some(name) => vec!["--swarm-of", name],
@@ -167,6 +180,21 @@ pub fn swarm(options: &SwarmOptions) -> Result<ExitCode> {
             simulator(&[&kind[..], &[&options.first.to_string(), &options.seeds.to_string()]].concat())
         }
     }
+}
+
+/// Minutes are those of the processor.
+fn guided(options: &SwarmOptions) -> Result<ExitCode> {
+    let flag = if options.guided { "--guided" } else { "--unguided" };
+    let minutes = options.minutes.unwrap_or(1).to_string();
+    let first = fresh_seed().to_string();
+    let page = shell::root().join("docs/internals/transitions.md").display().to_string();
+    let page = if options.page { &[page.as_str()][..] } else { &[] };
+    simulator(&[&[flag, &minutes, &first], page].concat())
+}
+
+fn fresh_seed() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.map_or(1, |since| since.as_nanos() as u64)
 }
 
 fn simulator(args: &[&str]) -> Result<ExitCode> {

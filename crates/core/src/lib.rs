@@ -42,6 +42,7 @@ pub mod sasl;
 pub mod secret;
 pub mod share;
 pub mod shown;
+pub mod states;
 pub mod stats;
 pub mod streams;
 pub mod sync;

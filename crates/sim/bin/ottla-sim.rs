@@ -9,7 +9,9 @@
 //! `--transactions` and `--hunt-transactions` run the worlds of transactions, `--share SEED`, `--shares` and `--hunt-shares`
 //! those of share groups, `--streams-group SEED`, `--streams-groups` and `--hunt-streams` those of streams groups.
 //! `--hunt-misrouting` runs the schedules in which addresses lead elsewhere, by their numbers. `--minutes N` runs fresh seeds, every second one
-//! with its group.
+//! with its group. `--guided MINUTES FIRST [PAGE]` and `--unguided` count transitions.
+
+mod guided;
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -66,6 +68,12 @@ fn main() -> ExitCode {
         ("--shrink", Some(text)) => shrink_plan(text),
         ("--swarm-of", Some(name)) => match (Kind::named(name), Seeds::parse(&rest[1..])) {
             (Some(kind), Some(seeds)) => swarm_of_kind(kind, &seeds),
+            _ => usage(),
+        },
+        ("--guided" | "--unguided", Some(_)) => match (number(0), number(1)) {
+            (Some(minutes), Some(first)) => {
+                guided::run(first, minutes, flag == "--guided", rest.get(2).map(String::as_str))
+            }
             _ => usage(),
         },
         ("--minutes", Some(_)) => Seeds::parse(&arguments).map_or_else(usage, |seeds| swarm(&seeds, true)),
@@ -498,6 +506,7 @@ fn usage() -> ExitCode {
         "usage: ottla-sim SEED | --swarm SEEDS | --groups SEEDS | --minutes N | --hunt FIRST COUNT CHECKER | --group SEED | --schedule NAME | --crowd SEED | --hunt-groups FIRST COUNT CHECKER | --hunt-sasl FIRST COUNT CHECKER | --hunt-telemetry FIRST COUNT CHECKER | --hunt-misrouting FIRST COUNT CHECKER | --transaction SEED | --transactions SEEDS | --hunt-transactions FIRST COUNT CHECKER | --share SEED | --shares SEEDS | --hunt-shares FIRST COUNT CHECKER\nSEEDS: FIRST COUNT | --minutes N"
     );
     KINDS.iter().for_each(|kind| eprintln!("or: ottla-sim --{} SEED [{WHOLE}]", kind.name));
+    eprintln!("or: ottla-sim --guided MINUTES FIRST [PAGE] | --unguided MINUTES FIRST [PAGE]");
     eprintln!("or: ottla-sim --plan PLAN [{WHOLE}] | --shrink PLAN | --swarm-of KIND SEEDS | --crowds SEEDS");
     ExitCode::from(2)
 }

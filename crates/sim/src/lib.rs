@@ -16,16 +16,21 @@
 //! worlds of their own, with seeds, with [schedules](groups::schedules) that have names, and with a
 //! [crowd](groups::crowd). [`shares`] does so with members of share groups, [`streams`] with members of streams groups. [`transactions`] has worlds of transactional producers and of copiers.
 //!
+//! [`coverage`] counts what machines do, and [`guided`] steers worlds to what they seldom do; [`transitions`] is the
+//! page of what they never did.
+//!
 //! A world that breaks a guarantee is shrunk: read [`incidents`], [`dials`], [`plan`], [`mod@shrink`], [`story`], [`report`].
 #![forbid(unsafe_code)]
 
 pub mod checkers;
 pub mod client;
 pub mod client_dials;
+pub mod coverage;
 pub mod deadlines;
 pub mod dials;
 pub mod faults;
 pub mod groups;
+pub mod guided;
 pub mod hunt;
 pub mod incidents;
 pub mod knobs;
@@ -43,6 +48,7 @@ pub mod swarm;
 pub mod telemetry;
 pub mod trace;
 pub mod transactions;
+pub mod transitions;
 pub mod workers;
 pub mod workload;
 pub mod world;

@@ -18,6 +18,7 @@ pub use self::damage::Damage;
 use crate::{
     checkers::{Broken, log::History, wire::Wire},
     client::{Actor, Client},
+    coverage,
     network::{Link, NetworkKnobs},
     trace::Trace,
 };
@@ -316,6 +317,7 @@ impl World {
             Event::Wake(client, actor) => {
                 self.trace.note(self.now, format_args!("{client} wakes {actor:?}"));
                 let now = self.now;
+                coverage::note_event("a wake-up");
                 match actor {
                     Actor::Cluster => self.clients[client].cluster.handle_wake(now),
                     Actor::Broker(key) => {
@@ -337,6 +339,7 @@ impl World {
                 self.settle_cluster();
             }
             Event::Resolved(client, key, result) => {
+                coverage::note_event(if result.is_ok() { "an address" } else { "no address" });
                 if let Some(core) = self.clients[client].brokers.get_mut(&key) {
                     core.handle_resolved(self.now, result);
                 }

@@ -26,6 +26,7 @@ pub const FLOORS: [&[&str]; 10] = [
         "rng",
         "secret",
         "shown",
+        "states",
         "stats",
         "sync",
         "waiters",

@@ -48,6 +48,7 @@ use crate::{
         message::{ShareMessage, ShareReport},
         shared::ShareShared,
     },
+    states::See,
     stats::{BrokerEntryKind, Gather, Purpose},
     wake::WakeHandle,
 };
@@ -131,6 +132,14 @@ impl BrokerCore {
             wakeups: 0,
             outputs: VecDeque::new(),
             closed: false,
+        }
+    }
+
+    /// Shows the states of the actor's machines.
+    pub fn states(&self, see: &mut See<'_>) {
+        self.connection.states(see);
+        if let Some(share) = &self.share {
+            share.states(see);
         }
     }
 

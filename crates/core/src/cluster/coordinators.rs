@@ -40,6 +40,7 @@ use crate::{
     error::{Error, ErrorKind},
     machine::Instant,
     rng::Rng,
+    states::See,
 };
 
 /// The first version that looks up several keys at once (KIP-699).
@@ -78,6 +79,13 @@ enum State {
 }
 
 impl Coordinators {
+    /// Shows the states of the lookups.
+    pub(super) fn states(&self, see: &mut See<'_>) {
+        for (number, entry) in self.entries.values().enumerate() {
+            see("coordinator", number as u64, &entry.state);
+        }
+    }
+
     /// Creates the cache; lookups back off from `backoff.0` to `backoff.1`.
     pub(crate) const fn new(timeout: Duration, backoff: (Duration, Duration), rng: Rng) -> Self {
         Self { entries: SortedMap::new(), asked: Vec::new(), timeout, backoff, rng }

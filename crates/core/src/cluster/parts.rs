@@ -12,6 +12,7 @@ use crate::{
     message::ToBroker,
     produce::message::ProduceMessage,
     share::message::ShareMessage,
+    states::See,
 };
 
 /// What a part tells to others.
@@ -36,6 +37,13 @@ impl<P: Needs<Message: Into<Tell>>> AnyPart for P {
 }
 
 impl ClusterCore {
+    /// Shows the states of the actor's machines.
+    pub fn states(&self, see: &mut See<'_>) {
+        self.refresh.states(see);
+        self.coordinators.states(see);
+        self.parts().for_each(|part| part.states(see));
+    }
+
     pub(super) fn parts(&self) -> impl Iterator<Item = &dyn Part> {
         let parts: [Option<&dyn Part>; 8] = [
             self.producer.as_ref().map(|part| part as _),

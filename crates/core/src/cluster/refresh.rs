@@ -12,7 +12,7 @@
 
 use std::time::Duration;
 
-use crate::{backoff::Backoff, machine::Instant, rng::Rng};
+use crate::{backoff::Backoff, machine::Instant, rng::Rng, states::See};
 
 /// The schedule of metadata requests.
 #[derive(Debug)]
@@ -54,6 +54,11 @@ enum Next {
 }
 
 impl Refresh {
+    /// Shows the state.
+    pub(super) fn states(&self, see: &mut See<'_>) {
+        see("metadata", 0, &self.state);
+    }
+
     /// Creates the schedule without a due request. Waits grow from `backoff.0` to `backoff.1` while metadata is
     /// incomplete.
     pub(super) const fn new(interval: Option<Duration>, backoff: (Duration, Duration), rng: Rng) -> Self {

@@ -15,6 +15,7 @@ use crate::{
     connection::{inflight::InFlight, versions::Versions},
     error::{Error, ErrorKind},
     machine::Instant,
+    states::See,
 };
 
 /// The number of connections in a row that a broker closes on ApiVersions before `broker.version.fallback` is assumed.
@@ -43,6 +44,12 @@ pub(super) enum State {
 }
 
 impl Connection {
+    /// Shows the states of the connection and of its authentication.
+    pub(crate) fn states(&self, see: &mut See<'_>) {
+        see("connection", 0, &self.state);
+        see("authentication", 0, &self.authentication);
+    }
+
     /// Connects because there is something to send, unless connected, connecting or backing off.
     pub fn want(&mut self, now: Instant) {
         self.is_needed = true;

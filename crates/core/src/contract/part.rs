@@ -29,6 +29,7 @@ use crate::{
     error::Error,
     event::{Event, RecreatedTopic},
     machine::Instant,
+    states::See,
     stats::{Purpose, Statistics},
 };
 
@@ -55,6 +56,9 @@ pub(crate) trait Part {
 
     /// Turns the events so far into needs.
     fn advance(&mut self, now: Instant, metadata: &Metadata);
+
+    /// Shows the states of the part's machines.
+    fn states(&self, _see: &mut See<'_>) {}
 
     /// Adds the topics whose leaders the part needs.
     fn add_topics(&self, topics: &mut Interest);

@@ -107,6 +107,7 @@ use crate::{
     machine::{Instant, earliest},
     offsets::committed::{Committer, Held, MemberIdentity},
     rng::Rng,
+    states::See,
     stats::{GroupStatistics, Statistics, Window},
 };
 
@@ -528,6 +529,12 @@ impl Group {
 }
 
 impl Part for Group {
+    fn states(&self, see: &mut See<'_>) {
+        self.member.states(see);
+        self.rebalance.states(see);
+        self.polls.states(see);
+    }
+
     fn handle_metadata(&mut self, now: Instant, metadata: &Metadata, changes: &MetadataChanges) -> bool {
         let (subscribed, propagation) = (self.subscription.names(), self.settings.topic_propagation);
         let news = self.topics.handle_metadata(now, metadata, changes, subscribed, propagation);

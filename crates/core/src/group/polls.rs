@@ -20,7 +20,7 @@
 
 use std::time::Duration;
 
-use crate::machine::Instant;
+use crate::{machine::Instant, states::See};
 
 /// The watch over the application's polls.
 #[derive(Debug, Default)]
@@ -63,6 +63,11 @@ pub(super) enum Overdue {
 }
 
 impl PollWatch {
+    /// Shows the state.
+    pub(super) fn states(&self, see: &mut See<'_>) {
+        see("polls", 0, &self.state);
+    }
+
     /// Starts the watch, or restarts it: the application subscribed or polled.
     pub(super) const fn start(&mut self, now: Instant, progress: i64) {
         self.state = State::Watching(Watching { since: now, progress, observed: now, warnings: 0 });

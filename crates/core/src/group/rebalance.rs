@@ -49,6 +49,7 @@ use crate::{
     group::departure::GroupMembershipOperation,
     machine::Instant,
     offsets::committed::{GroupOffset, HeldSince},
+    states::See,
 };
 
 /// The member's partitions, and the tasks in progress for them.
@@ -147,6 +148,11 @@ enum Then {
 }
 
 impl Rebalance {
+    /// Shows the state.
+    pub(super) fn states(&self, see: &mut See<'_>) {
+        see("rebalance", 0, &self.state);
+    }
+
     /// Returns the member's partitions.
     pub(super) const fn owned(&self) -> &SortedSet<TopicPartition> {
         self.owned.partitions()

@@ -27,6 +27,7 @@ use crate::{
     },
     error::{Error, ErrorKind},
     machine::{Instant, earliest},
+    states::{See, number_of},
 };
 
 /// The offset to query.
@@ -159,6 +160,13 @@ const LATEST_TIERED: i64 = -5;
 const EARLIEST_PENDING_UPLOAD: i64 = -6;
 
 impl OffsetLookups {
+    /// Shows the state.
+    pub(crate) fn states(&self, see: &mut See<'_>) {
+        for lookup in self.lookups.values() {
+            see("lookup of an offset", number_of(&lookup.key), &lookup.state);
+        }
+    }
+
     /// Creates the state without lookups.
     pub(crate) const fn new(isolation_level: i8, request_timeout: Duration, retry_backoff: Duration) -> Self {
         Self {

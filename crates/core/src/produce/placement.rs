@@ -44,6 +44,7 @@ use crate::{
     event::Event,
     machine::{Instant, earliest},
     rng::Rng,
+    states::{See, number_of},
     stats::{EosStatistics, Purpose, Statistics},
 };
 
@@ -493,6 +494,15 @@ impl ProducerPlacement {
 }
 
 impl Part for ProducerPlacement {
+    fn states(&self, see: &mut See<'_>) {
+        if let Some(identity) = &self.identity {
+            identity.states(see);
+        }
+        for (partition, place) in self.places.iter() {
+            see("partition of a producer", number_of(partition), place);
+        }
+    }
+
     fn handle_metadata(&mut self, now: Instant, metadata: &Metadata, changes: &MetadataChanges) -> bool {
         // Partitions of a recreated topic return from their broker actors, and start again.
         changes.recreated.iter().for_each(|topic| self.recall(&topic.name));

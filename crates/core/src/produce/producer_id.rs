@@ -22,6 +22,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     machine::Instant,
     rng::Rng,
+    states::See,
     sync::atomic::{AtomicI64, AtomicU64, Ordering},
 };
 
@@ -130,6 +131,11 @@ impl ProducerId {
             reported: None,
             unsupported: 0,
         }
+    }
+
+    /// Shows the state.
+    pub(crate) fn states(&self, see: &mut See<'_>) {
+        see("producer ID", 0, &self.state);
     }
 
     /// Returns when the identity became known or was requested again; `None` before the first one.

@@ -57,6 +57,7 @@ use crate::{
     machine::{Instant, earliest},
     repeats::Repeats,
     rng::Rng,
+    states::{See, number_of},
     wake::WakeHandle,
 };
 
@@ -120,6 +121,13 @@ pub(super) enum ShareRequestKind {
 }
 
 impl ShareFetcher {
+    /// Shows the states of the share partitions.
+    pub(crate) fn states(&self, see: &mut See<'_>) {
+        for ((topic_id, partition), slot) in self.partitions.iter() {
+            see("share partition", number_of(&(topic_id.0, partition)), &slot.state);
+        }
+    }
+
     /// Creates a fetcher without partitions; `wake` wakes the broker actor.
     pub fn new(shared: Arc<ShareShared>, buffers: BufferPool, wake: WakeHandle, rng: Rng) -> Self {
         let (first, longest) = shared.settings.backoff;

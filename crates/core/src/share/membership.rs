@@ -34,6 +34,7 @@ use crate::{
     group::{DEFAULT_INTERVAL, has_moved, heartbeat_interval, is_permanent, new_member_id, retry_wait},
     machine::Instant,
     rng::Rng,
+    states::See,
 };
 
 const API: &str = "ShareGroupHeartbeat";
@@ -101,6 +102,11 @@ pub(super) enum Step {
 }
 
 impl ShareMember {
+    /// Shows the state.
+    pub(super) fn states(&self, see: &mut See<'_>) {
+        see("share member", 0, &self.state);
+    }
+
     /// Creates a member without a subscription. Its ID stays the same.
     pub(super) fn new(settings: ShareSettings, mut rng: Rng) -> Self {
         let (first, longest) = settings.backoff;

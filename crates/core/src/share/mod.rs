@@ -81,6 +81,7 @@ use crate::{
     fetch::partition::PartitionHandle,
     machine::{Instant, earliest},
     rng::Rng,
+    states::See,
     stats::Statistics,
 };
 
@@ -353,6 +354,13 @@ fn to_node(node: NodeId, message: ShareMessage) -> Need<ToNode<ShareMessage>> {
 }
 
 impl Part for ShareGroup {
+    fn states(&self, see: &mut See<'_>) {
+        self.member.states(see);
+        if let Some(leaving) = &self.leaving {
+            see("end of a share membership", 0, &leaving.phase);
+        }
+    }
+
     fn handle_metadata(&mut self, _now: Instant, metadata: &Metadata, changes: &MetadataChanges) -> bool {
         for error in &changes.errors {
             if self.member.subscription().contains(&error.name) && !error.code.is_retriable() {

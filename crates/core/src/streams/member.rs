@@ -42,6 +42,7 @@ use crate::{
     },
     machine::{Instant, earliest},
     rng::Rng,
+    states::See,
     txn::may_have_been_sent,
 };
 
@@ -133,6 +134,13 @@ pub(super) enum Step {
 }
 
 impl StreamsMember {
+    /// Shows the state.
+    pub(super) fn states(&self, see: &mut See<'_>) {
+        see("streams member", 0, &self.state);
+        see("shutdown of a streams group", 0, &self.shutdown);
+        self.push.states(see);
+    }
+
     /// Creates a member outside of its group. Its ID stays the same.
     pub(super) fn new(settings: StreamsSettings, mut rng: Rng) -> Self {
         let (first, longest) = settings.backoff;

@@ -70,6 +70,7 @@ use crate::{
     group::departure::GroupMembershipOperation,
     machine::{Instant, earliest},
     rng::Rng,
+    states::See,
     stats::Statistics,
 };
 
@@ -187,6 +188,10 @@ impl StreamsGroup {
 }
 
 impl Part for StreamsGroup {
+    fn states(&self, see: &mut See<'_>) {
+        self.member.states(see);
+    }
+
     fn handle_metadata(&mut self, _now: Instant, _metadata: &Metadata, _changes: &MetadataChanges) -> bool {
         false
     }

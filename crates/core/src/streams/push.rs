@@ -29,6 +29,7 @@ use crate::{
     group::{has_moved, retry_wait},
     machine::Instant,
     rng::Rng,
+    states::See,
 };
 
 const API: &str = "StreamsGroupTopologyDescriptionUpdate";
@@ -60,6 +61,11 @@ pub(super) struct Outcome {
 }
 
 impl DescriptionPush {
+    /// Shows the state.
+    pub(super) fn states(&self, see: &mut See<'_>) {
+        see("description of a topology", 0, &self.state);
+    }
+
     pub(super) const fn new((first, longest): (Duration, Duration)) -> Self {
         Self { state: State::Idle, number: 0, backoff: Backoff::new(first, longest) }
     }

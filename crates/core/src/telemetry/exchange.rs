@@ -38,6 +38,7 @@ use crate::{
     error::{Error, ErrorKind},
     machine::{Instant, earliest},
     rng::Rng,
+    states::See,
 };
 
 /// The time until the next attempt if the first request got no response, and the interval is unknown.
@@ -167,6 +168,12 @@ fn reaction(failure: Failure) -> Reaction {
 }
 
 impl Exchange {
+    /// Shows the state.
+    pub(super) fn states(&self, see: &mut See<'_>) {
+        see("telemetry", 0, &self.state);
+        see("end of telemetry", 0, &self.life);
+    }
+
     /// Creates an exchange that waits for a broker.
     pub(super) const fn new(rng: Rng) -> Self {
         Self {

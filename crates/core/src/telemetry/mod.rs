@@ -70,6 +70,7 @@ use crate::{
     event::{Event, TelemetryEvent},
     machine::Instant,
     rng::Rng,
+    states::See,
     stats::{Statistics, Window, metrics::ClientKind},
 };
 
@@ -346,6 +347,10 @@ impl Telemetry {
 }
 
 impl Part for Telemetry {
+    fn states(&self, see: &mut See<'_>) {
+        self.exchange.states(see);
+    }
+
     fn handle_metadata(&mut self, _now: Instant, _metadata: &Metadata, _changes: &MetadataChanges) -> bool {
         false
     }

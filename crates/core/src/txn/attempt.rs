@@ -8,6 +8,7 @@ use crate::{
     machine::Instant,
     produce::transaction::error::Reaction,
     rng::Rng,
+    states::See,
 };
 
 /// The wait before the first repetition after CONCURRENT_TRANSACTIONS: writing markers takes a few milliseconds. It doubles with
@@ -36,6 +37,11 @@ impl Attempt {
             backoff: Backoff::new(backoff.0, backoff.1),
             soon: Backoff::new(SOON, backoff.1),
         }
+    }
+
+    /// Shows the state.
+    pub(super) fn states(&self, see: &mut See<'_>) {
+        see("request of a transaction", 0, &self.phase);
     }
 
     pub(super) fn is_due(&self, now: Instant) -> bool {

@@ -10,6 +10,7 @@ use crate::{
     error::{Error, ErrorKind},
     machine::Instant,
     produce::transaction::state::TransactionState,
+    states::See,
 };
 
 /// The countdown of an open transaction.
@@ -30,6 +31,11 @@ enum Phase {
 impl Clock {
     const fn new(started: Instant, timeout: Duration) -> Self {
         Self { started, timeout, phase: Phase::Running }
+    }
+
+    /// Shows the state.
+    pub(super) fn states(&self, see: &mut See<'_>) {
+        see("countdown of a transaction", 0, &self.phase);
     }
 
     fn warn_at(&self) -> Instant {

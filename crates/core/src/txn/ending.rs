@@ -22,6 +22,7 @@ use crate::{
             state::TransactionState,
         },
     },
+    states::See,
 };
 
 /// The number of responses in a row without support for InitProducerId after which the producer fails: one response with
@@ -57,6 +58,12 @@ pub(super) enum JobKind {
 }
 
 impl CoordinatorJob {
+    /// Shows the state.
+    pub(super) fn states(&self, see: &mut See<'_>) {
+        see("job of a transaction", 0, &self.kind);
+        self.attempt.states(see);
+    }
+
     pub(super) const fn due_at(&self) -> Option<Instant> {
         self.attempt.due_at()
     }

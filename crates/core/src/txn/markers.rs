@@ -16,7 +16,9 @@ use ottla_protocol::{
 };
 
 use super::Transactions;
-use crate::{connection::Response, contract::part::TransactionRequest, error::Error, machine::Instant};
+use crate::{
+    connection::Response, contract::part::TransactionRequest, error::Error, machine::Instant, states::See,
+};
 
 /// The wait before the first question, as long as nothing else is known.
 const FIRST_WAIT_MS: u64 = 1;
@@ -67,6 +69,11 @@ impl Default for MarkerCheck {
 }
 
 impl MarkerCheck {
+    /// Shows the state.
+    pub(super) fn states(&self, see: &mut See<'_>) {
+        see("markers of a transaction", 0, &self.phase);
+    }
+
     pub(super) fn is_over(&self) -> bool {
         self.phase == Phase::Over
     }

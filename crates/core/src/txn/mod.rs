@@ -111,6 +111,7 @@ use crate::{
         },
     },
     rng::Rng,
+    states::See,
     stats::{EosStatistics, Statistics},
 };
 
@@ -414,6 +415,19 @@ impl Transactions {
 }
 
 impl Part for Transactions {
+    fn states(&self, see: &mut See<'_>) {
+        see("transaction", 0, &self.state);
+        see("epoch of a transaction", 0, &self.epoch_use);
+        see("registration", 0, &self.registered);
+        self.markers.states(see);
+        if let Some(job) = &self.job {
+            job.states(see);
+        }
+        if let Some(clock) = &self.clock {
+            clock.states(see);
+        }
+    }
+
     fn handle_metadata(&mut self, _: Instant, _: &Metadata, _: &MetadataChanges) -> bool {
         false
     }

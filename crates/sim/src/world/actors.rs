@@ -12,7 +12,7 @@ use ottla_core::{
 };
 
 use super::{Actor, Event, World};
-use crate::client::Message;
+use crate::{client::Message, coverage};
 
 impl World {
     pub(super) fn collect_wakes(&mut self, client: usize) {
@@ -54,7 +54,9 @@ impl World {
         };
         match (message, from, to) {
             (Message::ToBroker(message), _, Actor::Broker(key)) => {
-                self.trace.note(now, format_args!("{client} to {key:?}: {}", name_of(&message)));
+                let name = name_of(&message);
+                coverage::note_event(&name);
+                self.trace.note(now, format_args!("{client} to {key:?}: {name}"));
                 if matches!(message, ToBroker::Produce(ProduceMessage::Release { .. }))
                     && self.purges_moves > 0
                     && self.rng.chance(1, self.purges_moves)
@@ -68,10 +70,13 @@ impl World {
                 }
             }
             (Message::ToCluster(message), Actor::Broker(key), Actor::Cluster) => {
-                self.trace.note(now, format_args!("{client} from {key:?}: {}", name_of(&message)));
+                let name = name_of(&message);
+                coverage::note_event(&name);
+                self.trace.note(now, format_args!("{client} from {key:?}: {name}"));
                 state.cluster.handle_message(now, key, message);
             }
             (Message::BrokerDone, Actor::Broker(key), Actor::Cluster) => {
+                coverage::note_event("the end of a broker actor");
                 state.cluster.handle_broker_done(key)
             }
             _ => {}
@@ -86,6 +91,7 @@ impl World {
             return;
         }
         state.timers.remove(&actor);
+        coverage::note_event("a timer");
         match actor {
             Actor::Cluster => state.cluster.handle_timeout(self.now),
             Actor::Broker(key) => {
@@ -99,11 +105,15 @@ impl World {
 
     /// Carries out the outputs of an actor.
     pub(super) fn settle(&mut self, client: usize, actor: Actor) {
+        if coverage::is_on() {
+            self.note_states(client, actor);
+        }
         match actor {
             Actor::Cluster => {
                 while let Some(output) = self.clients[client].cluster.poll_output() {
                     match output {
                         ClusterOutput::StartBroker { key, host, port, node_id, rng } => {
+                            coverage::note_event("the start of a broker actor");
                             self.clients[client].start_broker(key, host, port, node_id, rng);
                             self.settle(client, Actor::Broker(key));
                         }
@@ -122,6 +132,19 @@ impl World {
             }
         }
         self.set_timer(client, actor);
+    }
+
+    /// Counts what the machines of an actor did.
+    fn note_states(&self, client: usize, actor: Actor) {
+        let client_state = &self.clients[client];
+        match actor {
+            Actor::Cluster => coverage::note_states(client, actor, |see| client_state.cluster.states(see)),
+            Actor::Broker(key) => {
+                if let Some(core) = client_state.brokers.get(&key) {
+                    coverage::note_states(client, actor, |see| core.states(see));
+                }
+            }
+        }
     }
 
     fn settle_broker(&mut self, client: usize, key: BrokerKey) {

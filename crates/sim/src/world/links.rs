@@ -6,7 +6,10 @@ use ottla_core::contract::broker::BrokerKey;
 use ottla_embedded_broker::{BrokerId, ConnectionId};
 
 use super::{Actor, Direction, Event, FIRST_PORT, Resolver, World};
-use crate::network::{Link, Stream, cut};
+use crate::{
+    coverage,
+    network::{Link, Stream, cut},
+};
 
 /// The last byte of the address at which brokers listen.
 const BROKER_ADDRESS: u8 = 1;
@@ -219,6 +222,7 @@ impl World {
                     link.connection = Some(connection);
                 }
                 if let Some(core) = self.clients[client].brokers.get_mut(&key) {
+                    coverage::note_event("a connection");
                     core.handle_connected(self.now);
                 }
             }
@@ -226,6 +230,7 @@ impl World {
                 self.links.remove(&id);
                 self.by_actor.remove(&(client, key));
                 if let Some(core) = self.clients[client].brokers.get_mut(&key) {
+                    coverage::note_event("a refused connection");
                     core.handle_closed(self.now, "connection refused");
                 }
             }
@@ -255,6 +260,7 @@ impl World {
             }
         }
         // There is room again.
+        coverage::note_event("room in a socket");
         self.settle(client, Actor::Broker(key));
     }
 
@@ -294,9 +300,15 @@ impl World {
             self.trace.note(self.now, format_args!("link {id}: {} bytes to the client", bytes.len()));
             let (now, trace) = (self.now, &mut self.trace);
             let unsent = self.clients[client].brokers.get(&key).map_or(0, |core| core.unsent_bytes());
-            let checked =
-                self.wire.reads(now, id, &bytes, unsent, |line| trace.note(now, format_args!("{line}")));
+            let mut first = None;
+            let checked = self.wire.reads(now, id, &bytes, unsent, |line| {
+                if first.is_none() && coverage::is_on() {
+                    first = coverage::response_in(line);
+                }
+                trace.note(now, format_args!("{line}"));
+            });
             self.note_broken(checked);
+            let event = first.unwrap_or_else(|| "a part of a response".to_owned());
             let mut rest = &bytes[..];
             while !rest.is_empty() {
                 if self.by_actor.get(&(client, key)) != Some(&id) {
@@ -307,6 +319,7 @@ impl World {
                 let count = space.len().min(rest.len());
                 space[..count].copy_from_slice(&rest[..count]);
                 core.handle_read(self.now, count);
+                coverage::note_event(&event);
                 rest = &rest[count..];
                 self.settle(client, Actor::Broker(key));
             }
@@ -322,6 +335,7 @@ impl World {
         if was_open && self.by_actor.get(&(client, key)) == Some(&id) {
             self.by_actor.remove(&(client, key));
             if let Some(core) = self.clients[client].brokers.get_mut(&key) {
+                coverage::note_event("a reset connection");
                 core.handle_closed(self.now, "connection reset");
             }
             self.settle(client, Actor::Broker(key));

@@ -36,6 +36,7 @@ use crate::{
         committed::QuestionId,
         list_offsets::{LookupId, topic_error, unknown_partition},
     },
+    states::See,
 };
 
 /// The duration for which a topic may be unknown before the application gets an error: it may have been created just now.
@@ -148,6 +149,11 @@ pub(super) enum Return {
 }
 
 impl Entry {
+    /// Shows the state.
+    pub(super) fn states(&self, number: u64, see: &mut See<'_>) {
+        see("partition of a consumer", number, &self.state);
+    }
+
     /// An entry without an offset.
     pub(super) const fn new(
         handle: Arc<PartitionHandle>,

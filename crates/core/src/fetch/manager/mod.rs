@@ -57,6 +57,7 @@ use crate::{
         committed::{CommittedOffsets, QuestionId},
         list_offsets::{LookupId, OffsetLookups},
     },
+    states::{See, number_of},
     stats::Statistics,
 };
 
@@ -196,6 +197,13 @@ impl FetchManager {
 }
 
 impl Part for FetchManager {
+    fn states(&self, see: &mut See<'_>) {
+        for (partition, entry) in self.entries.iter() {
+            entry.states(number_of(partition), see);
+        }
+        self.lookups.states(see);
+    }
+
     fn handle_metadata(&mut self, now: Instant, metadata: &Metadata, changes: &MetadataChanges) -> bool {
         changes.recreated.iter().for_each(|topic| self.handle_recreated(now, topic));
         if let Some(committed) = &mut self.committed {

@@ -77,6 +77,7 @@ use crate::{
     error::{Error, ErrorKind},
     machine::{Instant, earliest},
     rng::Rng,
+    states::See,
 };
 
 /// The time that a JoinGroup or SyncGroup response may take in addition to the rebalance timeout.
@@ -214,6 +215,11 @@ pub(in crate::group) enum Step {
 }
 
 impl ClassicMember {
+    /// Shows the state.
+    pub(super) fn states(&self, see: &mut See<'_>) {
+        see("classic member", 0, &self.state);
+    }
+
     /// Creates a member without a subscription.
     pub(in crate::group) fn new(settings: Arc<GroupSettings>, rng: Rng) -> Self {
         let (first, longest) = settings.backoff;

@@ -69,6 +69,7 @@ use crate::{
     group::{departure::GroupMembershipOperation, settings::GroupSettings},
     machine::{Instant, earliest},
     rng::Rng,
+    states::See,
 };
 
 /// The maximum wait for the response to the heartbeat that leaves.
@@ -154,6 +155,11 @@ struct NameQuery {
 }
 
 impl ConsumerMember {
+    /// Shows the state.
+    pub(super) fn states(&self, see: &mut See<'_>) {
+        see("consumer member", 0, &self.state);
+    }
+
     /// Creates a member without a subscription.
     pub(in crate::group) fn new(settings: Arc<GroupSettings>, mut rng: Rng) -> Self {
         let (first, longest) = settings.backoff;

@@ -43,6 +43,7 @@ use crate::{
     group::departure::GroupMembershipOperation,
     machine::Instant,
     rng::Rng,
+    states::See,
 };
 
 /// A member of a group, with the protocol of `group.protocol`. `ClassicMember` describes the methods.
@@ -55,6 +56,14 @@ pub(super) enum Member {
 }
 
 impl Member {
+    /// Shows the state.
+    pub(super) fn states(&self, see: &mut See<'_>) {
+        match self {
+            Self::Classic(member) => member.states(see),
+            Self::Consumer(member) => member.states(see),
+        }
+    }
+
     /// Creates a member without a subscription.
     pub(super) fn new(settings: Arc<GroupSettings>, rng: Rng) -> Self {
         match settings.group_protocol {
