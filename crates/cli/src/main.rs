@@ -39,6 +39,8 @@ mod sending;
 mod signals;
 mod standard_error;
 mod times;
+// Without the full screen only one table is printed.
+#[cfg_attr(not(feature = "top"), allow(dead_code))]
 mod top;
 
 use std::process::ExitCode;

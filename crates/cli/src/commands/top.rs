@@ -91,6 +91,7 @@ fn once(options: &TopOptions, mut collector: Collector) -> Outcome {
         if round > 0 {
             interrupt.pause(options.interval)?;
         }
+        collector.make_all_due();
         collector.read(&mut |update| {
             model.apply(update);
             !interrupt.is_requested()
