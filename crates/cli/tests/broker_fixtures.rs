@@ -2,6 +2,8 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 mod support;
 
@@ -93,6 +95,27 @@ fn seeded_records_follow_the_replayed_ones() {
     stop(running);
     let (_again, servers) = start(&["--replay", &both]);
     assert_eq!(read(&servers, "orders"), expected);
+}
+
+#[test]
+fn killed_broker_leaves_whole_lines() {
+    let folder = Folder::new("killed");
+    let file = folder.0.join("fixture.jsonl").display().to_string();
+    let (running, servers) = start(&["--record", &file]);
+    succeed(&["topics", "create", "-b", &servers, "orders", "--partitions", "2"], "");
+    let records = RECORDS.repeat(500);
+    succeed(&["produce", "-b", &servers, "-J"], &records);
+    let lines = || std::fs::read_to_string(&file).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while lines().is_empty() {
+        assert!(Instant::now() < deadline, "nothing is written");
+        thread::sleep(Duration::from_millis(10));
+    }
+    // Dropping it kills it.
+    drop(running);
+    assert!(lines().ends_with('\n'));
+    let (_again, servers) = start(&["--replay", &file]);
+    assert_eq!(read(&servers, "orders").lines().count(), lines().lines().count() - 1);
 }
 
 #[test]

@@ -7,6 +7,8 @@
 //! `topics` (leaders), `log` (record batches) and `producer_state` (sequence numbers), and responds with a `frame`.
 //! Groups are in `groups`, transactions in `transactions`, share groups in `share_groups` (members) and `share_partitions` (records). Tests use
 //! `control` and `faults`. `tls` encrypts the connections of a listener, with certificates of `self_signed` in tests; `sasl` authenticates their clients, and `acls` with `access` decides what they may do. `telemetry` has the clients' metrics (KIP-714), which `otlp` decodes.
+//! `validation` checks produced records, `retention` and `compaction` clean logs up, `quotas` makes clients wait, and `changes` lists what
+//! clients change.
 
 #![forbid(unsafe_code)]
 
