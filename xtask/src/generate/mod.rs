@@ -95,6 +95,9 @@ struct Options {
     /// Name the functions that were not reached
     #[arg(long)]
     coverage: bool,
+    /// Name the differences that did not repeat: what depends on the speed, and what a busy machine shows
+    #[arg(long)]
+    unsteady: bool,
     /// Do not start an embedded broker, which operations of the administration need
     #[arg(long)]
     without_broker: bool,
@@ -222,6 +225,9 @@ pub fn main(args: &[String]) -> Result<ExitCode> {
     };
     let seeds = Seeds { next: AtomicU64::new(0), of: &of, until };
     let report = hunt(&setting, &seeds, options.jobs, !options.whole)?;
+    if options.unsteady {
+        print!("{}", report.unsteady());
+    }
     println!("{}", report.summary(&setting.table, options.coverage));
     let minutes = began.elapsed().as_secs_f64() / 60.0;
     println!("{:.0} programs per minute, from seed {first}", report.programs as f64 / minutes);
@@ -409,7 +415,7 @@ fn try_seed(
                 return Ok(());
             }
             let Some(difference) = pair.confirm(&program)? else {
-                lock().unstable += 1;
+                lock().unstable.push((seed, difference));
                 return Ok(());
             };
             if let Some(row) = setting.rows.permits(&difference, &program) {

@@ -37,8 +37,8 @@ pub struct Report {
     pub same: usize,
     /// The original crashed or hung in a step.
     pub original_fails: BTreeMap<String, usize>,
-    /// A difference that a second run did not have.
-    pub unstable: usize,
+    /// The seeds of differences that a second run did not have.
+    pub unstable: Vec<(u64, Difference)>,
     /// The number of programs that met each row.
     pub rows: BTreeMap<String, usize>,
     pub findings: BTreeMap<(String, String), Finding>,
@@ -56,6 +56,20 @@ impl Report {
         for (function, succeeded) in original.calls() {
             self.calls.entry(function.to_owned()).or_default()[usize::from(!succeeded)] += 1;
         }
+    }
+
+    /// Formats the differences that a second run did not have, those of one kind together.
+    pub fn unsteady(&self) -> String {
+        let mut kinds: BTreeMap<_, Vec<&(u64, Difference)>> = BTreeMap::new();
+        for unstable in &self.unstable {
+            kinds.entry(unstable.1.class()).or_default().push(unstable);
+        }
+        let mut text = String::new();
+        for same in kinds.values() {
+            let seeds: Vec<String> = same.iter().map(|(seed, _)| seed.to_string()).collect();
+            let _ = write!(text, "not repeatable, of seeds {}:\n{}", seeds.join(","), same[0].1.text());
+        }
+        text
     }
 
     /// Returns the functions that were never called with success, and those that can fail and never did.
@@ -145,7 +159,7 @@ impl Report {
             self.same,
             self.rows.values().sum::<usize>(),
             self.original_fails.values().sum::<usize>(),
-            self.unstable,
+            self.unstable.len(),
             self.findings.len(),
             all - succeeded.len(),
             failed.len(),
@@ -157,6 +171,20 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn unsteady_differences_of_one_kind_are_listed_together() {
+        let difference = |original: &str| Difference {
+            stream: "main".into(),
+            original: original.into(),
+            ottla: "7 ok f -> 1".into(),
+        };
+        let unstable =
+            vec![(3, difference("7 no f -> 0")), (5, difference("7 ok g")), (9, difference("8 no f -> 0"))];
+        let text = Report { unstable, ..Report::default() }.unsteady();
+        let first = "not repeatable, of seeds 3,9:\nmain - 7 no f -> 0\nmain + 7 ok f -> 1\n";
+        assert!(text.starts_with(first) && text.contains("of seeds 5:\n"), "{text}");
+    }
 
     #[test]
     fn counts_replace_those_of_the_page() {
