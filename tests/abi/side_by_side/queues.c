@@ -207,6 +207,35 @@ CASE(io_events) {
 static int called;
 static void on_event(rd_kafka_t *rk UNUSED, void *opaque) { __atomic_add_fetch((int *)opaque, 1, __ATOMIC_SEQ_CST); }
 
+/* A queue has a descriptor or a callback: setting one, or none, ends the other. */
+CASE(descriptor_and_callback_of_a_queue) {
+        rd_kafka_t *rk = quiet(RD_KAFKA_PRODUCER, RD_KAFKA_EVENT_DR);
+        rd_kafka_queue_t *queue = rd_kafka_queue_get_main(rk);
+        int ends[2], i, count = 0;
+        char byte;
+        if (pipe(ends))
+                abort();
+        fcntl(ends[0], F_SETFL, O_NONBLOCK);
+        for (i = 0; i < 4; i++) {
+                if (i % 2 == 0) {
+                        rd_kafka_queue_cb_event_enable(queue, on_event, &called);
+                        rd_kafka_queue_io_event_enable(queue, i == 0 ? ends[1] : -1, "a", 1);
+                } else {
+                        rd_kafka_queue_io_event_enable(queue, ends[1], "a", 1);
+                        rd_kafka_queue_cb_event_enable(queue, i == 1 ? on_event : NULL, &called);
+                }
+                purged_message(rk, "one");
+                say_event("event", next_event(queue));
+                if (i == 0)
+                        UNTIL((count = (int)read(ends[0], &byte, 1)) == 1, usleep(5000));
+                if (i == 1)
+                        WAIT_FOR(__atomic_load_n(&called, __ATOMIC_SEQ_CST) == 1);
+                say("bytes %d, calls %d", i == 0 ? count : (int)read(ends[0], &byte, 1), __atomic_load_n(&called, __ATOMIC_SEQ_CST));
+        }
+        rd_kafka_queue_destroy(queue);
+        rd_kafka_destroy(rk);
+}
+
 CASE(callback_of_a_queue) {
         rd_kafka_t *rk = quiet(RD_KAFKA_PRODUCER, RD_KAFKA_EVENT_DR);
         rd_kafka_queue_t *queue = rd_kafka_queue_get_main(rk);

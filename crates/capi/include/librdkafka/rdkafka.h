@@ -1496,11 +1496,11 @@ rd_kafka_resp_err_t rd_kafka_set_log_queue(rd_kafka_t *rk, rd_kafka_queue_t *rkq
 RD_EXPORT
 size_t rd_kafka_queue_length(rd_kafka_queue_t *rkqu);
 
-/** Writes payload to a descriptor when an entry arrives in an empty queue; -1 stops that. */
+/** Writes payload to a descriptor when an entry arrives in an empty queue, and calls no function of rd_kafka_queue_cb_event_enable() any more; -1 stops both. */
 RD_EXPORT
 void rd_kafka_queue_io_event_enable(rd_kafka_queue_t *rkqu, int fd, const void *payload, size_t size);
 
-/** Calls event_cb when an entry arrives in an empty queue; NULL stops that. */
+/** Calls event_cb when an entry arrives in an empty queue, and writes to no descriptor of rd_kafka_queue_io_event_enable() any more; NULL stops both. */
 RD_EXPORT
 void rd_kafka_queue_cb_event_enable(rd_kafka_queue_t *rkqu, void (*event_cb)(rd_kafka_t *rk, void *qev_opaque), void *qev_opaque);
 

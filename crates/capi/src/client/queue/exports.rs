@@ -89,7 +89,7 @@ export!(
             let Some(queue) = queue.counted() else { return };
             let bytes = crate::ffi::boundary::bytes(payload, size).unwrap_or_default();
             let io = (fd >= 0).then(|| (fd, bytes.into()));
-            queue.end().state.with(Notification { io, callback: None }, State::set_io);
+            queue.end().state.with(Notification { io, callback: None }, State::set_notification);
         }
     }
 );
@@ -99,7 +99,7 @@ export!(
     fn rd_kafka_queue_cb_event_enable(queue: Ref<Queue>, event_cb: Option<NotifyCb>, opaque: *mut c_void) {
         if let Some(queue) = queue.counted() {
             let callback = event_cb.map(|callback| (callback, Opaque(opaque)));
-            queue.end().state.with(Notification { io: None, callback }, State::set_callback);
+            queue.end().state.with(Notification { io: None, callback }, State::set_notification);
         }
     }
 );

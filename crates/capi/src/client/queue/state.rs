@@ -372,13 +372,8 @@ impl State {
         self.feeders.clone()
     }
 
-    /// Sets the application's descriptor, and keeps its function.
-    pub(super) fn set_io(&mut self, notification: Notification) {
-        self.notification.io = notification.io;
-    }
-
-    /// Sets the application's function, and keeps its descriptor.
-    pub(super) fn set_callback(&mut self, notification: Notification) {
-        self.notification.callback = notification.callback;
+    /// Sets the application's descriptor or function, or neither; each replaces the other.
+    pub(super) fn set_notification(&mut self, notification: Notification) {
+        self.notification = notification;
     }
 }
