@@ -231,3 +231,14 @@ CASE(end_of_a_consumer_is_not_an_event) {
         rd_kafka_destroy(rk);
         say_recorded("calls", &calls);
 }
+
+CASE(close_after_a_fatal_error) {
+        rd_kafka_t *rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf_of("log_level", "0", "group.id", "g", NULL), NULL, 0);
+        rd_kafka_queue_t *queue = rd_kafka_queue_new(rk);
+        say("fatal error: %s", err(rd_kafka_test_fatal_error(rk, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER, "r")));
+        say_error("to a queue", rd_kafka_consumer_close_queue(rk, queue));
+        say("close: %s", err(rd_kafka_consumer_close(rk)));
+        say("closed: %d", rd_kafka_consumer_closed(rk));
+        rd_kafka_queue_destroy(queue);
+        rd_kafka_destroy_flags(rk, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
+}

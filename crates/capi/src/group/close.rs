@@ -189,8 +189,8 @@ export!(
             Ok(both) => both,
             Err(code) => return code,
         };
-        if let Some((code, _)) = client.fatal_if_any() {
-            return code;
+        if client.fatal_if_any().is_some() {
+            return code::_FATAL;
         }
         match client.membership().begin_close() {
             Ok(()) if client.membership().is_active(consumer) => {
@@ -221,8 +221,8 @@ export!(
             Ok(both) => both,
             Err(code) => return refused(code, "only a consumer with a `group.id` can be closed"),
         };
-        if let Some((code, text)) = client.fatal_if_any() {
-            return refused(code, text.as_str());
+        if let Some((cause, text)) = client.fatal_if_any() {
+            return ErrorObject::fatal(cause, text).into_raw();
         }
         match client.membership().begin_close() {
             Ok(()) if client.membership().is_active(consumer) => {
