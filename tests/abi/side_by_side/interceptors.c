@@ -135,7 +135,7 @@ CASE(acknowledgements_of_purged_messages) {
         rd_kafka_conf_t *conf = conf_of("bootstrap.servers", DEAD, NULL);
         rd_kafka_t *rk;
         int i;
-        add(conf, "one");
+        rd_kafka_conf_interceptor_add_on_new(conf, "one", on_new, (void *)"one");
         rk = producer_of(conf);
         for (i = 0; i < 3; i++)
                 rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("t"), RD_KAFKA_V_VALUE("x", 1), RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_END);
@@ -145,28 +145,24 @@ CASE(acknowledgements_of_purged_messages) {
 }
 
 /* Interceptors get the messages that are lost because the client is destroyed; reports do not. */
-static void lose_a_message(const char *linger, int rtt) {
+CASE(acknowledgement_of_a_message_in_flight) {
         rd_kafka_t *host = start(RD_KAFKA_PRODUCER, conf_of("test.mock.num.brokers", "1", NULL)), *rk;
         rd_kafka_mock_cluster_t *cluster = rd_kafka_handle_mock_cluster(host);
-        rd_kafka_conf_t *conf = conf_of("bootstrap.servers", rd_kafka_mock_cluster_bootstraps(cluster), "linger.ms", linger, NULL);
+        rd_kafka_conf_t *conf = conf_of("bootstrap.servers", rd_kafka_mock_cluster_bootstraps(cluster), "linger.ms", "0", NULL);
         rd_kafka_mock_topic_create(cluster, "t", 1, 1);
-        add(conf, "one");
+        rd_kafka_conf_interceptor_add_on_new(conf, "one", on_new, (void *)"one");
         rk = producer_of(conf);
         rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("t"), RD_KAFKA_V_VALUE("x", 1), RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_END);
         say("flush %s", err(rd_kafka_flush(rk, TIMEOUT_MS)));
-        rd_kafka_mock_broker_set_rtt(cluster, 1, rtt);
+        rd_kafka_mock_broker_set_rtt(cluster, 1, 60000);
         rd_kafka_mock_start_request_tracking(cluster);
         rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("t"), RD_KAFKA_V_VALUE("y", 1), RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_END);
-        if (rtt)
-                WAIT_FOR(produce_requests(cluster) == 1);
+        WAIT_FOR(produce_requests(cluster) == 1);
         rd_kafka_destroy(rk);
         rd_kafka_destroy(host);
         say_recorded("calls", &calls);
         say("reports %d", recorded(&reports));
 }
-
-CASE(acknowledgement_of_a_message_that_lingers) { lose_a_message("60000", 0); }
-CASE(acknowledgement_of_a_message_in_flight) { lose_a_message("0", 60000); }
 
 CASE(properties_pass_interceptors) {
         rd_kafka_conf_t *conf = rd_kafka_conf_new(), *copy;

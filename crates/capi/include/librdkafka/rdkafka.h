@@ -2080,7 +2080,7 @@ rd_kafka_resp_err_t rd_kafka_interceptor_add_on_destroy(rd_kafka_t *rk, const ch
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_send(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_send_t *on_send, void *ic_opaque);
 
-/** Adds an on_acknowledgement interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; the same name and function can be added once; a repetition is RD_KAFKA_RESP_ERR__CONFLICT. If it is too late for it to be called, the result is RD_KAFKA_RESP_ERR__STATE. */
+/** Adds an on_acknowledgement interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; the same name and function can be added once; a repetition is RD_KAFKA_RESP_ERR__CONFLICT. If it is too late for it to be called, the result is RD_KAFKA_RESP_ERR__STATE. A thread of this client calls it with each message before the message's report is delivered; the message counts for rd_kafka_outq_len() until it has returned. It may block and call any function: other clients do not wait for it. A message that is not accepted is passed to it by the call that produces the message. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_acknowledgement(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_acknowledgement_t *on_acknowledgement, void *ic_opaque);
 
@@ -2100,11 +2100,11 @@ rd_kafka_resp_err_t rd_kafka_interceptor_add_on_request_sent(rd_kafka_t *rk, con
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_response_received(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_response_received_t *on_response_received, void *ic_opaque);
 
-/** Adds an on_thread_start interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; the same name and function can be added once; a repetition is RD_KAFKA_RESP_ERR__CONFLICT. If it is too late for it to be called, the result is RD_KAFKA_RESP_ERR__STATE. The background thread calls it when it starts, as RD_KAFKA_THREAD_BACKGROUND. I/O threads serve all clients of the process: each calls it, as RD_KAFKA_THREAD_BROKER, when it begins to serve this client. */
+/** Adds an on_thread_start interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; the same name and function can be added once; a repetition is RD_KAFKA_RESP_ERR__CONFLICT. If it is too late for it to be called, the result is RD_KAFKA_RESP_ERR__STATE. The background thread calls it when it starts, as RD_KAFKA_THREAD_BACKGROUND. I/O threads serve all clients of the process: each calls it, as RD_KAFKA_THREAD_BROKER, when it begins to serve this client. So does the thread that calls on_acknowledgement interceptors, when it starts with the first acknowledged message. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_thread_start(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_thread_start_t *on_thread_start, void *ic_opaque);
 
-/** Adds an on_thread_exit interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; the same name and function can be added once; a repetition is RD_KAFKA_RESP_ERR__CONFLICT. If it is too late for it to be called, the result is RD_KAFKA_RESP_ERR__STATE. The background thread calls it when it ends. An I/O thread calls it when it stops serving this client, and may continue for others. */
+/** Adds an on_thread_exit interceptor, from an on_new interceptor and not after rd_kafka_new() has returned; the same name and function can be added once; a repetition is RD_KAFKA_RESP_ERR__CONFLICT. If it is too late for it to be called, the result is RD_KAFKA_RESP_ERR__STATE. The background thread calls it when it ends. An I/O thread calls it when it stops serving this client, and may continue for others. The thread of on_acknowledgement interceptors calls it when it ends. */
 RD_EXPORT
 rd_kafka_resp_err_t rd_kafka_interceptor_add_on_thread_exit(rd_kafka_t *rk, const char *ic_name, rd_kafka_interceptor_f_on_thread_exit_t *on_thread_exit, void *ic_opaque);
 

@@ -2,6 +2,7 @@
 //! `background_event_cb` or asked for the queue, and the one of on_acknowledgement interceptors.
 
 use std::{
+    ffi::c_int,
     io,
     sync::{
         Arc,
@@ -15,8 +16,8 @@ use std::{
 use ottla_net::process::PerProcess;
 
 use crate::{
-    client::queue::Queue,
-    ffi::{gate::Gate, lock::Mutex},
+    client::{op::Op, queue::Queue},
+    ffi::{gate::Gate, lock::Mutex, time::deadline},
 };
 
 /// A queue and the thread that serves it.
@@ -41,7 +42,22 @@ impl Served {
     pub(crate) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Acquire)
     }
+
+    /// Waits for the next entry. Returns `None` once the client ends and the queue is empty.
+    pub(crate) fn next(&self) -> Option<Op> {
+        loop {
+            // A wait that got an entry has also used up the request to return that came with it.
+            let is_over = self.is_over();
+            let op = if is_over { self.queue.pop_now() } else { self.queue.pop(deadline(NAP_MS)) };
+            if op.is_some() || is_over {
+                return op;
+            }
+        }
+    }
 }
+
+/// The longest sleep between two checks; the end of the client wakes the thread earlier.
+const NAP_MS: c_int = 60_000;
 
 /// Threads of this kind in the process.
 static THREADS: PerProcess<AtomicUsize> = PerProcess::new();
@@ -137,7 +153,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::client::op::{Call, Op};
+    use crate::client::op::Call;
 
     fn soon() -> Instant {
         Instant::now() + Duration::from_secs(20)
@@ -148,12 +164,8 @@ mod tests {
         let (ends, ended) = mpsc::channel::<()>();
         let serve = move |served: &Served| {
             let _ends = ends;
-            loop {
-                match served.queue.pop(Some(soon())) {
-                    Some(Op::Call(call)) => (call.0)(),
-                    None if served.is_over() => return,
-                    _ => {}
-                }
+            while let Some(Op::Call(call)) = served.next() {
+                (call.0)();
             }
         };
         (QueueThread::start("test", Queue::new(), serve).unwrap(), ended)
@@ -164,10 +176,13 @@ mod tests {
         let (thread, _ended) = calling();
         let calls = Arc::<AtomicUsize>::default();
         let (goes, go) = mpsc::channel::<()>();
-        thread.queue().push(Op::Call(Call(Box::new(move || drop(go.recv())))));
+        let wait = move || assert!(go.recv().is_ok());
+        thread.queue().push(Op::Call(Call(Box::new(wait))));
         for _ in 0..3 {
             let calls = Arc::clone(&calls);
-            let count = move || drop(calls.fetch_add(1, Ordering::SeqCst));
+            let count = move || {
+                calls.fetch_add(1, Ordering::SeqCst);
+            };
             thread.queue().push(Op::Call(Call(Box::new(count))));
         }
         goes.send(()).unwrap();
@@ -183,7 +198,7 @@ mod tests {
         let (begins, begun) = mpsc::channel::<()>();
         let wait = move || {
             drop(begins);
-            drop(go.recv());
+            assert!(go.recv().is_ok());
         };
         thread.queue().push(Op::Call(Call(Box::new(wait))));
         assert!(begun.recv().is_err());

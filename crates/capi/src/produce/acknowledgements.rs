@@ -29,12 +29,10 @@ use crate::{
         queue::Queue,
         queue_thread::{QueueThread, Served},
     },
-    ffi::{gate::Gate, time::deadline, types::rd_kafka_message_t},
+    ffi::{gate::Gate, types::rd_kafka_message_t},
     produce::{delivery::Delivery, report::Destination},
 };
 
-/// The longest sleep between two checks; the end of the client wakes the thread earlier.
-const NAP_MS: std::ffi::c_int = 60_000;
 /// How often a thread that waits for interceptors checks whether the client ends.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -106,13 +104,11 @@ impl Acknowledgements {
 }
 
 fn serve(interceptors: &dyn Acknowledged, destination: &Destination, served: &Served) {
-    loop {
-        match served.queue.pop(deadline(NAP_MS)) {
-            Some(Op::Delivery(delivery)) => pass(interceptors, destination, &served.gate, *delivery),
-            Some(Op::Call(call)) => (call.0)(),
-            Some(_) => {}
-            None if served.is_over() => return,
-            None => {}
+    while let Some(op) = served.next() {
+        match op {
+            Op::Delivery(delivery) => pass(interceptors, destination, &served.gate, *delivery),
+            Op::Call(call) => (call.0)(),
+            _ => {}
         }
     }
 }

@@ -200,10 +200,17 @@ static void purge_waits_for_interceptors(void) {
         destroy(rk);
 }
 
+static void destroy_later(rd_kafka_t *rk) {
+        wait(rk);
+        destroy(rk);
+}
+
 /* Nothing is called after a call that destroys the client, which is called from an interceptor. */
 static void interceptor_destroys_its_client(void) {
         int threads = rd_kafka_thread_cnt();
-        produce(intercepted(1, servers, destroy), MESSAGES);
+        produce(intercepted(1, servers, destroy_later), MESSAGES);
+        wait_until_inside();
+        release();
         WAIT_FOR(__atomic_load_n(&is_destroyed, __ATOMIC_SEQ_CST));
         WAIT_FOR(rd_kafka_thread_cnt() == threads);
         CHECK(acknowledged == 1 && later == 0 && reported == 0 && threads_ended == 0);
