@@ -123,6 +123,11 @@ fn members_look_for_an_unknown_coordinator_with_back_offs() {
 }
 
 #[test]
+fn producer_sends_at_the_rate_of_its_quota() {
+    schedule("quota");
+}
+
+#[test]
 fn throttled_members_keep_their_partitions() {
     schedule("throttle");
 }

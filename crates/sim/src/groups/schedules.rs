@@ -17,6 +17,7 @@
 //! | coord-move | the coordinator moves every 50 ms while members join |
 //! | coord-unknown | no broker knows the coordinator for two sessions |
 //! | throttle | every response of the coordinator throttles the client for a second (KIP-219) |
+//! | quota | the producer sends more than its `producer_byte_rate` allows, and catches up when the quota is gone |
 //! | mixed | members with the encodings of the Java client, librdkafka and franz-go, in subscription versions 0 to 3 |
 //! | misrouted | brokers swap their addresses, and another cluster takes the addresses over (KIP-1242) |
 //! | mixed-clusters | addresses lead to one of two clusters, for each connection anew (KIP-1242) |
@@ -41,7 +42,7 @@ use super::{
 use crate::{Broken, network::NetworkKnobs};
 
 /// The names of the schedules.
-pub const NAMES: [&str; 19] = [
+pub const NAMES: [&str; 20] = [
     "join-late",
     "leader-dies",
     "half-sync",
@@ -57,6 +58,7 @@ pub const NAMES: [&str; 19] = [
     "coord-move",
     "coord-unknown",
     "throttle",
+    "quota",
     "mixed",
     "static-return",
     "misrouted",
@@ -116,6 +118,7 @@ fn schedule(name: &str) -> Option<Schedule> {
         "coord-move" => new(ALL, true, coord_move),
         "coord-unknown" => new(ALL, true, coord_unknown),
         "throttle" => new(ALL, true, throttle),
+        "quota" => new(&[RANGE], false, quota),
         "misrouted" => new(ALL, true, misrouted),
         "mixed-clusters" => new(ALL, true, mixed_clusters),
         "mixed" => new(CLASSIC, false, mixed),
@@ -175,6 +178,24 @@ impl Run {
         }
         self.send();
         self.wait_until_settled(SETTLE)
+    }
+
+    /// Sends for this time, and returns how much the logs grow per second, in bytes.
+    fn stored_per_second(&mut self, time: Duration) -> Result<f64, Broken> {
+        let (began, before) = (self.world.now, self.stored());
+        while self.world.now - began < time {
+            self.send();
+            self.step()?;
+        }
+        Ok((self.stored() - before) as f64 / (self.world.now - began).as_secs_f64())
+    }
+
+    /// Returns the size of all logs in bytes.
+    fn stored(&mut self) -> u64 {
+        let control = self.world.cluster.control();
+        let partitions = self.setup.topics.iter();
+        let partitions = partitions.flat_map(|(name, count)| (0..*count).map(move |number| (name, number)));
+        partitions.filter_map(|(name, number)| control.partition(name, number)).map(|state| state.bytes).sum()
     }
 
     /// Closes the oldest member.
@@ -480,6 +501,24 @@ fn throttle(run: &mut Run) -> Result<(), Broken> {
     let after = run.holders();
     if before.keys().ne(after.keys()) || before.values().zip(after.values()).any(|(a, b)| a.0 != b.0) {
         return Err(Broken::new("convergence", "throttled members lost their partitions"));
+    }
+    Ok(())
+}
+
+/// A quota slows the producer down.
+fn quota(run: &mut Run) -> Result<(), Broken> {
+    const RATE: f64 = 1000.0;
+    let of_all = [("client-id", None)];
+    run.start(2)?;
+    let unlimited = run.stored_per_second(SESSION * 5)?;
+    run.world.cluster.control().set_quota(&of_all, "producer_byte_rate", Some(RATE));
+    let limited = run.stored_per_second(SESSION * 20)?;
+    run.world.cluster.control().set_quota(&of_all, "producer_byte_rate", None);
+    // Each broker measures for itself. As in Kafka, requests of more than ten seconds' worth exceed the quota by up to those.
+    let quota = f64::from(run.setup.brokers) * RATE;
+    if limited > quota * 1.5 || limited < quota / 2.0 || unlimited < quota * 1.6 {
+        let what = format!("{limited} bytes per second with a quota of {quota}, {unlimited} without");
+        return Err(Broken::new("convergence", what));
     }
     Ok(())
 }
