@@ -247,7 +247,7 @@ fn markers(root: &Path) -> Result<Vec<String>> {
     ]
     .map(|halves| halves.concat());
     let mut found = Vec::new();
-    for folder in ["crates", "xtask", "bench", "tests"] {
+    for folder in ["crates", "xtask", "bench", "fuzz", "tests"] {
         for path in files(&root.join(folder), "rs")? {
             let text = fs::read_to_string(&path)?;
             for marker in
@@ -328,7 +328,8 @@ fn named_files(root: &Path) -> Result<Vec<String>> {
     for page in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"] {
         let text = fs::read_to_string(root.join(page)).map_err(|error| format!("{page}: {error}"))?;
         for quoted in text.split('`').skip(1).step_by(2) {
-            let starts = ["crates/", "xtask/", "bench/", "tests/", "schema/", "docs/", "examples/", ".ci/"];
+            let starts =
+                ["crates/", "xtask/", "bench/", "fuzz/", "tests/", "schema/", "docs/", "examples/", ".ci/"];
             let path = quoted.split(&[':', '#'][..]).next().unwrap_or_default();
             let is_path = starts.iter().any(|start| quoted.starts_with(start))
                 && !path.contains(&[' ', '*', '<', 'N'][..]);

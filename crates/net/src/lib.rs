@@ -41,7 +41,7 @@ pub use canonical::canonical_servers;
 pub use credentials::secret::Secret;
 pub use gssapi::KerberosThread;
 pub use issuer::Issuer;
-pub use oidc::{IssuedToken, TokenClient, TokenFailure};
+pub use oidc::{Answer, IssuedToken, TokenClient, TokenFailure, read_answer};
 pub use proxy::open_tunnel;
 pub use runtime::{ClientHandle, ClientParts, Runtime, SocketSettings, is_io_thread};
 pub use tls::{

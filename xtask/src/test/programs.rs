@@ -18,6 +18,8 @@ use crate::{
 
 /// The manifest of the benchmarks.
 pub const BENCH: &str = "bench/Cargo.toml";
+/// The manifest of the fuzz targets.
+pub const FUZZ: &str = "fuzz/Cargo.toml";
 
 /// The tests of a program that run at the same time.
 const THREADS: &str = "8";

@@ -3,7 +3,7 @@
 use std::{fs, path::PathBuf, process::Command};
 
 use super::{
-    programs::{self, BENCH},
+    programs::{self, BENCH, FUZZ},
     session::Session,
     target_folder,
 };
@@ -173,7 +173,12 @@ pub const LINT: [&str; 3] = ["format", "tidy", "clippy"];
 
 fn format(session: &Session) -> Result<()> {
     session.one("rustfmt", cargo().args(["fmt", "--all", "--check"]), 5)?;
-    session.one("rustfmt of bench/", cargo().args(["fmt", "--all", "--check", "--manifest-path", BENCH]), 5)
+    session.one(
+        "rustfmt of bench/",
+        cargo().args(["fmt", "--all", "--check", "--manifest-path", BENCH]),
+        5,
+    )?;
+    session.one("rustfmt of fuzz/", cargo().args(["fmt", "--all", "--check", "--manifest-path", FUZZ]), 5)
 }
 
 fn tidy(session: &Session) -> Result<()> {

@@ -13,7 +13,7 @@ use super::{IssuedToken, TokenFailure, http::Answer};
 /// The statuses after which the same request may succeed.
 const TRANSIENT: [u16; 7] = [408, 425, 429, 500, 502, 503, 504];
 
-/// Returns the token of a response. Error: why it lacks one.
+/// Returns the token of a token endpoint's response. Error: why it lacks one.
 pub fn token(answer: &Answer, settings: &OidcSettings, now_ms: i64) -> Result<IssuedToken, TokenFailure> {
     if answer.status != 200 {
         return Err(refusal(answer, settings));

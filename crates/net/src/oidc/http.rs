@@ -41,11 +41,15 @@ pub enum Method {
 }
 
 /// A response.
+#[derive(Debug)]
 pub struct Answer {
+    /// The status.
     pub status: u16,
+    /// The header `Content-Type`, or nothing.
     pub content_type: String,
     /// The header `Location`, without the query.
     pub location: Option<String>,
+    /// The body.
     pub body: Secret,
 }
 

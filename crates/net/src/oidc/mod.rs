@@ -33,7 +33,9 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
+pub use answer::token as read_answer;
 pub(crate) use form::Form;
+pub use http::Answer;
 use http::{Http, Method, Request};
 use ottla_core::{
     base64::{self, Alphabet},
