@@ -52,7 +52,11 @@ pub fn commit() -> (String, bool) {
 pub fn abbreviated(commit: &str) -> Result<String> {
     let hash =
         said("git", &["rev-parse", "--verify", "--quiet", "--short=12", &format!("{commit}^{{commit}}")]);
-    if hash.is_empty() { Err(format!("{commit} is not a commit of this repository").into()) } else { Ok(hash) }
+    if hash.is_empty() {
+        Err(format!("{commit} is not a commit of this repository").into())
+    } else {
+        Ok(hash)
+    }
 }
 
 /// Returns the folder of Kafka's jars.

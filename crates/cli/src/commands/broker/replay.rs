@@ -15,32 +15,38 @@ use crate::failure::{Failure, Outcome};
 /// The largest number of records that are restored at once, so that the brokers answer meanwhile.
 const AT_ONCE: usize = 1000;
 
-/// What a file ends with. Each part has the number of the line that set it.
+/// A part of the state, with the number of the line that set it.
+type Set<T> = (usize, T);
+/// The committed offsets of a group, by topic and partition.
+type Offsets = SortedMap<(String, i32), Set<Change>>;
+/// Names and values.
+type Settings = Vec<(String, String)>;
+
+/// What a file ends with.
 #[derive(Debug, Default)]
 pub struct Replay {
     name: String,
     topics: SortedMap<String, Topic>,
-    /// The committed offsets of each group.
-    groups: SortedMap<String, SortedMap<(String, i32), (usize, Change)>>,
+    groups: SortedMap<String, Offsets>,
     /// Configurations of brokers, groups and client metrics.
-    configs: SortedMap<(ConfiguredResource, String), (usize, Vec<(String, String)>)>,
+    configs: SortedMap<(ConfiguredResource, String), Set<Settings>>,
 }
 
 #[derive(Debug, Default)]
 struct Topic {
     line: usize,
     partitions: i32,
-    configs: Vec<(String, String)>,
+    configs: Settings,
     logs: SortedMap<i32, Log>,
 }
 
 #[derive(Debug, Default)]
 struct Log {
-    records: SortedMap<i64, (usize, ChangedRecord)>,
+    records: SortedMap<i64, Set<ChangedRecord>>,
     /// The offset after the last record.
     end: i64,
     /// The first offset that was not deleted, and the line.
-    start: Option<(usize, i64)>,
+    start: Option<Set<i64>>,
 }
 
 /// A line of JSON whose first field says what it does.
