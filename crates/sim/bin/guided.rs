@@ -32,8 +32,9 @@ pub fn run(first: u64, minutes: u64, is_guided: bool, page: Option<&str>) -> Exi
     if let Some(page) = page {
         let how = format!("{} minutes of one processor, guided: {is_guided}: {}.", minutes, summary(&guide));
         let core = Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/src");
+        let source = |file: &str| std::fs::read_to_string(core.join(file));
         let written =
-            transitions::page(guide.counts(), &how, &core).and_then(|text| std::fs::write(page, text));
+            transitions::page(guide.counts(), &how, source).and_then(|text| std::fs::write(page, text));
         if let Err(error) = written {
             eprintln!("{page} can't be written: {error}");
             return ExitCode::from(2);

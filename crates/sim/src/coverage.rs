@@ -9,12 +9,11 @@
 
 use std::{
     cell::RefCell,
-    collections::HashMap,
     fmt::{self, Debug, Write},
 };
 
 use ottla_core::states::See;
-use ottla_sorted::SortedMap;
+use ottla_sorted::{SortedMap, SortedSet};
 
 use crate::client::Actor;
 
@@ -47,13 +46,13 @@ type Place = (usize, Actor, &'static str, u64);
 #[derive(Default)]
 struct Watch {
     states: SortedMap<Place, &'static str>,
-    taken: HashMap<Transition, ()>,
+    taken: SortedSet<Transition>,
     event: &'static str,
 }
 
 thread_local! {
     static WATCH: RefCell<Option<Watch>> = const { RefCell::new(None) };
-    static NAMES: RefCell<HashMap<String, &'static str>> = RefCell::new(HashMap::new());
+    static NAMES: RefCell<SortedMap<String, &'static str>> = const { RefCell::new(SortedMap::new()) };
 }
 
 /// Runs worlds on this thread, and returns the transitions that they took, in order.
@@ -61,9 +60,7 @@ pub fn of<T>(run: impl FnOnce() -> T) -> (T, Taken) {
     WATCH.set(Some(Watch::default()));
     let result = run();
     let watch = WATCH.take().unwrap_or_default();
-    let mut taken: Taken = watch.taken.into_keys().collect();
-    taken.sort_unstable();
-    (result, taken)
+    (result, watch.taken.into_iter().collect())
 }
 
 /// Returns true if transitions are counted.
@@ -86,7 +83,7 @@ pub(crate) fn note_states(client: usize, actor: Actor, states: impl FnOnce(&mut 
         states(&mut |machine, number, state| {
             let after = first_word(state);
             let before = watch.states.insert((client, actor, machine, number), after).unwrap_or("-");
-            watch.taken.insert(Transition { machine, before, event: watch.event, after }, ());
+            watch.taken.insert(Transition { machine, before, event: watch.event, after });
         });
     });
 }

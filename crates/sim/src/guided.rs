@@ -10,9 +10,8 @@
 //! Plans stay possible: incidents are those that a seed of the same kind drew, at other times and with other generators, and only
 //! settings of the network change.
 
-use std::collections::HashMap;
-
 use ottla_core::{machine::Instant, rng::Rng};
+use ottla_sorted::SortedMap;
 
 use crate::{
     coverage::{Taken, Transition},
@@ -40,7 +39,7 @@ pub struct Guide {
     is_guided: bool,
     next_seed: u64,
     worlds: u64,
-    counts: HashMap<Transition, u64>,
+    counts: SortedMap<Transition, u64>,
     pool: Vec<Entry>,
 }
 
@@ -63,7 +62,7 @@ impl Guide {
             is_guided,
             next_seed: first,
             worlds: 0,
-            counts: HashMap::new(),
+            counts: SortedMap::new(),
             pool: Vec::new(),
         }
     }
@@ -108,7 +107,7 @@ impl Guide {
     }
 
     /// Returns the transitions with the numbers of worlds that took them.
-    pub const fn counts(&self) -> &HashMap<Transition, u64> {
+    pub const fn counts(&self) -> &SortedMap<Transition, u64> {
         &self.counts
     }
 

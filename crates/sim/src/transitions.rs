@@ -4,10 +4,11 @@
 //! if it changed the state of one in some world.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet},
     fmt::Write,
-    path::Path,
 };
+
+use ottla_sorted::SortedMap;
 
 use crate::coverage::Transition;
 
@@ -66,7 +67,7 @@ struct Machine<'a> {
     events: BTreeSet<&'a str>,
 }
 
-fn machines(counts: &HashMap<Transition, u64>) -> BTreeMap<&str, Machine<'_>> {
+fn machines(counts: &SortedMap<Transition, u64>) -> BTreeMap<&str, Machine<'_>> {
     let mut machines: BTreeMap<&str, Machine<'_>> = BTreeMap::new();
     for Transition { machine, before, event, after } in counts.keys() {
         let machine = machines.entry(machine).or_default();
@@ -80,12 +81,16 @@ fn machines(counts: &HashMap<Transition, u64>) -> BTreeMap<&str, Machine<'_>> {
     machines
 }
 
-/// Returns the page. `core` is the folder `crates/core/src`.
+/// Returns the page. `source` reads a file of `crates/core/src`.
 ///
 /// # Errors
 ///
 /// A file can't be read.
-pub fn page(counts: &HashMap<Transition, u64>, how: &str, core: &Path) -> std::io::Result<String> {
+pub fn page<E>(
+    counts: &SortedMap<Transition, u64>,
+    how: &str,
+    source: impl Fn(&str) -> Result<String, E>,
+) -> Result<String, E> {
     let seen = machines(counts);
     let mut summary = format!(
         "# Transitions that no world took\n\n\
@@ -95,7 +100,7 @@ pub fn page(counts: &HashMap<Transition, u64>, how: &str, core: &Path) -> std::i
     );
     let mut never = String::new();
     for (name, file, declared) in MACHINES {
-        let states = variants(&std::fs::read_to_string(core.join(file))?, declared);
+        let states = variants(&source(file)?, declared);
         let empty = Machine::default();
         let machine = seen.get(name).unwrap_or(&empty);
         let unreached: Vec<&str> =
@@ -145,15 +150,17 @@ mod tests {
         plan::{Kind, Plan},
     };
 
-    fn core() -> std::path::PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/src")
+    fn source(file: &str) -> std::io::Result<String> {
+        std::fs::read_to_string(
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/src").join(file),
+        )
     }
 
     #[test]
     fn states_of_each_machine_are_read_from_its_source() {
         for (name, file, declared) in MACHINES {
-            let source = std::fs::read_to_string(core().join(file)).expect("the file exists");
-            assert!(variants(&source, declared).len() >= 2, "{name}: {declared} in {file}");
+            let text = source(file).expect("the file exists");
+            assert!(variants(&text, declared).len() >= 2, "{name}: {declared} in {file}");
         }
         let source = "enum Other {\n    No,\n}\npub(super) enum State {\n    /// Idle.\n    Idle,\n    Later {\n        At: u8,\n    },\n}\n";
         assert_eq!(variants(source, "State"), ["Idle", "Later"]);
@@ -167,8 +174,8 @@ mod tests {
             for Transition { machine, after, .. } in taken {
                 let (_, file, declared) =
                     MACHINES.into_iter().find(|(name, ..)| *name == machine).expect("the machine has a row");
-                let source = std::fs::read_to_string(core().join(file)).expect("the file exists");
-                assert!(variants(&source, declared).iter().any(|state| state == after), "{machine}: {after}");
+                let text = source(file).expect("the file exists");
+                assert!(variants(&text, declared).iter().any(|state| state == after), "{machine}: {after}");
             }
         }
     }
@@ -182,7 +189,7 @@ mod tests {
             of("Watching", "a timer", "Watching"),
         ];
         let page =
-            page(&counts.into_iter().collect(), "Three worlds.", &core()).expect("the sources can be read");
+            page(&counts.into_iter().collect(), "Three worlds.", source).expect("the sources can be read");
         assert!(page.contains("| polls | 3 | Expired | 1 | 1 of 3 |"), "{page}");
         assert!(page.contains("\n## Polls\n\n- Watching: Fetch\n"), "{page}");
     }
