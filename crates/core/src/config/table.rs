@@ -8,6 +8,7 @@ use std::fmt;
 
 use super::raw::Profile;
 
+mod index;
 mod java;
 mod librdkafka;
 mod ottla;
@@ -159,7 +160,7 @@ pub fn properties() -> impl Iterator<Item = &'static Property> + Clone {
 
 /// Returns the row with this name in this scope, or else in the other scope.
 pub fn find(scope: Scope, name: &str) -> Option<&'static Property> {
-    let mut named = properties().filter(|property| property.name == name);
+    let mut named = index::named(name);
     named.clone().find(|property| property.scope == scope).or_else(|| named.next())
 }
 
