@@ -449,7 +449,7 @@ fn topics_are_described_and_deleted_by_id() {
     assert_eq!(topics(&["delete", "--topic-id", id, "--if-exists"]).code, 0);
     let wrong = topics(&["describe", "--topic-id", "one"]);
     assert_eq!(wrong.code, 2);
-    assert!(wrong.err.contains("no topic ID"), "{}", wrong.err);
+    assert!(wrong.err.contains("not a topic ID"), "{}", wrong.err);
     assert_eq!(topics(&["delete"]).code, 2);
 }
 

@@ -60,7 +60,7 @@ pub fn run(options: &TopOptions, outer: &ClientOptions) -> Outcome {
         return once(options, collector);
     }
     if !io::stdin().is_terminal() {
-        note!("% standard input is no terminal, so no keys can be read: this is one snapshot");
+        note!("% standard input is not a terminal, so no keys can be read: this is one snapshot");
         return once(options, collector);
     }
     if std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb") {

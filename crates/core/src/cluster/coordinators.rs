@@ -415,6 +415,6 @@ mod tests {
         coordinators.poll_request();
         coordinators.handle_response(NOW, response(&[("a", ErrorCode::NONE, -1)]));
         assert_eq!(coordinators.find(&key("a")), None);
-        assert!(coordinators.late(&key("a")).to_string().contains("no address"));
+        assert!(coordinators.late(&key("a")).to_string().contains("not an address"));
     }
 }

@@ -615,7 +615,7 @@ fn subscribed_consumer_outside_its_group_commits_nothing() {
     let waiting = commit(&mut offsets);
     assert!(offsets.poll_request(START).is_none());
     let error = waiting.try_take().expect("it is completed").expect_err("it failed");
-    assert!(error.to_string().contains("no member"), "{error}");
+    assert!(error.to_string().contains("not a member"), "{error}");
     assert_eq!(error.context().refusal, Some(ErrorCode::UNKNOWN_MEMBER_ID));
 }
 

@@ -385,7 +385,7 @@ fn hostile_scram_brokers_are_refused() {
         ("nonce", &|nonce| first(nonce, "c2FsdA==", "4096")),
         ("nonce", &|_| first("other", "c2FsdA==", "4096")),
         ("salt", &|nonce| first(&format!("{nonce}x"), "", "4096")),
-        ("no text", &|_| vec![0xff; 1000]),
+        ("not text", &|_| vec![0xff; 1000]),
         ("too long", &|_| vec![b'x'; 900_000]),
         ("bytes", &|_| vec![b'x'; 10_000_000]),
     ];

@@ -133,7 +133,7 @@ fn group_of_another_type_is_fatal() {
     let _ = member.heartbeat();
     member.refuse(ErrorCode::INCONSISTENT_GROUP_PROTOCOL);
     let Some(Step::Fail(error)) = member.member.poll_step() else { panic!("it is fatal") };
-    assert!(error.to_string().contains("no share group"), "{error}");
+    assert!(error.to_string().contains("not a share group"), "{error}");
     member.now += Duration::from_secs(60);
     assert!(member.next().is_none());
 }
