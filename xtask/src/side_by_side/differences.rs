@@ -56,6 +56,11 @@ pub struct Judgement {
 }
 
 impl Judgement {
+    /// Returns true if the case differs as the rows say.
+    pub fn is_as_allowed(&self) -> bool {
+        self.new.hunks.is_empty() && self.unneeded.is_empty()
+    }
+
     /// Formats what is wrong; empty if the case differs as the rows say.
     pub fn text(&self) -> String {
         let mut text = self.new.text();

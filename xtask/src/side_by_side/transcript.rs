@@ -90,13 +90,19 @@ pub struct Hunk {
     pub after: Option<String>,
 }
 
+/// The number of lines of a place that are printed: a program that calls something until its time is over has millions.
+const MOST_LINES: usize = 100;
+
 impl Hunk {
     /// Formats the lines: `-` is a line of the original, `+` one of Ottla.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for (sign, lines) in [('-', &self.original), ('+', &self.ottla)] {
-            for line in lines {
+            for line in lines.iter().take(MOST_LINES) {
                 let _ = writeln!(text, "{}", format!("{sign} {line}").trim_end());
+            }
+            if let Some(more) = lines.len().checked_sub(MOST_LINES + 1) {
+                let _ = writeln!(text, "{sign} and {} more lines", more + 1);
             }
         }
         text
