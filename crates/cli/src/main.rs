@@ -29,6 +29,8 @@ mod metrics_port;
 mod partition_list;
 mod patience;
 mod perf;
+#[cfg(test)]
+mod pictures;
 mod platform;
 mod positions;
 mod profiles;

@@ -2,7 +2,7 @@
 //!
 //! As in Kafka, segments are deleted from the oldest on, up to the first one that has to stay. The age of a segment is
 //! that of its newest record, at least `retention.bytes` stay, and nothing above the high watermark is deleted. The active
-//! segment is deleted, too, once all of its records are too old. There is no check interval: sizes are checked at each append, ages
+//! segment is deleted, too, once all of its records are too old. Kafka checks at intervals; here sizes are checked at each append, ages
 //! when they are reached. Only a topic's explicitly set values are enforced: the cluster's default of seven days would delete
 //! records with invented timestamps.
 //!

@@ -227,7 +227,7 @@ CASE(descriptor_and_callback_of_a_queue) {
                 purged_message(rk, "one");
                 say_event("event", next_event(queue));
                 if (i == 0)
-                        UNTIL((count = (int)read(ends[0], &byte, 1)) == 1, usleep(5000));
+                        WAIT_FOR((count = (int)read(ends[0], &byte, 1)) == 1);
                 if (i == 1)
                         WAIT_FOR(__atomic_load_n(&called, __ATOMIC_SEQ_CST) == 1);
                 say("bytes %d, calls %d", i == 0 ? count : (int)read(ends[0], &byte, 1), __atomic_load_n(&called, __ATOMIC_SEQ_CST));

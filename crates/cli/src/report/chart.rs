@@ -137,7 +137,7 @@ impl Chart {
             };
             is_drawing = true;
         }
-        // One point is no line, so that it would not be seen.
+        // A line with one point has no length and would not be seen.
         if series.points.iter().filter(|(_, y)| y.is_some()).count() == 1 && !self.is_stepped {
             path.push_str("h3");
         }

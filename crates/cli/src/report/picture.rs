@@ -87,15 +87,5 @@ fn svg(runs: &[Run]) -> String {
 #[test]
 fn picture_in_the_readme_is_a_report() {
     let picture = svg(&[run("before", 1.7), run("after", 1.0)]);
-    assert!(picture.len() < 16_000, "{} bytes", picture.len());
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/pictures/report.svg");
-    if std::env::var_os("OTTLA_WRITE_DOCS").is_some() {
-        std::fs::create_dir_all(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/pictures")).unwrap();
-        std::fs::write(path, &picture).unwrap();
-    }
-    let committed = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(
-        committed == picture,
-        "docs/pictures/report.svg is old: OTTLA_WRITE_DOCS=1 cargo test -p ottla-cli picture"
-    );
+    crate::pictures::compare("report.svg", &picture);
 }

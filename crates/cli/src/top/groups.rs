@@ -167,7 +167,7 @@ mod tests {
         assert_eq!((slow[0].0.as_str(), slow[0].1.lag), ("c", 600));
         assert_eq!(group.slowest().unwrap().client_id, "c-client");
         apply(&mut groups, sample(2, &[1000], &[member("a", &[0])]), |_| Some(2000));
-        assert!(groups["billing"].slowest().is_none(), "there is no other to compare with");
+        assert!(groups["billing"].slowest().is_none(), "a single member is not compared");
     }
 
     #[test]
@@ -187,7 +187,7 @@ mod tests {
         let mut groups = SortedMap::new();
         apply(&mut groups, sample(1, &[100, 100], &[]), |key| (key.partition == 0).then_some(90));
         let lags: Vec<_> = groups["billing"].partitions.values().map(|one| one.lag).collect();
-        assert_eq!(lags, [Some(0), None], "an end older than the commit is no lag");
+        assert_eq!(lags, [Some(0), None], "an end from before the commit says nothing about the lag");
     }
 
     #[test]

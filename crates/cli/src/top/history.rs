@@ -82,7 +82,7 @@ mod tests {
     fn counter_that_goes_back_has_no_rate() {
         let (mut counter, second) = (Counter::default(), Duration::from_secs(1));
         counter.set(second, 100);
-        assert_eq!(counter.rate(), None, "one value is no rate");
+        assert_eq!(counter.rate(), None, "a rate needs two values");
         counter.set(second * 3, 140);
         assert_eq!(counter.rate(), Some(20.0));
         counter.set(second * 4, 5);

@@ -5,7 +5,7 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::process::{Child, Command, ExitStatus};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ pub struct PseudoTerminal {
     /// The program's side, which stays open so that its modes can be read after the end.
     user: File,
     child: Child,
-    shown: Arc<Mutex<Shown>>,
+    shown: Arc<(Mutex<Shown>, Condvar)>,
 }
 
 #[derive(Default)]
@@ -54,16 +54,17 @@ impl PseudoTerminal {
             .stderr(user.try_clone().unwrap())
             .spawn()
             .unwrap();
-        let shown = Arc::new(Mutex::new(Shown::default()));
+        let shown = Arc::new((Mutex::new(Shown::default()), Condvar::new()));
         let controller = File::from(controller);
         let (mut output, taken) = (controller.try_clone().unwrap(), Arc::clone(&shown));
         thread::spawn(move || {
             let mut piece = [0; 4096];
             // The end is an error on Linux.
             while let Ok(count @ 1..) = output.read(&mut piece) {
-                let mut shown = taken.lock().unwrap();
+                let mut shown = taken.0.lock().unwrap();
                 shown.bytes.extend_from_slice(&piece[..count]);
                 shown.screen.write(&piece[..count]);
+                taken.1.notify_all();
             }
         });
         PseudoTerminal { controller, user, child, shown }
@@ -76,20 +77,28 @@ impl PseudoTerminal {
 
     /// Returns the lines of the screen.
     pub fn lines(&self) -> Vec<String> {
-        self.shown.lock().unwrap().screen.lines()
+        self.shown.0.lock().unwrap().screen.lines()
     }
 
     /// Returns all that was written.
     pub fn written(&self) -> String {
-        String::from_utf8_lossy(&self.shown.lock().unwrap().bytes).into_owned()
+        String::from_utf8_lossy(&self.shown.0.lock().unwrap().bytes).into_owned()
     }
 
     /// Waits until the screen is as expected.
     pub fn wait_until(&self, what: &str, is_so: impl Fn(&[String]) -> bool) {
+        let (shown, changed) = &*self.shown;
         let start = Instant::now();
-        while !is_so(&self.lines()) {
+        loop {
+            let seen = shown.lock().unwrap().bytes.len();
+            // Without the lock, because the expectation may look at all that was written.
+            if is_so(&self.lines()) {
+                return;
+            }
             assert!(start.elapsed() < DEADLINE, "{what}:\n{}", self.lines().join("\n"));
-            thread::sleep(Duration::from_millis(20));
+            // The modes of the terminal change without output.
+            let is_old = |shown: &mut Shown| shown.bytes.len() == seen;
+            drop(changed.wait_timeout_while(shown.lock().unwrap(), Duration::from_secs(1), is_old).unwrap());
         }
     }
 

@@ -116,7 +116,7 @@ impl ShareConsumer {
     /// Consumes these topics as a member of the share group of `group.id`, instead of those of an earlier subscription.
     /// It returns at once; records come as soon as the group's coordinator has assigned partitions.
     ///
-    /// Error: there is no topic, or a name is empty. Names are not patterns: share groups have none.
+    /// Error: the list or a name is empty. Names are not patterns, which share groups do not support.
     pub fn subscribe(&self, topics: &[impl AsRef<str>]) -> Result<()> {
         let topics: SortedSet<Arc<str>> = topics.iter().map(|topic| Arc::from(topic.as_ref())).collect();
         if topics.is_empty() || topics.iter().any(|topic| topic.is_empty()) {

@@ -1,4 +1,4 @@
-//! Drops the records of paused partitions when there is no room to fetch others.
+//! Drops queued records of paused partitions if the records of others could not be fetched otherwise.
 //!
 //! Records that were fetched before their partition was paused stay queued, so that a short pause costs nothing. They also count
 //! towards the limits of the consumer's memory. An application that pauses partitions which fill them, and waits for the others,

@@ -11,7 +11,7 @@ fn limits() -> [ConsumerSettings; 2] {
     ]
 }
 
-/// Consumes two partitions, and fetches records of the first one from offset 3 on until there is no room. Returns the first one.
+/// Adopts partitions 0 and 1, and fills the queue with records of partition 0 from offset 3 on. Returns partition 0.
 fn fill(script: &mut Script) -> Arc<PartitionHandle> {
     let filled = script.adopt(0, 3);
     script.adopt(1, 0);
