@@ -72,10 +72,10 @@ pub struct Client {
     pub(super) is_given_up: AtomicBool,
     pub(super) is_closing: AtomicBool,
     pub(super) membership: Membership,
-    pub(super) has_fatal: AtomicBool,
     /// The ids of brokers in the responses to the application's metadata requests.
     pub(super) learned_brokers: Mutex<Option<(Instant, SortedSet<i32>)>>,
-    pub(super) fatal: Mutex<Option<(RespErr, String)>>,
+    /// The error that ended the client. Code and text appear at once: who sees the text also gets it from produce.
+    pub(super) fatal: OnceLock<(RespErr, String)>,
     pub(super) offsets: Offsets,
     /// How often the older calls began to consume each partition.
     pub(super) simple_count: AtomicI64,
@@ -319,24 +319,13 @@ impl Client {
     }
 
     #[inline]
-    pub(crate) fn fatal_if_any(&self) -> Option<(RespErr, String)> {
-        if self.has_fatal.load(Ordering::Acquire) { self.fatal() } else { None }
-    }
-
     pub(crate) fn fatal(&self) -> Option<(RespErr, String)> {
-        self.fatal.lock().clone()
+        self.fatal.get().cloned()
     }
 
     /// Notes that the client can't go on, without telling the application; false if that was known already.
     pub(crate) fn note_fatal(&self, code: RespErr, reason: &str) -> bool {
-        let mut fatal = self.fatal.lock();
-        if fatal.is_some() {
-            return false;
-        }
-        *fatal = Some((code, reason.to_owned()));
-        drop(fatal);
-        self.has_fatal.store(true, Ordering::Release);
-        true
+        self.fatal.set((code, reason.to_owned())).is_ok()
     }
 
     /// The client can't go on; false if that was known already. The application of a consumer with a group gets the error

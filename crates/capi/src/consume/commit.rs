@@ -313,7 +313,7 @@ fn commit(
     is_async: bool,
     of: Result<Option<Uuid>, Error>,
 ) -> RespErr {
-    if client.fatal_if_any().is_some() {
+    if client.fatal().is_some() {
         return code::_FATAL;
     }
     if client.membership().phase() == Phase::Closed {

@@ -36,7 +36,7 @@ pub(crate) fn change_assignment(
     consumer: &Consumer,
     change: Change,
 ) -> Result<(), ErrorObject> {
-    let is_over = client.membership().phase() != Phase::Open || client.fatal_if_any().is_some();
+    let is_over = client.membership().phase() != Phase::Open || client.fatal().is_some();
     let change = if is_over { Change::Nothing } else { change };
     if let Some(text) = contradiction_in_group(consumer, &change) {
         return Err(ErrorObject::new(code::_STATE, text));

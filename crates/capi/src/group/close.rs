@@ -167,7 +167,7 @@ impl Client {
     /// Closes the consumer of a client that is being destroyed, unless it is closed already, or is being closed: the time
     /// limits of a close apply once.
     pub(crate) fn close_for_destroy(&self, consumer: &Consumer, last_commit: Duration) {
-        if self.fatal_if_any().is_some() {
+        if self.fatal().is_some() {
             return;
         }
         let is_active = self.membership().is_active(consumer);
@@ -189,7 +189,7 @@ export!(
             Ok(both) => both,
             Err(code) => return code,
         };
-        if client.fatal_if_any().is_some() {
+        if client.fatal().is_some() {
             return code::_FATAL;
         }
         match client.membership().begin_close() {
@@ -221,7 +221,7 @@ export!(
             Ok(both) => both,
             Err(code) => return refused(code, "only a consumer with a `group.id` can be closed"),
         };
-        if let Some((cause, text)) = client.fatal_if_any() {
+        if let Some((cause, text)) = client.fatal() {
             return ErrorObject::fatal(cause, text).into_raw();
         }
         match client.membership().begin_close() {

@@ -27,7 +27,7 @@ use crate::{
 
 /// The reasons why a list can't be subscribed to.
 fn refusal(client: &Client, list: &List) -> Option<RespErr> {
-    if client.fatal_if_any().is_some() {
+    if client.fatal().is_some() {
         return Some(code::_FATAL);
     }
     if client.membership().phase() != Phase::Open {

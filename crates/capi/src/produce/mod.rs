@@ -77,7 +77,7 @@ impl Topic {
         let client = self.client();
         message.check().or_else(|code| client.check_may_produce().and(Err(code)))?;
         reach(InjectionPoint::Produce, client.as_c());
-        if let Some((code, _)) = client.fatal_if_any() {
+        if let Some((code, _)) = client.fatal() {
             return Err(if code == code::NO_ERROR { code::_STATE } else { code::_FATAL });
         }
         let producing = self.producing()?;
@@ -153,7 +153,7 @@ impl Topic {
         as_message: impl Fn(&rd_kafka_message_t) -> Message,
     ) -> c_int {
         let client = self.client();
-        let producing = match (client.fatal_if_any(), self.producing()) {
+        let producing = match (client.fatal(), self.producing()) {
             (None, Ok(producing)) => producing,
             (Some((code::NO_ERROR, _)), _) => return refuse(messages, code::_STATE),
             (Some(_), _) => return refuse(messages, code::_FATAL),
@@ -603,7 +603,7 @@ export!(
             |(code, text)| {
                 // SAFETY: the header demands NULL or a client.
                 let client = unsafe { Client::of(rk) };
-                match client.and_then(Client::fatal_if_any) {
+                match client.and_then(Client::fatal) {
                     // The object contains the cause, and its flag replaces the code `_FATAL`.
                     Some((cause, _)) if code == code::_FATAL => ErrorObject::fatal(cause, text),
                     _ => ErrorObject::new(code, text),

@@ -71,7 +71,7 @@ impl Entered<'_> {
         if let Some(error) = self.consumer.core().fatal() {
             client.note_fatal(code_of(&error), &error.to_string());
         }
-        client.fatal_if_any().map_or(Ok(()), |(code, text)| Err(ErrorObject::fatal(code, text)))
+        client.fatal().map_or(Ok(()), |(code, text)| Err(ErrorObject::fatal(code, text)))
     }
 }
 

@@ -27,7 +27,7 @@ fn topics_of(list: &List) -> Option<Vec<(String, i32)>> {
 
 impl Entered<'_> {
     fn subscribe(&self, topics: Vec<(String, i32)>) -> RespErr {
-        if self.share.client.fatal_if_any().is_some() || self.consumer.core().fatal().is_some() {
+        if self.share.client.fatal().is_some() || self.consumer.core().fatal().is_some() {
             return code::_FATAL;
         }
         if topics.is_empty() {

@@ -59,7 +59,7 @@ impl Client {
         }
         // A client without a transactional ID has no such functions, whatever its state is.
         let is_configured = self.property("transactional.id").is_some_and(|id| !id.is_empty());
-        if let Some((code, text)) = self.fatal_if_any().filter(|_| is_configured) {
+        if let Some((code, text)) = self.fatal().filter(|_| is_configured) {
             return Err(ErrorObject::fatal(code, text));
         }
         let Some(producer) = self.producer() else {
@@ -73,7 +73,7 @@ impl Client {
 
     /// Error: the reason why the client takes no message at present, whatever the message is.
     pub(crate) fn check_may_produce(&self) -> Result<(), RespErr> {
-        if let Some((code, _)) = self.fatal_if_any() {
+        if let Some((code, _)) = self.fatal() {
             return Err(if code == code::NO_ERROR { code::_STATE } else { code::_FATAL });
         }
         let transactions = self.producer().and_then(|producer| producer.core().transactions.as_ref());

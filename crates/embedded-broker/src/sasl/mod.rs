@@ -73,6 +73,7 @@ pub struct SaslListener {
     /// The delegation tokens by ID.
     tokens: SortedMap<String, User>,
     max_session: Option<Duration>,
+    grace: Duration,
     /// The keys of the identity provider, shared with the connections.
     jwks: Arc<Jwks>,
 }
@@ -157,6 +158,14 @@ impl SaslListener {
         self
     }
 
+    /// Takes requests for this time after the end of a session, unlike Kafka: a test with short sessions then passes on
+    /// a machine that delays the client.
+    #[must_use]
+    pub fn grace(mut self, time: Duration) -> Self {
+        self.grace = time;
+        self
+    }
+
     /// Adds a user at run time, or replaces the password. Connections of the user stay.
     pub fn set_user(&mut self, name: &str, password: &str) {
         self.users.insert(name.to_owned(), User::new(name, password, 4096));
@@ -238,12 +247,12 @@ impl SaslListener {
         (expires_ms > unix_ms).then_some(Accepted { principal, expires_ms: Some(expires_ms) })
     }
 
-    /// Returns how long a session lasts from now on, and when it ends.
+    /// Returns how long a session lasts from now on as clients are told, and until when requests are taken.
     pub(crate) fn session(&self, now: Instant, unix_ms: i64, accepted: &Accepted) -> Option<(i64, Instant)> {
         let of_token = accepted.expires_ms.map(|expires_ms| expires_ms.saturating_sub(unix_ms).max(1));
         let limit = self.max_session.map(|time| i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
         let millis = of_token.into_iter().chain(limit).min()?.min(i64::from(i32::MAX));
-        Some((millis, now + Duration::from_millis(millis.unsigned_abs())))
+        Some((millis, now + Duration::from_millis(millis.unsigned_abs()) + self.grace))
     }
 }
 
@@ -371,6 +380,8 @@ mod tests {
         assert_eq!(limited.session(now, 1000, &accepted(Some(4000))).unwrap().0, 3000);
         assert_eq!(limited.session(now, 1000, &accepted(Some(90_000))).unwrap().0, 10_000);
         assert_eq!(limited.session(now, 0, &accepted(None)).unwrap().1, now + Duration::from_secs(10));
+        let lenient = limited.grace(Duration::from_secs(5)).session(now, 0, &accepted(None));
+        assert_eq!(lenient, Some((10_000, now + Duration::from_secs(15))));
     }
 
     #[test]
