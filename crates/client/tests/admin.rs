@@ -9,7 +9,7 @@ use std::{
 
 use ottla::{
     Admin, AdminOptions, Config, ConfigChange, ConfigResource, ErrorCode, ErrorKind, NewPartitions, NewTopic,
-    OffsetSpec, Producer, Record, RecordsToDelete,
+    OffsetSpec, Producer, Record, RecordsToDelete, ResourceKind,
 };
 use ottla_embedded_broker::{ClusterOptions, EmbeddedCluster};
 
@@ -142,6 +142,25 @@ fn configs_are_described_and_altered_incrementally() {
     assert_eq!(changed, [(ConfigResource::topic("t"), Ok(()))]);
     assert!(value("retention.ms").1);
     assert_eq!(value("max.message.bytes"), ("2000".to_owned(), false));
+}
+
+#[test]
+fn resources_with_a_configuration_are_listed_by_kind() {
+    let (_cluster, _, admin) = start();
+    admin.create_topics(&[NewTopic::new("t", 1, 1)], SECONDS).unwrap();
+    let of_nobody = [ConfigResource::group("absent"), ConfigResource::client_metrics("none")];
+    let names = ["share.session.timeout.ms", "interval.ms"];
+    let set = |(resource, name): (ConfigResource, &str)| (resource, vec![ConfigChange::set(name, "50000")]);
+    let changes: Vec<_> = of_nobody.clone().into_iter().zip(names).map(set).collect();
+    let changed = admin.incremental_alter_configs(&changes, SECONDS).unwrap();
+    assert!(changed.iter().all(|(_, result)| result.is_ok()), "{changed:?}");
+    let list = |kinds: &[ResourceKind]| admin.list_config_resources(kinds, SECONDS).unwrap();
+    assert_eq!(list(&[ResourceKind::TOPIC]), [ConfigResource::topic("t")]);
+    assert_eq!(list(&[ResourceKind::GROUP]), [of_nobody[0].clone()], "a group without members is listed");
+    assert_eq!(list(&[ResourceKind::CLIENT_METRICS]), [of_nobody[1].clone()]);
+    assert_eq!(list(&[]).len(), 6, "these, and three brokers");
+    let unknown = admin.list_config_resources(&[ResourceKind(99)], SECONDS).unwrap_err();
+    assert_eq!(unknown.kind(), ErrorKind::Broker(ErrorCode::UNSUPPORTED_VERSION), "{unknown}");
 }
 
 /// Runs on the test's thread what an application would run on its executor.

@@ -374,6 +374,27 @@ fn assign_fails_at_once_when_invalid_and_later_when_topic_is_unknown() {
 }
 
 #[test]
+fn missing_topic_is_created_only_if_the_consumer_allows_it() {
+    let world = World::start("t", 1);
+    let consumer = world.consumer();
+    consumer.assign(&[("missing", 0, Offset::Beginning)]).unwrap();
+    assert_eq!(consumer.next(SECONDS).unwrap_err().kind(), ErrorKind::UnknownTopic);
+    let exists = || world.cluster.control(|control| control.partition("missing", 0).is_some());
+    assert!(!exists());
+    let mut config = world.config.clone();
+    config.set("allow.auto.create.topics", "true").unwrap();
+    let consumer = Consumer::new(&config).unwrap();
+    consumer.assign(&[("missing", 0, Offset::Beginning)]).unwrap();
+    let until = Instant::now() + SECONDS;
+    while !exists() {
+        assert!(Instant::now() < until, "no topic");
+        let _ = consumer.poll(Duration::from_millis(10));
+    }
+    world.produce("missing", 1, 0, 1);
+    assert_eq!(read(&consumer, 1).len(), 1);
+}
+
+#[test]
 fn consumer_continues_while_leaders_move_and_connections_break() {
     let world = World::start("t", 3);
     world.produce("t", 3, 0, 30_000);

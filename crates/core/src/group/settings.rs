@@ -159,6 +159,16 @@ fn invalid(detail: String) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Profile, RawConfig};
+
+    #[test]
+    fn defaults_are_those_of_the_properties() {
+        let mut raw = RawConfig::new(Profile::Librdkafka);
+        raw.set("group.id", "g").expect("it is a property");
+        let config = EffectiveConfig::consumer(&raw).expect("nothing contradicts");
+        let of_properties = GroupSettings::new(&config).expect("it has a group");
+        assert_eq!(format!("{of_properties:?}"), format!("{:?}", GroupSettings::with_defaults("g")));
+    }
 
     #[test]
     fn mixed_strategies_make_the_member_eager() {

@@ -379,6 +379,9 @@ fn token_authenticates_until_it_expires(_: &Backend) {
     client(&token.token_id, password, "true").list_topics(short).unwrap_err();
     let error = admin.expire_delegation_token(&token.hmac, None, TIMEOUT).unwrap_err();
     assert_eq!(code(&error), Some(ErrorCode::DELEGATION_TOKEN_NOT_FOUND), "{error}");
+    new.owner = Some(Principal::user("bob"));
+    let token = admin.create_delegation_token(&new, TIMEOUT).unwrap();
+    assert_eq!((token.owner, token.requester), (Principal::user("bob"), Some(Principal::user("alice"))));
 }
 
 /// Makes the third node a controller, and returns its address and those of the brokers.
