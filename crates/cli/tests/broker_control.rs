@@ -10,17 +10,8 @@ use support::{Folder, Running, ottla, ottla_with_input};
 /// Starts brokers; returns the first two lines that they print without the names.
 fn start(arguments: &[&str], folder: &Folder) -> (Running, String, String) {
     let seed = folder.0.join("seed.jsonl").display().to_string();
-    let child = Command::new(env!("CARGO_BIN_EXE_ottla"))
-        .args(["broker", "--port", "0", "--control-port", "0", "--seed-topics", &seed])
-        .args(arguments)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn();
-    let mut running = Running(child.unwrap());
-    let mut lines = BufReader::new(running.0.stdout.take().unwrap()).lines();
-    let mut value =
-        |name: &str| lines.find_map(|line| line.unwrap().strip_prefix(name).map(str::to_owned)).unwrap();
-    let (servers, control) = (value("bootstrap.servers="), value("control="));
+    let arguments = [&["--control-port", "0", "--seed-topics", &seed], arguments].concat();
+    let (running, [servers, control]) = Running::broker(&arguments, ["bootstrap.servers=", "control="]);
     (running, servers, control)
 }
 

@@ -11,16 +11,7 @@ use support::{Folder, Running, ottla, ottla_with_input};
 
 /// Starts a broker; returns the address that it prints.
 fn start(arguments: &[&str]) -> (Running, String) {
-    let child = Command::new(env!("CARGO_BIN_EXE_ottla"))
-        .args(["broker", "--port", "0"])
-        .args(arguments)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn();
-    let mut running = Running(child.unwrap());
-    let mut lines = BufReader::new(running.0.stdout.take().unwrap()).lines();
-    let servers =
-        lines.find_map(|line| line.unwrap().strip_prefix("bootstrap.servers=").map(str::to_owned)).unwrap();
+    let (running, [servers]) = Running::broker(arguments, ["bootstrap.servers="]);
     (running, servers)
 }
 

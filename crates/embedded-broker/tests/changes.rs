@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Batch, World, fetch_request, produce_request, records_of, topics::keyed};
+use common::{Batch, World, commit_request, fetch_request, records_of};
 use ottla_embedded_broker::{Change, ChangedRecord, ClusterOptions, ConfiguredResource};
 use ottla_protocol::{
     error_code::ErrorCode,
@@ -10,8 +10,6 @@ use ottla_protocol::{
         delete_groups::DeleteGroupsRequest,
         delete_records::{self, DeleteRecordsRequest},
         fetch::FetchRequest,
-        offset_commit::{self, OffsetCommitRequest},
-        write_txn_markers::{WriteTxnMarkersRequest, request},
     },
 };
 
@@ -26,45 +24,15 @@ fn empty() -> World {
 }
 
 fn commit(world: &mut World, group: &str, offset: i64) {
-    let partition = offset_commit::request::Partition {
-        partition_index: 0,
-        committed_offset: offset,
-        committed_leader_epoch: -1,
-        committed_metadata: Some("m".to_owned()),
-        ..Default::default()
-    };
-    let topic = offset_commit::request::Topic {
-        name: "t".to_owned(),
-        partitions: vec![partition],
-        ..Default::default()
-    };
-    let request = OffsetCommitRequest {
-        group_id: group.to_owned(),
-        generation_id_or_member_epoch: -1,
-        topics: vec![topic],
-        ..Default::default()
-    };
+    let request = commit_request(group, 0, offset, Some("m"));
     let connection = world.open(1);
     let response = world.call(connection, 8, &request);
     assert_eq!(response.topics[0].partitions[0].error_code, OK);
 }
 
-fn transaction(world: &mut World, sequence: i32, value: &str, committed: bool) {
-    let batch = keyed(ORIGIN, &[("k", Some(value))]);
-    let batch = common::topics::of_producer(batch, 7, 0, sequence, true);
-    let mut request = produce_request("t", 0, -1, batch);
-    request.transactional_id = Some("x".to_owned());
-    let connection = world.open(1);
-    assert_eq!(world.call(connection, 11, &request).responses[0].partition_responses[0].error_code, OK);
-    let topic = request::Topic { name: "t".to_owned(), partition_indexes: vec![0] };
-    let marker = request::Marker {
-        producer_id: 7,
-        producer_epoch: 0,
-        transaction_result: committed,
-        topics: vec![topic],
-        ..Default::default()
-    };
-    world.call(connection, 1, &WriteTxnMarkersRequest { markers: vec![marker] });
+fn transaction(world: &mut World, sequence: i32, value: &str, is_committed: bool) {
+    world.put_in_transaction(ORIGIN, sequence, &[("k", Some(value))]);
+    world.end_transaction(is_committed);
 }
 
 /// Repeats changes in an empty cluster.

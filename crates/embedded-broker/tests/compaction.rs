@@ -5,7 +5,7 @@ mod common;
 use std::time::Duration;
 
 use common::{
-    World, fetch_request, produce_request, records_of,
+    World, fetch_request, records_of,
     topics::{keyed, keyed_in, of_producer},
 };
 use ottla_embedded_broker::ClusterOptions;
@@ -13,10 +13,7 @@ use ottla_protocol::{
     batch::{Batch, Batches, Records},
     compress::Compression,
     error_code::ErrorCode,
-    generated::{
-        fetch::{FetchRequest, FetchResponse},
-        write_txn_markers::{WriteTxnMarkersRequest, request},
-    },
+    generated::fetch::{FetchRequest, FetchResponse},
 };
 
 const ORIGIN: i64 = 1_700_000_000_000;
@@ -177,29 +174,8 @@ fn last_batch_of_a_producer_stays_without_records() {
     );
 }
 
-/// Produces a batch of a transaction of producer 7.
 fn put_in_transaction(world: &mut World, sequence: i32, key: &str, value: &str) {
-    let batch = of_producer(keyed(ORIGIN, &[(key, Some(value))]), 7, 0, sequence, true);
-    let mut request = produce_request("t", 0, -1, batch);
-    request.transactional_id = Some("x".to_owned());
-    let connection = world.open(1);
-    let response = world.call(connection, 11, &request);
-    assert_eq!(response.responses[0].partition_responses[0].error_code, OK);
-}
-
-fn end_transaction(world: &mut World, committed: bool) {
-    let topic = request::Topic { name: "t".to_owned(), partition_indexes: vec![0] };
-    let marker = request::Marker {
-        producer_id: 7,
-        producer_epoch: 0,
-        transaction_result: committed,
-        topics: vec![topic],
-        coordinator_epoch: 0,
-        ..Default::default()
-    };
-    let connection = world.open(1);
-    let response = world.call(connection, 1, &WriteTxnMarkersRequest { markers: vec![marker] });
-    assert_eq!(response.markers[0].topics[0].partitions[0].error_code, OK);
+    world.put_in_transaction(ORIGIN, sequence, &[(key, Some(value))]);
 }
 
 /// Fetches committed records; returns the number of aborted transactions and the base offsets.
@@ -220,7 +196,7 @@ fn open_transaction_holds_compaction_back() {
     world.put(ORIGIN, &[("a", Some("3"))]);
     world.put(ORIGIN, &[("b", Some("1"))]);
     assert_eq!(world.seen().len(), 4, "nothing from the last stable offset on is compacted");
-    end_transaction(&mut world, true);
+    world.end_transaction(true);
     assert_eq!(world.seen(), seen(&[(2, "a", Some("3")), (3, "b", Some("1"))]));
 }
 
@@ -229,7 +205,7 @@ fn aborted_records_go_at_once_and_do_not_replace_others() {
     let mut world = world(&[("min.cleanable.dirty.ratio", "0"), ("delete.retention.ms", "1000")]);
     world.put(ORIGIN, &[("a", Some("1"))]);
     put_in_transaction(&mut world, 0, "a", "2");
-    end_transaction(&mut world, false);
+    world.end_transaction(false);
     world.put(ORIGIN, &[("b", Some("1"))]);
     assert_eq!(world.seen(), seen(&[(0, "a", Some("1")), (3, "b", Some("1"))]));
     assert_eq!(
@@ -244,9 +220,9 @@ fn aborted_records_go_at_once_and_do_not_replace_others() {
 fn marker_outlives_the_records_of_its_transaction() {
     let mut world = world(&[("min.cleanable.dirty.ratio", "0"), ("delete.retention.ms", "1000")]);
     put_in_transaction(&mut world, 0, "a", "1");
-    end_transaction(&mut world, false);
+    world.end_transaction(false);
     put_in_transaction(&mut world, 1, "a", "2");
-    end_transaction(&mut world, true);
+    world.end_transaction(true);
     world.put(ORIGIN, &[("b", Some("1"))]);
     // Offset 0 is no longer the last of the producer, so that its batch is gone. Its marker was seen after it.
     let has_marker = |world: &mut World| world.extents().iter().any(|(base, _, _)| *base == 1);

@@ -2,7 +2,7 @@
 
 #![allow(dead_code)]
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -127,6 +127,25 @@ impl Drop for Folder {
 
 /// A process that is killed at the end of the test.
 pub struct Running(pub Child);
+
+impl Running {
+    /// Starts `ottla broker` on a free port with these arguments; returns what it prints behind each of these names.
+    pub fn broker<const N: usize>(arguments: &[&str], names: [&str; N]) -> (Running, [String; N]) {
+        let child = Command::new(env!("CARGO_BIN_EXE_ottla"))
+            .args(["broker", "--port", "0"])
+            .args(arguments)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn();
+        let mut running = Running(child.unwrap());
+        let mut lines = BufReader::new(running.0.stdout.take().unwrap()).lines();
+        let values = names.map(|name| {
+            let mut values = lines.by_ref().map(Result::unwrap);
+            values.find_map(|line| line.strip_prefix(name).map(str::to_owned)).unwrap()
+        });
+        (running, values)
+    }
+}
 
 impl Drop for Running {
     fn drop(&mut self) {

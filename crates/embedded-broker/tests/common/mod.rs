@@ -13,6 +13,7 @@ use ottla_protocol::{
         api_versions::ApiVersionsRequest,
         fetch::{self, FetchRequest, FetchResponse},
         metadata::MetadataRequest,
+        offset_commit::{self, OffsetCommitRequest},
         produce::{self, ProduceRequest},
     },
     header::{RequestHeader, ResponseHeader},
@@ -162,6 +163,32 @@ pub fn produce_request(topic: &str, partition: i32, acks: i16, records: Vec<u8>)
     let partition_data = vec![produce::request::PartitionData { index: partition, records: Some(records) }];
     let topic = produce::request::TopicData { name: topic.to_owned(), partition_data, ..Default::default() };
     ProduceRequest { acks, timeout_ms: 1000, topic_data: vec![topic], ..Default::default() }
+}
+
+/// Returns the request that commits an offset of topic `t` without a member.
+pub fn commit_request(
+    group: &str,
+    partition: i32,
+    offset: i64,
+    metadata: Option<&str>,
+) -> OffsetCommitRequest {
+    let partition = offset_commit::request::Partition {
+        partition_index: partition,
+        committed_offset: offset,
+        committed_metadata: metadata.map(str::to_owned),
+        ..Default::default()
+    };
+    let topic = offset_commit::request::Topic {
+        name: "t".to_owned(),
+        partitions: vec![partition],
+        ..Default::default()
+    };
+    OffsetCommitRequest {
+        group_id: group.to_owned(),
+        generation_id_or_member_epoch: -1,
+        topics: vec![topic],
+        ..Default::default()
+    }
 }
 
 pub fn fetch_request(topic: &str, partitions: &[(i32, i64)], max_wait_ms: i32) -> FetchRequest {

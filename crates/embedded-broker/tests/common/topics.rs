@@ -9,10 +9,14 @@ use ottla_protocol::{
         create_topics::{CreateTopicsRequest, request},
         incremental_alter_configs::{self, IncrementalAlterConfigsRequest},
         produce::ProduceResponse,
+        write_txn_markers::{self, WriteTxnMarkersRequest},
     },
 };
 
 use super::{World, produce_request};
+
+/// The producer of [`World::put_in_transaction`].
+const PRODUCER: i64 = 7;
 
 /// A record as a test sees it: offset, key, value.
 pub type Seen = (i64, Option<String>, Option<String>);
@@ -68,6 +72,31 @@ impl World {
         let partition = &response.responses[0].partition_responses[0];
         assert_eq!(partition.error_code, ErrorCode::NONE, "{:?}", partition.error_message);
         partition.base_offset
+    }
+
+    /// Produces a batch of a transaction to topic `t`.
+    pub fn put_in_transaction(&mut self, timestamp: i64, sequence: i32, records: &[(&str, Option<&str>)]) {
+        let batch = of_producer(keyed(timestamp, records), PRODUCER, 0, sequence, true);
+        let mut request = produce_request("t", 0, -1, batch);
+        request.transactional_id = Some("x".to_owned());
+        let connection = self.open(1);
+        let response = self.call(connection, 11, &request);
+        assert_eq!(response.responses[0].partition_responses[0].error_code, ErrorCode::NONE);
+    }
+
+    /// Writes the marker that commits or aborts the transaction in topic `t`.
+    pub fn end_transaction(&mut self, is_committed: bool) {
+        let topic = write_txn_markers::request::Topic { name: "t".to_owned(), partition_indexes: vec![0] };
+        let marker = write_txn_markers::request::Marker {
+            producer_id: PRODUCER,
+            producer_epoch: 0,
+            transaction_result: is_committed,
+            topics: vec![topic],
+            ..Default::default()
+        };
+        let connection = self.open(1);
+        let response = self.call(connection, 1, &WriteTxnMarkersRequest { markers: vec![marker] });
+        assert_eq!(response.markers[0].topics[0].partitions[0].error_code, ErrorCode::NONE);
     }
 
     /// Returns the records that a consumer of topic `t` finds, markers left out.

@@ -6,14 +6,13 @@ use ottla_protocol::{
         add_offsets_to_txn::AddOffsetsToTxnRequest,
         delete_groups::DeleteGroupsRequest,
         list_groups::ListGroupsRequest,
-        offset_commit::{self, OffsetCommitRequest},
         offset_fetch::{self, OffsetFetchRequest},
         txn_offset_commit::{self, TxnOffsetCommitRequest},
     },
     uuid::Uuid,
 };
 
-use crate::{Client, ID, MARKED, OK, Producer};
+use crate::{Client, ID, MARKED, OK, Producer, common::commit_request};
 
 const GROUP: &str = "readers";
 
@@ -91,22 +90,7 @@ pub(crate) fn commit_once(client: &mut Client, producer: Producer) -> ErrorCode 
 }
 
 fn commit_plainly(client: &mut Client, offset: i64) {
-    let partition = offset_commit::request::Partition {
-        partition_index: 1,
-        committed_offset: offset,
-        ..Default::default()
-    };
-    let topic = offset_commit::request::Topic {
-        name: "t".to_owned(),
-        partitions: vec![partition],
-        ..Default::default()
-    };
-    let request = OffsetCommitRequest {
-        group_id: GROUP.to_owned(),
-        generation_id_or_member_epoch: -1,
-        topics: vec![topic],
-        ..Default::default()
-    };
+    let request = commit_request(GROUP, 1, offset, None);
     assert_eq!(client.world.call(client.connection, 8, &request).topics[0].partitions[0].error_code, OK);
 }
 
