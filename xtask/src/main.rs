@@ -2,7 +2,7 @@
 //!
 //! One file per command: [`mod@test`] (the steps that CI runs), [`kafka`] (Apache Kafka on this machine), [`codegen`],
 //! [`docs`], [`mod@bench`], [`instructions`], [`fuzz`], [`sim`], [`mutants`], [`mod@threads`], [`library`] (installation of the C library,
-//! [`profiled`] or not), [`abi`] (its compatibility), [`suites`] (tests of other projects with it). Helpers: [`shell`] runs other programs and keeps their output, [`install`]
+//! [`profiled`] or not), [`abi`] (its compatibility), [`suites`] (tests of other projects with it), [`proof`] (all searches in rotation). Helpers: [`shell`] runs other programs and keeps their output, [`install`]
 //! installs missing programs or says what to install, [`embedded`] runs brokers, [`peer`] compiles the bench's C program, [`tidy`] checks rules that the compiler does not
 //! check.
 
@@ -30,6 +30,7 @@ mod package;
 mod peer;
 mod pitfalls;
 mod profiled;
+mod proof;
 mod readme;
 mod recorded;
 mod shell;
@@ -90,6 +91,8 @@ enum Command {
     Sim(Box<sim::Options>),
     /// Run the simulator with many seeds, fixed or fresh.
     Swarm(sim::SwarmOptions),
+    /// Run everything that looks for defects with fresh inputs, for some hours, and write a page about it.
+    Proof(proof::Options),
     /// Apply deliberate mistakes to a copy of the code, and verify that the checks notice them.
     #[command(disable_help_flag = true)]
     Mutants(Rest),
@@ -130,6 +133,7 @@ fn main() -> ExitCode {
         Command::Sim(options) => sim::sim(&options),
         Command::Swarm(options) => sim::swarm(&options),
         Command::Mutants(rest) => mutants::main(&rest.args),
+        Command::Proof(options) => proof::main(&options),
         Command::Recorded(options) => recorded::main(&options),
         Command::Threads(options) => threads::threads(&options),
         Command::Style(rest) => style::main(&rest.args),
