@@ -147,7 +147,7 @@ pub fn run(mut arguments: Vec<OsString>) -> ExitCode {
         Command::DelegationTokens(options) => delegation_tokens::run(&options, &client),
         Command::Metadata(options) => metadata::run(&options, &client),
         #[cfg(feature = "schemas")]
-        Command::Schema(options) => client.refuse("schema").and_then(|()| schema::run(&options)),
+        Command::Schema(options) => schema::run(&options, &client),
         Command::Profile(options) => profile::run(&options, &client),
         Command::Report(options) => client.refuse("report").and_then(|()| report::run(&options)),
         Command::Top(options) => top::run(&options, &client),

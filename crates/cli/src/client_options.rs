@@ -9,7 +9,7 @@ use ottla::Config;
 
 use crate::debug_lines;
 use crate::failure::{Failure, Outcome};
-use crate::profiles;
+use crate::profiles::{self, Profile};
 use crate::standard_error::note;
 
 /// The properties that bound how long a connection may take until the broker has responded.
@@ -114,13 +114,22 @@ impl ClientOptions {
         Ok(config)
     }
 
-    /// Sets the properties of the chosen profile.
-    fn apply_profile(&self, config: &mut Config) -> Outcome {
+    /// Returns the chosen profile with its name.
+    ///
+    /// # Errors
+    ///
+    /// The file of profiles is wrong, or has none of that name.
+    pub fn profile(&self) -> Outcome<Option<(String, Profile)>> {
         let is_open = self.bootstrap_server.is_empty()
             && self.bootstrap_controller.is_none()
             && self.file.is_none()
             && !self.property.iter().any(|property| names_cluster(property));
-        match profiles::chosen(self.profile.as_deref(), is_open)? {
+        profiles::chosen(self.profile.as_deref(), is_open)
+    }
+
+    /// Sets the properties of the chosen profile.
+    fn apply_profile(&self, config: &mut Config) -> Outcome {
+        match self.profile()? {
             Some((name, profile)) => profile.apply(&name, config),
             None => Ok(()),
         }

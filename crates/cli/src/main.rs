@@ -36,6 +36,8 @@ mod positions;
 mod profiles;
 mod progress;
 mod records;
+#[cfg(feature = "schemas")]
+mod registry_options;
 mod report;
 mod sending;
 mod signals;

@@ -7,7 +7,7 @@ use std::{
 
 mod support;
 
-use support::{Output, call, ottla_with_input};
+use support::{Folder, Output, call, ottla_with, ottla_with_input};
 
 /// A broker with a registry, which ends with the test.
 struct Registry {
@@ -142,4 +142,76 @@ fn consume_decodes_what_the_schema_of_the_registry_says() {
     assert!(error.contains("at offset 1: the value can't be decoded"), "{error}");
     let (lines, _) = consume(&["-s", "value=protobuf", "-J"]);
     assert!(lines.contains("is one of AVRO: use -s avro"), "{lines}");
+}
+
+#[test]
+fn profile_names_the_registry_and_protects_it() {
+    let (folder, registry) = (Folder::new("registry-profile"), Registry::start(&[]));
+    let (brokers, url) = (registry.property("bootstrap.servers"), registry.property("schema.registry.url"));
+    let file = folder.0.join("config.toml").display().to_string();
+    let run = |variables: &[(&str, &str)], arguments: &[&str]| {
+        ottla_with(&[&[("OTTLA_CONFIG", file.as_str())], variables].concat(), arguments)
+    };
+    let succeeds = |variables: &[(&str, &str)], arguments: &[&str]| {
+        let output = run(variables, arguments);
+        assert_eq!(output.code, 0, "{arguments:?}: {}", output.err);
+        output.out
+    };
+    let fails = |arguments: &[&str], error: &str| {
+        let output = run(&[], arguments);
+        assert!(output.code == 2 && output.err.contains(error), "{arguments:?}: {}", output.err);
+    };
+    fails(&["schema", "list"], "no schema registry is named");
+    let schema = folder.file("order.avsc", ORDER);
+    succeeds(&[], &["profile", "add", "dev", "-b", brokers, "--registry", url]);
+    succeeds(&[], &["schema", "register", "orders-value", &schema]);
+    succeeds(
+        &[],
+        &[
+            "profile",
+            "add",
+            "other",
+            "-b",
+            "a:1",
+            "-r",
+            "http://127.0.0.1:1",
+            "--registry-property",
+            "max.retries=0",
+            "--read-only",
+        ],
+    );
+    assert!(succeeds(&[], &["schema", "list"]).contains("orders-value"));
+    succeeds(&[], &["profile", "use", "other"]);
+    for (variables, arguments) in [
+        (&[][..], &["schema", "list", "--profile", "dev"][..]),
+        (&[], &["--profile", "dev", "schema", "list"]),
+        (&[("OTTLA_PROFILE", "dev"), ("SCHEMA_REGISTRY_URL", "http://127.0.0.1:1")], &["schema", "list"]),
+        (&[("SCHEMA_REGISTRY_URL", url)], &["schema", "list"]),
+        (&[], &["schema", "list", "--registry", url, "--profile", "other"]),
+    ] {
+        assert!(succeeds(variables, arguments).contains("orders-value"), "{variables:?} {arguments:?}");
+    }
+    let output = run(&[], &["schema", "list"]);
+    assert!(output.err.contains("no schema registry answered: http://127.0.0.1:1"), "{}", output.err);
+    fails(&["schema", "register", "x", &schema], "profile \"other\" is read-only");
+    fails(&["schema", "mode", "--set", "READONLY"], "profile \"other\" is read-only");
+    fails(&["-b", "a:1", "schema", "list"], "have no effect on `schema`");
+    // Another registry is not shown the password of a profile that was not named.
+    let secret = ["--registry-secret-command", "basic.auth.user.info=exit 1"];
+    succeeds(
+        &[],
+        &[&["profile", "add", "secret", "-b", brokers, "-r", "http://a:b@127.0.0.1:1"], &secret[..]].concat(),
+    );
+    succeeds(&[], &["profile", "use", "secret"]);
+    assert!(run(&[], &["schema", "list"]).err.contains("the command of basic.auth.user.info failed"));
+    assert!(succeeds(&[], &["schema", "list", "--registry", url]).contains("orders-value"));
+    assert!(succeeds(&[], &["profile", "show", "secret"]).contains("registry = \"http://***@127.0.0.1:1\""));
+    // `consume` takes the registry of the cluster's profile.
+    assert_eq!(
+        ottla_with_input(&["produce", "-b", brokers, "-t", "orders"], b"\x00\x00\x00\x00\x01\x0e\n").code,
+        0
+    );
+    let consume =
+        ["consume", "--profile", "dev", "-t", "orders", "-o", "beginning", "-e", "-q", "-s", "value=avro"];
+    assert_eq!(succeeds(&[], &consume), "{\"id\":7}\n");
 }

@@ -42,3 +42,6 @@ pub mod topics;
 pub mod transactions;
 mod typed_groups;
 pub mod users;
+
+#[cfg(feature = "schemas")]
+pub use admin_command::pair;

@@ -9,7 +9,7 @@ use ottla::Config;
 use super::table::Table;
 use crate::client_options::{ClientOptions, set_pair};
 use crate::failure::{EXIT_CODES, Failure, Outcome};
-use crate::profiles::{FORMATS, Profile, Store, import};
+use crate::profiles::{FORMATS, Profile, REGISTRY_URL, Store, import, is_registry_secret};
 use crate::standard_error::note;
 
 /// List, choose, add, import, show and remove profiles: clusters with names
@@ -17,6 +17,7 @@ use crate::standard_error::note;
 #[command(after_help = format!("Examples:\n  \
     ottla profile add dev -b localhost:9092\n  \
     ottla profile add prod -b kafka:9093 -F client.properties --password-command 'pass show kafka' --confirm-word prod\n  \
+    ottla profile add shop -b kafka:9092 --registry https://registry:8081 --registry-secret-command basic.auth.user.info='pass show registry'\n  \
     ottla profile import prod client.properties\n  \
     ottla profile import ~/.config/rpk/rpk.yaml\n  \
     ottla profile use dev\n  \
@@ -76,6 +77,19 @@ struct Protection {
     /// The command that prints the value of another property; can be repeated
     #[arg(long, value_name = "PROPERTY=COMMAND", value_parser = super::admin_command::pair)]
     secret_command: Vec<(String, String)>,
+
+    /// The address of the cluster's schema registry; several are separated by commas
+    #[arg(long, short = 'r', visible_alias = "schema-registry", value_name = "URL")]
+    registry: Option<String>,
+
+    /// A property of the registry's client, as `ottla schema --property` has them; can be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = super::admin_command::pair)]
+    registry_property: Vec<(String, String)>,
+
+    /// The command that prints the value of a property of the registry's client, for example
+    /// basic.auth.user.info=COMMAND; can be repeated
+    #[arg(long, value_name = "PROPERTY=COMMAND", value_parser = super::admin_command::pair)]
+    registry_secret_command: Vec<(String, String)>,
 
     /// Replace a profile of this name
     #[arg(long)]
@@ -271,6 +285,7 @@ fn insert(store: &mut Store, name: &str, mut profile: Profile, protection: &Prot
         profile.commands.insert("sasl.password".to_owned(), command.clone());
         profile.properties.remove("sasl.password");
     }
+    add_registry(&mut profile, protection);
     profile.check(name, &mut Config::new())?;
     if profile.has_secret() {
         note!(
@@ -279,6 +294,16 @@ fn insert(store: &mut Store, name: &str, mut profile: Profile, protection: &Prot
     }
     store.profiles.insert(name.to_owned(), profile);
     Ok(())
+}
+
+/// Adds what the options say about the registry.
+fn add_registry(profile: &mut Profile, protection: &Protection) {
+    let url = protection.registry.iter().map(|url| (REGISTRY_URL.to_owned(), url.clone()));
+    profile.registry.extend(url.chain(protection.registry_property.iter().cloned()));
+    for (property, command) in &protection.registry_secret_command {
+        profile.registry.remove(property);
+        profile.registry_commands.insert(property.clone(), command.clone());
+    }
 }
 
 fn saved(store: &mut Store, names: &[String]) -> Outcome {
@@ -303,8 +328,27 @@ fn show(store: &Store, name: Option<&str>) -> Outcome {
             *value = "***".to_owned();
         }
     }
+    for (property, value) in &mut profile.registry {
+        if is_registry_secret(property) {
+            *value = "***".to_owned();
+        } else if property == REGISTRY_URL {
+            *value = without_user(value);
+        }
+    }
     write!(io::stdout(), "{}", profile.to_table())?;
     Ok(())
+}
+
+/// Masks users and passwords in addresses.
+fn without_user(urls: &str) -> String {
+    let one = |url: &str| match url
+        .split_once("://")
+        .and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once('@')?)))
+    {
+        Some((scheme, (_, host))) => format!("{scheme}://***@{host}"),
+        None => url.to_owned(),
+    };
+    urls.split(',').map(one).collect::<Vec<_>>().join(",")
 }
 
 fn remove(store: &mut Store, name: &str) -> Outcome {

@@ -8,18 +8,21 @@ use std::{
 use clap::{Args, Subcommand};
 use ottla_schema_registry::{
     Compatibility, Error, Mode, Reference, Schema, SchemaType,
-    client::{Client, Config, Deleted, Registered, Version},
+    client::{Client, Deleted, Registered, Version},
 };
 use serde_json::json;
 
 use super::table::Table;
+use crate::client_options::ClientOptions;
 use crate::failure::{EXIT_CODES, Failure, Outcome};
+use crate::registry_options::{RegistryOptions, failure};
 
 /// List, read, register, check and delete the schemas of a schema registry
 #[derive(Args, Debug)]
 #[command(after_help = format!("Examples:\n  \
     ottla schema --registry http://localhost:8081 list\n  \
-    ottla schema get orders-value             # with SCHEMA_REGISTRY_URL in the environment\n  \
+    ottla schema get orders-value             # with SCHEMA_REGISTRY_URL, or a profile with a registry\n  \
+    ottla schema list --profile prod\n  \
     ottla schema get --id 7\n  \
     ottla schema register orders-value order.avsc\n  \
     ottla schema register orders-value order.proto --reference common.proto=common:1\n  \
@@ -30,44 +33,16 @@ pub struct SchemaOptions {
     #[command(flatten)]
     registry: RegistryOptions,
 
+    /// Use the registry of this profile of `ottla profile list` [default: OTTLA_PROFILE, or the default profile]
+    #[arg(long, value_name = "NAME", global = true, add = crate::completion::profiles())]
+    profile: Option<String>,
+
+    /// The word that the profile asks for before a command that changes something
+    #[arg(long, value_name = "WORD", global = true)]
+    confirm: Option<String>,
+
     #[command(subcommand)]
     action: Action,
-}
-
-/// Where the registry is.
-#[derive(Args, Debug)]
-pub struct RegistryOptions {
-    /// The address of the registry, also with a user and a password; several are separated by commas and tried in turn
-    #[arg(long, short = 'r', value_name = "URL", env = "SCHEMA_REGISTRY_URL", global = true)]
-    registry: Option<String>,
-
-    /// A property of the registry's client, as Confluent's clients name it, for example
-    /// basic.auth.user.info=alice:secret, ssl.ca.location=ca.pem or context=.staging; can be repeated
-    #[arg(long = "property", short = 'P', value_name = "NAME=VALUE", global = true, value_parser = super::admin_command::pair)]
-    registry_property: Vec<(String, String)>,
-}
-
-impl RegistryOptions {
-    /// Creates the client.
-    pub fn client(&self) -> Outcome<Client> {
-        let properties = self.registry_property.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let mut config = Config::from_properties(properties).map_err(failure)?;
-        if let Some(address) = &self.registry {
-            config.addresses = Config::new(address).addresses;
-        }
-        if config.addresses.is_empty() {
-            return Err(Failure::Usage("--registry is missing: name the registry's address".to_owned()));
-        }
-        Client::new(config).map_err(failure)
-    }
-}
-
-/// Errors of the configuration are those of the command line.
-pub fn failure(error: Error) -> Failure {
-    match error {
-        Error::Config { .. } => Failure::Usage(error.to_string()),
-        _ => Failure::Failed(error.to_string()),
-    }
 }
 
 #[derive(Subcommand, Debug)]
@@ -203,8 +178,21 @@ struct ModeOptions {
 }
 
 /// Runs it.
-pub fn run(options: &SchemaOptions) -> Outcome {
-    let client = options.registry.client()?;
+pub fn run(options: &SchemaOptions, outer: &ClientOptions) -> Outcome {
+    let profile = options.profile.clone().or_else(|| outer.profile.clone());
+    if *outer
+        != (ClientOptions {
+            profile: outer.profile.clone(),
+            confirm: outer.confirm.clone(),
+            ..Default::default()
+        })
+    {
+        return Err(Failure::Usage(
+            "-b, --bootstrap-controller, -X, -F and --timeout have no effect on `schema`, which asks a registry: use --registry and -P"
+                .to_owned(),
+        ));
+    }
+    let client = options.registry.client(&ClientOptions { profile, ..ClientOptions::default() })?;
     match &options.action {
         Action::List(it) => it.run(&client),
         Action::Versions(it) => it.run(&client),

@@ -64,6 +64,14 @@ pub const CHANGING: &[(&str, Changes)] = &[
     ("delegation-tokens create", Changes::Always),
     ("delegation-tokens renew", Changes::Always),
     ("delegation-tokens expire", Changes::Always),
+    #[cfg(feature = "schemas")]
+    ("schema register", Changes::Always),
+    #[cfg(feature = "schemas")]
+    ("schema delete", Changes::Always),
+    #[cfg(feature = "schemas")]
+    ("schema compatibility", Changes::With(&["set", "unset"])),
+    #[cfg(feature = "schemas")]
+    ("schema mode", Changes::With(&["set", "unset"])),
 ];
 
 /// Refuses a command that changes something on the cluster of a read-only profile, and asks for the word of a protected one.
@@ -91,8 +99,11 @@ pub fn check(matches: &ArgMatches) -> Outcome {
         })
     };
     let is_perf_test = path.ends_with("-perf-test");
+    // A schema's cluster is that of the registry.
+    let of_cluster = ["bootstrap_server", "bootstrap_controller", "file"];
+    let naming = if path.starts_with("schema ") { &["registry"][..] } else { &of_cluster };
     let is_open = !is_perf_test
-        && !["bootstrap_server", "bootstrap_controller", "file"].iter().any(|name| is_given(name))
+        && !naming.iter().any(|name| is_given(name))
         && !levels.iter().any(|level| {
             let properties = level.try_get_many::<String>("property").ok().flatten();
             properties.into_iter().flatten().any(|property| names_cluster(property))
@@ -196,21 +207,20 @@ const READING: &[&str] = &[
     "top",
     "check lag",
     "check under-replicated",
+    #[cfg(feature = "schemas")]
+    "schema list",
+    #[cfg(feature = "schemas")]
+    "schema versions",
+    #[cfg(feature = "schemas")]
+    "schema get",
+    #[cfg(feature = "schemas")]
+    "schema check",
 ];
 
 /// The commands that use no cluster of a profile.
 #[cfg(test)]
-const LOCAL: &[&str] = &[
-    "broker",
-    "properties",
-    "completion",
-    "man-pages",
-    "rdkafka_performance",
-    "profile",
-    "help",
-    "schema",
-    "report",
-];
+const LOCAL: &[&str] =
+    &["broker", "properties", "completion", "man-pages", "rdkafka_performance", "profile", "help", "report"];
 
 #[cfg(test)]
 mod tests {

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use ottla::Config;
+use ottla_sorted::SortedMap;
 use saphyr::{LoadableYamlNode, Yaml};
 
-use super::Profile;
+use super::{Profile, REGISTRY_URL};
 use crate::failure::{Failure, Outcome};
 
 /// The formats of files, for `--format`.
@@ -38,8 +39,31 @@ pub fn import(file: &Path, format: Option<&str>) -> Outcome<Vec<(Option<String>,
 /// Reads `name=value` lines, which the files of the Java client, of librdkafka and of kcat have.
 fn properties(file: &str, text: &str) -> Outcome<Profile> {
     let mut config = Config::new();
-    config.load(file, text)?;
-    Ok(Profile::of(&config))
+    let (text, registry) = without_registry(text);
+    config.load(file, &text)?;
+    Ok(Profile { registry, ..Profile::of(&config) })
+}
+
+/// The beginnings of the names that belong to the registry's client in the files of Java's serializers.
+const OF_REGISTRY: [&str; 3] = ["schema.registry.", "basic.auth.", "bearer.auth."];
+
+/// Takes the properties of a schema registry out of a text, whose other lines keep their numbers.
+fn without_registry(text: &str) -> (String, SortedMap<String, String>) {
+    let (mut rest, mut registry) = (String::with_capacity(text.len()), SortedMap::default());
+    for line in text.lines() {
+        match line.split_once(['=', ':']) {
+            Some((name, value)) if OF_REGISTRY.iter().any(|start| name.trim().starts_with(start)) => {
+                let name = name.trim();
+                // Java's clients have the credentials under either name.
+                let short =
+                    name.strip_prefix("schema.registry.").filter(|short| short.starts_with("basic.auth."));
+                registry.insert(short.unwrap_or(name).to_owned(), value.trim().to_owned());
+            }
+            _ => rest.push_str(line),
+        }
+        rest.push('\n');
+    }
+    (rest, registry)
 }
 
 /// Reads `rpk.yaml`: a list of profiles.
@@ -89,9 +113,39 @@ fn rpk(text: &str) -> Result<Vec<(Option<String>, Profile)>, String> {
         set("sasl.mechanism", at(api, &["sasl", "mechanism"]));
         set("sasl.username", at(api, &["sasl", "user"]).or_else(|| at(api, &["sasl", "username"])));
         set("sasl.password", at(api, &["sasl", "password"]));
+        profile.registry = registry_of_rpk(node);
         found.push((at(node, &["name"]), profile));
     }
     if found.is_empty() { Err("it has no profile".to_owned()) } else { Ok(found) }
+}
+
+/// Returns the registry of a profile of rpk; its certificates are named by other properties than those of brokers.
+fn registry_of_rpk(node: &Yaml<'_>) -> SortedMap<String, String> {
+    let mut found = SortedMap::default();
+    let Some(api) = node.as_mapping_get("schema_registry") else { return found };
+    let addresses = api.as_mapping_get("addresses").and_then(Yaml::as_vec);
+    let addresses: Vec<&str> = addresses.into_iter().flatten().filter_map(Yaml::as_str).collect();
+    let tls = api.as_mapping_get("tls");
+    let scheme = if tls.is_some() { "https" } else { "http" };
+    let whole = |address: &&str| match address.contains("://") {
+        true => (*address).to_owned(),
+        false => format!("{scheme}://{address}"),
+    };
+    if !addresses.is_empty() {
+        let urls: Vec<String> = addresses.iter().map(whole).collect();
+        found.insert(REGISTRY_URL.to_owned(), urls.join(","));
+    }
+    for (key, property) in [
+        ("ca_file", "ssl.ca.location"),
+        ("truststore_file", "ssl.ca.location"),
+        ("cert_file", "ssl.certificate.location"),
+        ("key_file", "ssl.key.location"),
+    ] {
+        if let Some(file) = tls.and_then(|tls| tls.as_mapping_get(key)).and_then(Yaml::as_str) {
+            found.insert(property.to_owned(), file.to_owned());
+        }
+    }
+    found
 }
 
 #[cfg(test)]
@@ -102,7 +156,8 @@ mod tests {
     fn profiles_of_rpk_become_properties() {
         let text = "version: 7\ncurrent_profile: prod\nprofiles:\n  - name: local\n    kafka_api:\n      brokers: [a:1, b:2]\n  \
                     - name: prod\n    kafka_api:\n      brokers:\n        - c:3\n      tls:\n        ca_file: /ca.pem\n      sasl:\n        \
-                    user: alice\n        password: secret\n        mechanism: SCRAM-SHA-256\n";
+                    user: alice\n        password: secret\n        mechanism: SCRAM-SHA-256\n    schema_registry:\n      \
+                    addresses: [r:8081]\n      tls:\n        ca_file: /r.pem\n";
         let profiles = rpk(text).unwrap();
         let names: Vec<_> = profiles.iter().map(|(name, _)| name.as_deref().unwrap_or_default()).collect();
         assert_eq!(names, ["local", "prod"]);
@@ -120,6 +175,8 @@ mod tests {
             (of(1, "sasl.username"), of(1, "sasl.mechanism")),
             ("alice".into(), "SCRAM-SHA-256".into())
         );
+        let registry: Vec<_> = profiles[1].1.registry.values().map(String::as_str).collect();
+        assert_eq!(registry, ["https://r:8081", "/r.pem"]);
         for wrong in ["", "- 1", "a: [", "profiles:\n  - name: x\n", "profiles: []"] {
             assert!(rpk(wrong).is_err(), "{wrong}");
         }
@@ -132,5 +189,11 @@ mod tests {
                 .unwrap();
         assert_eq!(profile.properties.get("bootstrap.servers").map(String::as_str), Some("a:1"));
         assert!(matches!(properties("f", "no.such.property=1\n"), Err(Failure::Usage(_))));
+        let java =
+            "schema.registry.url = http://r:8081\nschema.registry.basic.auth.user.info=a:b=c\nacks=1\n";
+        let profile = properties("f", java).unwrap();
+        assert_eq!(profile.registry.get(REGISTRY_URL).map(String::as_str), Some("http://r:8081"));
+        assert_eq!(profile.registry.get("basic.auth.user.info").map(String::as_str), Some("a:b=c"));
+        assert_eq!(profile.properties.len(), 1);
     }
 }

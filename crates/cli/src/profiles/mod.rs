@@ -13,5 +13,5 @@ mod profile;
 mod store;
 
 pub use import::{FORMATS, import};
-pub use profile::Profile;
+pub use profile::{Profile, REGISTRY_URL, is_registry_secret};
 pub use store::{Store, chosen};

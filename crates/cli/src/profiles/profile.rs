@@ -10,6 +10,11 @@ use crate::failure::{Failure, Outcome};
 
 /// The property that `password_command` sets.
 const PASSWORD: &str = "sasl.password";
+/// The property that `registry` sets.
+pub const REGISTRY_URL: &str = "schema.registry.url";
+/// The keys of a profile in the file.
+const KEYS: &str = "bootstrap, properties, password_command, secret_commands, registry, registry_properties, \
+                    registry_secret_commands, read_only and confirm";
 
 /// A cluster with a name.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -18,6 +23,10 @@ pub struct Profile {
     pub properties: SortedMap<String, String>,
     /// Commands whose output is the value of a property.
     pub commands: SortedMap<String, String>,
+    /// The properties of the schema registry's client, among them `schema.registry.url`.
+    pub registry: SortedMap<String, String>,
+    /// Commands whose output is the value of a property of the registry's client.
+    pub registry_commands: SortedMap<String, String>,
     /// True if commands that change something are refused.
     pub read_only: bool,
     /// The word that commands that change something ask for.
@@ -56,23 +65,32 @@ impl Profile {
                 ("password_command", Value::String(command)) => {
                     profile.commands.insert(PASSWORD.to_owned(), command.clone());
                 }
-                ("properties", Value::Table(table)) => strings(table, "properties", &mut profile.properties)?,
-                ("secret_commands", Value::Table(table)) => {
-                    strings(table, "secret_commands", &mut profile.commands)?
+                ("registry", Value::String(url)) => {
+                    profile.registry.insert(REGISTRY_URL.to_owned(), url.clone());
                 }
-                ("bootstrap" | "confirm" | "password_command", _) => {
+                (name, Value::Table(table)) => match profile.pairs(name) {
+                    Some(pairs) => strings(table, name, pairs)?,
+                    None => return Err(format!("{key} is unknown or not a table; possible are {KEYS}")),
+                },
+                ("bootstrap" | "confirm" | "password_command" | "registry", _) => {
                     return Err(format!("{key} must be a text"));
                 }
                 ("read_only", _) => return Err("read_only must be true or false".to_owned()),
-                _ => {
-                    return Err(format!(
-                        "{key} is unknown; possible are bootstrap, properties, password_command, secret_commands, read_only and \
-                         confirm"
-                    ));
-                }
+                _ => return Err(format!("{key} is unknown; possible are {KEYS}")),
             }
         }
         Ok(profile)
+    }
+
+    /// Returns the pairs of a table within a profile.
+    fn pairs(&mut self, name: &str) -> Option<&mut SortedMap<String, String>> {
+        match name {
+            "properties" => Some(&mut self.properties),
+            "secret_commands" => Some(&mut self.commands),
+            "registry_properties" => Some(&mut self.registry),
+            "registry_secret_commands" => Some(&mut self.registry_commands),
+            _ => None,
+        }
     }
 
     /// Returns the table of the file.
@@ -86,13 +104,23 @@ impl Profile {
         if let Some(command) = commands.remove(PASSWORD) {
             table.insert("password_command".into(), command.into());
         }
+        let mut registry = self.registry.clone();
+        if let Some(url) = registry.remove(REGISTRY_URL) {
+            table.insert("registry".into(), url.into());
+        }
         if self.read_only {
             table.insert("read_only".into(), true.into());
         }
         if let Some(word) = &self.confirm {
             table.insert("confirm".into(), word.as_str().into());
         }
-        for (name, pairs) in [("properties", properties), ("secret_commands", commands)] {
+        let tables = [
+            ("properties", properties),
+            ("secret_commands", commands),
+            ("registry_properties", registry),
+            ("registry_secret_commands", self.registry_commands.clone()),
+        ];
+        for (name, pairs) in tables {
             if !pairs.is_empty() {
                 let pairs: Table =
                     pairs.into_iter().map(|(name, value)| (name, Value::String(value))).collect();
@@ -110,12 +138,23 @@ impl Profile {
     pub fn apply(&self, name: &str, config: &mut Config) -> Outcome {
         self.check(name, config)?;
         for (property, command) in &self.commands {
-            let secret = output_of(command).map_err(|error| {
-                Failure::Failed(format!("profile \"{name}\": the command of {property} {error}: {command}"))
-            })?;
-            config.set(property, &secret)?;
+            config.set(property, &secret_of(name, property, command)?)?;
         }
         Ok(())
+    }
+
+    /// Returns the properties of the registry's client; commands that print secrets run now.
+    ///
+    /// # Errors
+    ///
+    /// A command fails.
+    #[cfg_attr(not(feature = "schemas"), allow(dead_code))]
+    pub fn registry(&self, name: &str) -> Outcome<SortedMap<String, String>> {
+        let mut properties = self.registry.clone();
+        for (property, command) in &self.registry_commands {
+            properties.insert(property.clone(), secret_of(name, property, command)?);
+        }
+        Ok(properties)
     }
 
     /// Sets the properties without running a command.
@@ -135,7 +174,20 @@ impl Profile {
     /// True if the file itself has a secret.
     pub fn has_secret(&self) -> bool {
         self.properties.keys().any(|name| ottla_core::config::is_secret(name) && !name.contains("username"))
+            || self.registry.keys().any(|name| is_registry_secret(name))
     }
+}
+
+/// True if the value of a property of the registry's client is a secret.
+pub fn is_registry_secret(name: &str) -> bool {
+    ["user.info", "token", "secret", "password"].iter().any(|end| name.ends_with(end))
+}
+
+/// Returns the output of a command of a profile.
+fn secret_of(name: &str, property: &str, command: &str) -> Outcome<String> {
+    output_of(command).map_err(|error| {
+        Failure::Failed(format!("profile \"{name}\": the command of {property} {error}: {command}"))
+    })
 }
 
 fn strings(table: &Table, name: &str, into: &mut SortedMap<String, String>) -> Result<(), String> {
@@ -191,8 +243,12 @@ mod tests {
     #[test]
     fn profile_is_written_as_it_was_read() {
         let text = "bootstrap = 'a:1'\npassword_command = 'pass kafka'\nread_only = true\nconfirm = 'prod'\n\
-                    [properties]\n'acks' = 'all'\nssl.ca.location = '/ca'\nlinger.ms = 5\n[secret_commands]\n'ssl.key.password' = 'x'\n";
-        let profile = parse(text).unwrap();
+                    [properties]\n'acks' = 'all'\nssl.ca.location = '/ca'\nlinger.ms = 5\n[secret_commands]\n'ssl.key.password' = 'x'\n\
+                    [registry_properties]\ntimeout = 5\n[registry_secret_commands]\n'basic.auth.user.info' = 'y'\n";
+        let text = format!("registry = 'http://r:1'\n{text}");
+        let profile = parse(&text).unwrap();
+        assert_eq!(profile.registry.get(REGISTRY_URL).map(String::as_str), Some("http://r:1"));
+        assert_eq!(profile.registry.get("timeout").map(String::as_str), Some("5"));
         assert_eq!(profile.properties.get("ssl.ca.location").map(String::as_str), Some("/ca"));
         assert_eq!(profile.properties.get("linger.ms").map(String::as_str), Some("5"));
         assert_eq!(Profile::from_table(&profile.to_table()), Ok(profile));
@@ -203,6 +259,8 @@ mod tests {
         for (text, error) in [
             ("bootstrp = 'a'", "bootstrp is unknown"),
             ("bootstrap = 1", "bootstrap must be a text"),
+            ("registry = 1", "registry must be a text"),
+            ("[registry]\nurl = 'a'", "registry is unknown or not a table"),
             ("read_only = 'yes'", "read_only must be true or false"),
             ("confirm = ''", "confirm must be a text"),
             ("[properties]\nacks = [1]", "properties: acks must be a text"),

@@ -12,6 +12,7 @@ use super::format::MessageFormat;
 use super::json::write_json;
 use super::registry::{Registry, RegistryOptions};
 use super::{DecodedRecord, RecordParts, with_parts};
+use crate::client_options::ClientOptions;
 use crate::failure::{Failure, Outcome};
 use crate::standard_error::note;
 
@@ -70,14 +71,14 @@ enum Output {
 }
 
 impl OutputOptions {
-    /// Returns the printer that the options describe.
+    /// Returns the printer that the options describe; `client` chooses the profile that may name the registry.
     ///
     /// # Errors
     ///
     /// [`Failure::Usage`] if the format, a decoder, a column or the filter is wrong.
-    pub fn printer(&self) -> Outcome<Printer> {
+    pub fn printer(&self, client: &ClientOptions) -> Outcome<Printer> {
         let mut decoders = Decoders::parse(&self.decode).map_err(Failure::Usage)?;
-        decoders.connect(|| Registry::new(&self.registry))?;
+        decoders.connect(|| Registry::new(&self.registry, client))?;
         let filter = self.filter.as_deref().map(|text| Filter::parse(text, &decoders)).transpose()?;
         let output = match (&self.format, &self.csv) {
             (Some(format), _) => {

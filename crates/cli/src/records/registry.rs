@@ -9,9 +9,10 @@ use ottla_schema_registry::serdes::DynamicDeserializer;
 use ottla_schema_registry::wire::{KEY_SCHEMA_ID_HEADER, VALUE_SCHEMA_ID_HEADER};
 
 use super::{Part, RecordParts};
-pub use crate::commands::schema::RegistryOptions;
-use crate::commands::schema::failure;
+use crate::client_options::ClientOptions;
 use crate::failure::Outcome;
+pub use crate::registry_options::RegistryOptions;
+use crate::registry_options::failure;
 
 /// The formats of a registry, with the names that `-s` gives them.
 pub const FORMATS: [(&str, SchemaType); 3] =
@@ -22,13 +23,13 @@ pub const FORMATS: [(&str, SchemaType); 3] =
 pub struct Registry(Arc<DynamicDeserializer>);
 
 impl Registry {
-    /// Returns the decoder for a registry.
+    /// Returns the decoder for a registry; `client` chooses the profile that may name it.
     ///
     /// # Errors
     ///
     /// The client's configuration is wrong.
-    pub fn new(options: &RegistryOptions) -> Outcome<Registry> {
-        let client = options.client()?;
+    pub fn new(options: &RegistryOptions, client: &ClientOptions) -> Outcome<Registry> {
+        let client = options.client(client)?;
         Ok(Registry(Arc::new(DynamicDeserializer::new(&client, JsonStyle::Plain).map_err(failure)?)))
     }
 

@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::{Part, RecordParts};
+use crate::client_options::ClientOptions;
 use crate::failure::Outcome;
 
 /// A format of a registry: there is none.
@@ -22,7 +23,7 @@ pub enum Registry {}
 
 impl Registry {
     /// Is not called, because no decoder needs it.
-    pub fn new(_: &RegistryOptions) -> Outcome<Registry> {
+    pub fn new(_: &RegistryOptions, _: &ClientOptions) -> Outcome<Registry> {
         Err(crate::failure::Failure::Usage("this program was built without the feature `schemas`".to_owned()))
     }
 

@@ -42,6 +42,7 @@ fn call_with(program: &str, arguments: &[&str], variables: &[(&str, &str)], inpu
         .args(arguments)
         .env_remove("OTTLA_BOOTSTRAP")
         .env_remove("OTTLA_PROFILE")
+        .env_remove("SCHEMA_REGISTRY_URL")
         .envs(variables.iter().copied())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -128,6 +128,7 @@ impl Config {
                         .ok_or_else(|| Error::config(format!("{key}: write USER:PASSWORD")))?;
                     config.auth = Auth::Basic { user: user.to_owned(), password: password.into() };
                 }
+                "basic.auth.credentials.source" if matches!(value, "USER_INFO" | "URL") => {}
                 "bearer.auth.token" => config.auth = Auth::Bearer(value.into()),
                 "bearer.auth.credentials.source" if matches!(value, "OAUTHBEARER" | "STATIC_TOKEN") => {}
                 "bearer.auth.issuer.endpoint.url" => oauth.token_endpoint = value.to_owned(),
@@ -162,6 +163,7 @@ mod tests {
         let config = Config::from_properties([
             ("schema.registry.url", "http://a:8081, http://b:8081"),
             ("basic.auth.user.info", "alice:se:cret"),
+            ("basic.auth.credentials.source", "USER_INFO"),
             ("max.retries", "5"),
         ])
         .unwrap();

@@ -115,7 +115,7 @@ pub fn run(options: &ConsumeOptions, outer: &ClientOptions) -> Outcome {
     if topics.is_empty() {
         return Err(Failure::Usage("no topic is named: add -t TOPIC".into()));
     }
-    let printer = options.output.printer()?;
+    let printer = options.output.printer(&client)?;
     if let Some(group) = &options.group {
         return group::run(options, &client, &topics, group, printer);
     }
