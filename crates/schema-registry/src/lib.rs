@@ -14,6 +14,8 @@ pub mod avro;
 pub mod client;
 #[cfg(feature = "json")]
 pub mod json_schema;
+#[cfg(all(feature = "avro", feature = "protobuf", feature = "json"))]
+mod local;
 #[cfg(feature = "protobuf")]
 pub mod protobuf;
 #[cfg(all(feature = "client", any(feature = "avro", feature = "protobuf", feature = "json")))]
@@ -24,5 +26,7 @@ pub mod wire;
 
 pub use error::{Attempt, Error, Fault, Result};
 pub use levels::{Compatibility, Mode};
+#[cfg(all(feature = "avro", feature = "protobuf", feature = "json"))]
+pub use local::LocalSchema;
 pub use schema::{MAX_SCHEMA_BYTES, Reference, Schema, SchemaType};
 pub use subject_name::{Part, SubjectNameStrategy};

@@ -174,3 +174,36 @@ pub(crate) fn check_size(text: &str) -> Result<()> {
     }
     Ok(())
 }
+
+/// Reads a file.
+///
+/// # Errors
+///
+/// It can't be read, or has more than [`MAX_SCHEMA_BYTES`] bytes.
+#[cfg(feature = "protobuf")]
+pub(crate) fn read_bytes(path: &std::path::Path) -> Result<Vec<u8>> {
+    use std::io::Read as _;
+    let failed = |error: std::io::Error| Error::schema(format!("{} can't be read: {error}", path.display()));
+    let mut bytes = Vec::new();
+    // One byte more than the limit says that there are more.
+    let file = std::fs::File::open(path).map_err(failed)?;
+    file.take(MAX_SCHEMA_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
+    match bytes.len() > MAX_SCHEMA_BYTES {
+        true => Err(Error::schema(format!(
+            "{} has more than {MAX_SCHEMA_BYTES} bytes, the limit",
+            path.display()
+        ))),
+        false => Ok(bytes),
+    }
+}
+
+/// Reads the text of a file. See [`read_bytes`].
+///
+/// # Errors
+///
+/// It can't be read, is not UTF-8, or is too large.
+#[cfg(feature = "protobuf")]
+pub(crate) fn read_file(path: &std::path::Path) -> Result<String> {
+    String::from_utf8(read_bytes(path)?)
+        .map_err(|_| Error::schema(format!("{} is not a text in UTF-8", path.display())))
+}

@@ -20,9 +20,11 @@ const MAX_DEPTH: usize = 100;
 pub fn compile(text: &str, references: &[(String, String)]) -> Result<FileDescriptor> {
     let mut files = HashMap::new();
     for (name, text) in references {
-        files.insert(name.clone(), file(name, text)?);
+        check_size(text)?;
+        files.insert(name.clone(), file(name, text).map_err(|error| invalid(&error))?);
     }
-    files.insert(ROOT.to_owned(), file(ROOT, text)?);
+    check_size(text)?;
+    files.insert(ROOT.to_owned(), file(ROOT, text).map_err(|error| invalid(&error))?);
     let mut resolver = ChainFileResolver::new();
     resolver.add(Files(files));
     resolver.add(GoogleFileResolver::new());
@@ -36,7 +38,7 @@ pub fn compile(text: &str, references: &[(String, String)]) -> Result<FileDescri
     file.ok_or_else(|| Error::schema("the compiler returned no file"))
 }
 
-fn invalid(error: &protox::Error) -> Error {
+pub fn invalid(error: &protox::Error) -> Error {
     let shown = error.to_string().replace(ROOT, "the schema");
     if error.is_file_not_found() {
         return Error::schema(format!("{shown}; is a reference missing?"));
@@ -45,8 +47,7 @@ fn invalid(error: &protox::Error) -> Error {
 }
 
 /// Parses a text, or a descriptor in base64.
-fn file(name: &str, text: &str) -> Result<File> {
-    check_size(text)?;
+pub fn file(name: &str, text: &str) -> Result<File, protox::Error> {
     if let Some(descriptor) = descriptor(text) {
         return Ok(File::from_file_descriptor_proto(FileDescriptorProto {
             name: Some(name.to_owned()),
@@ -61,10 +62,10 @@ fn file(name: &str, text: &str) -> Result<File> {
             _ => {}
         }
         if depth > MAX_DEPTH {
-            return Err(Error::schema(format!("its brackets are nested more than {MAX_DEPTH} deep")));
+            return Err(protox::Error::new(format!("its brackets are nested more than {MAX_DEPTH} deep")));
         }
     }
-    File::from_source(name, text).map_err(|error| invalid(&error))
+    File::from_source(name, text)
 }
 
 fn descriptor(text: &str) -> Option<FileDescriptorProto> {

@@ -2,6 +2,9 @@
 
 mod compatibility;
 mod files;
+mod folders;
+
+use std::path::{Path, PathBuf};
 
 use prost::Message;
 use prost_reflect::{
@@ -26,6 +29,26 @@ impl ProtobufSchema {
     /// A text is too large, is not valid, or imports an unknown file.
     pub fn parse(text: &str, references: &[(String, String)]) -> Result<Self> {
         Ok(Self { file: files::compile(text, references)? })
+    }
+
+    /// Compiles a file of the file system. Those that it imports are in its folder or in one of `folders`; those of
+    /// `google/protobuf/` are known.
+    ///
+    /// # Errors
+    ///
+    /// A file can't be read, is too large or not valid, or imports an unknown file.
+    pub fn open(path: &Path, folders: &[PathBuf]) -> Result<Self> {
+        Ok(Self { file: folders::open(path, folders)? })
+    }
+
+    /// Reads a serialized `FileDescriptorSet`, as `protoc --include_imports --descriptor_set_out` writes it. The file is the last one
+    /// with messages.
+    ///
+    /// # Errors
+    ///
+    /// It is too large, not valid, or lacks an imported file.
+    pub fn from_descriptor_set(bytes: &[u8]) -> Result<Self> {
+        Ok(Self { file: folders::from_descriptor_set(bytes)? })
     }
 
     /// All files and messages, for a use that this crate has not.
