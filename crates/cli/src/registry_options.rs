@@ -12,6 +12,24 @@ use crate::profiles::REGISTRY_URL;
 /// The variable of the environment with the address.
 const VARIABLE: &str = "SCHEMA_REGISTRY_URL";
 
+/// The properties of serializers, as Confluent's clients and console tools name them.
+const OF_SERIALIZER: [&str; 8] = [
+    "auto.register.schemas",
+    "auto.register",
+    "use.latest.version",
+    "use.schema.id",
+    "schema.id",
+    "normalize.schemas",
+    "subject.name.strategy",
+    "schema.id.serializer",
+];
+
+/// True if a property is that of serializers, of both or of those of keys or values.
+fn is_of_serializer(name: &str) -> bool {
+    let of_part = name.strip_prefix("key.").or_else(|| name.strip_prefix("value."));
+    OF_SERIALIZER.contains(&of_part.unwrap_or(name))
+}
+
 /// Where the registry is.
 #[derive(Args, Clone, Debug, Default)]
 pub struct RegistryOptions {
@@ -33,7 +51,23 @@ impl RegistryOptions {
     ///
     /// No registry is named, a property is wrong, or the profile can't be used.
     pub fn client(&self, client: &ClientOptions) -> Outcome<Client> {
-        let properties = self.properties(client)?;
+        match self.registry_property.iter().find(|(name, _)| is_of_serializer(name)) {
+            Some((name, _)) => Err(Failure::Usage(format!("-P {name} has an effect on `produce -s` only"))),
+            None => self.client_and_serializer(client).map(|(client, _)| client),
+        }
+    }
+
+    /// Creates the client, and returns the properties of serializers.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`RegistryOptions::client`].
+    pub fn client_and_serializer(
+        &self,
+        client: &ClientOptions,
+    ) -> Outcome<(Client, SortedMap<String, String>)> {
+        let (of_serializer, properties): (Vec<_>, Vec<_>) =
+            self.properties(client)?.into_iter().partition(|(name, _)| is_of_serializer(name));
         let pairs = properties.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let config = Config::from_properties(pairs).map_err(failure)?;
         if config.addresses.is_empty() {
@@ -42,7 +76,7 @@ impl RegistryOptions {
                  broker --schema-registry` starts a local one at http://127.0.0.1:8081)"
             )));
         }
-        Client::new(config).map_err(failure)
+        Ok((Client::new(config).map_err(failure)?, of_serializer.into_iter().collect()))
     }
 
     /// Returns the properties: those of the profile, of the environment and of the options, each overriding those before. A

@@ -51,7 +51,7 @@ fn json_of_consume_is_produced_as_the_same_messages() {
     assert_eq!(sorted(&read(&others, "a", &["-J"])), sorted(&written));
     let wrong = produce(&others, &["-J"], "{\"topic\": \"a\", \"payload\": \"x\"}\n{\"topic\": 3}\n");
     assert_eq!(wrong.code, 1);
-    assert!(wrong.err.contains("message 2: topic is not a string"), "{}", wrong.err);
+    assert!(wrong.err.contains("message 2 (line 2): topic is not a string"), "{}", wrong.err);
     let wrong = produce(&others, &["-J"], "{\"payload\": \"x\"}\n");
     assert!(wrong.code == 1 && wrong.err.contains("it names no topic, and -t is missing"), "{}", wrong.err);
 }
@@ -84,7 +84,11 @@ fn fields_and_templates_fill_keys_headers_partitions_and_times() {
     let text = read(&servers, "orders", &[&["-p", "1"], &format[..]].concat());
     assert!(text.starts_with("1 7 n=0 1700000000000 {"), "{text}");
     let missing = produce(&servers, &template, "{\"id\": 7}\n");
-    assert!(missing.code == 1 && missing.err.contains("message 1: {{value.part}}"), "{}", missing.err);
+    assert!(
+        missing.code == 1 && missing.err.contains("message 1 (line 1): {{value.part}}"),
+        "{}",
+        missing.err
+    );
     for (arguments, error) in [
         (&["-k", "{{nmber}}"][..], "{{nmber}} is unknown"),
         (&["-p", "x"], "not a partition"),

@@ -5,6 +5,7 @@ mod support;
 use std::path::Path;
 use std::process::Command;
 
+use ottla_schema_registry::server::{EmbeddedRegistry, MemoryStorage};
 use support::{Folder, cluster, ottla, ottla_with_input};
 
 /// What the recipes expect: topics with messages, and a group.
@@ -23,6 +24,9 @@ fn prepare(servers: &str, folder: &Folder) {
     produce(&["-t", "payments"], b"paid\n");
     produce(&["-t", "numbers"], b"\0\0\0\x07\n");
     folder.file("lines.txt", "{\"total\": 1}\n{\"total\": 2}\n");
+    let avro = r#"{"type": "record", "name": "Order", "fields": [{"name": "total", "type": "int"}]}"#;
+    folder.file("order.avsc", avro);
+    folder.file("order.proto", "syntax = \"proto3\"; message Order { int32 total = 1; }");
     let read = ["consume", "-b", servers, "-q", "-G", "billing", "-t", "orders", "-o", "beginning", "-e"];
     assert_eq!(ottla(&read).code, 0);
 }
@@ -33,6 +37,7 @@ fn every_recipe_runs_on_an_embedded_cluster() {
     let (folder, cluster) = (Folder::new("recipes"), cluster());
     let servers = cluster.bootstrap_servers();
     prepare(&servers, &folder);
+    let registry = EmbeddedRegistry::start("127.0.0.1:0", MemoryStorage::default()).unwrap();
     let listed = ottla(&["help", "-J"]);
     let recipes: serde_json::Value = serde_json::from_str(&listed.out).unwrap();
     let recipes = recipes.as_array().unwrap();
@@ -45,10 +50,15 @@ fn every_recipe_runs_on_an_embedded_cluster() {
             if command.starts_with("ottla broker") {
                 continue;
             }
-            let (code, text) = run(&command.replace("localhost:9092", &servers), &folder);
+            let (code, text) = run(&located(command, &servers, &registry.url()), &folder);
             assert_eq!(code, Some(0), "{task}: {command}\n{text}");
         }
     }
+}
+
+/// Names the cluster and the registry of the test.
+fn located(command: &str, servers: &str, registry: &str) -> String {
+    command.replace("localhost:9092", servers).replace("http://localhost:8081", registry)
 }
 
 /// Runs a line in a shell whose `ottla` is the binary.
@@ -63,6 +73,7 @@ fn run(line: &str, folder: &Folder) -> (Option<i32>, String) {
         .env("OTTLA_CONFIG", folder.0.join("config.toml"))
         .env_remove("OTTLA_BOOTSTRAP")
         .env_remove("OTTLA_PROFILE")
+        .env_remove("SCHEMA_REGISTRY_URL")
         .output()
         .unwrap();
     let text = [output.stdout, output.stderr].concat();

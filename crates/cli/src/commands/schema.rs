@@ -279,25 +279,30 @@ impl GetOptions {
 
 impl SchemaFile {
     fn read(&self) -> Outcome<Schema> {
-        let failed = |error: io::Error| Failure::Failed(format!("{}: {error}", self.file.display()));
-        let text = if self.file == Path::new("-") {
-            let mut text = String::new();
-            io::stdin().read_to_string(&mut text).map_err(failed)?;
-            text
-        } else {
-            std::fs::read_to_string(&self.file).map_err(failed)?
-        };
-        let by_name = match self.file.extension().and_then(|it| it.to_str()) {
-            Some("proto") => SchemaType::Protobuf,
-            Some("json") => SchemaType::Json,
-            _ => SchemaType::Avro,
-        };
-        Ok(Schema {
-            schema_type: self.schema_type.unwrap_or(by_name),
-            text,
-            references: self.reference.clone(),
-        })
+        read_schema(&self.file, self.schema_type, self.reference.clone())
     }
+}
+
+/// Reads a schema; without a type, the file's name says it.
+pub fn read_schema(
+    file: &Path,
+    schema_type: Option<SchemaType>,
+    references: Vec<Reference>,
+) -> Outcome<Schema> {
+    let failed = |error: io::Error| Failure::Failed(format!("{}: {error}", file.display()));
+    let text = if file == Path::new("-") {
+        let mut text = String::new();
+        io::stdin().read_to_string(&mut text).map_err(failed)?;
+        text
+    } else {
+        std::fs::read_to_string(file).map_err(failed)?
+    };
+    let by_name = match file.extension().and_then(|it| it.to_str()) {
+        Some("proto") => SchemaType::Protobuf,
+        Some("json") => SchemaType::Json,
+        _ => SchemaType::Avro,
+    };
+    Ok(Schema { schema_type: schema_type.unwrap_or(by_name), text, references })
 }
 
 impl RegisterOptions {
@@ -370,7 +375,8 @@ fn schema_type(text: &str) -> Result<SchemaType, String> {
     text.parse().map_err(|error: Error| error.to_string())
 }
 
-fn reference(text: &str) -> Result<Reference, String> {
+/// Parses `NAME=SUBJECT:VERSION`.
+pub fn reference(text: &str) -> Result<Reference, String> {
     let parsed = text.split_once('=').and_then(|(name, at)| {
         let (subject, version) = at.rsplit_once(':')?;
         Some(Reference::new(name, subject, version.parse().ok()?))

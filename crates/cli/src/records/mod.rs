@@ -1,34 +1,42 @@
-//! How `consume` prints records.
+//! How `consume` prints records, and how `produce` encodes them.
 //!
 //! | file | what it has |
 //! |---|---|
 //! | `printer.rs` | filter, decode, print: what the commands call |
 //! | `filter.rs` | `--filter` |
-//! | `decoder.rs`, `pack.rs`, `registry.rs` | `-s`: how bytes of keys and values become values |
+//! | `part_format.rs`, `pack.rs`, `registry.rs` | `-s`: the formats of keys and values |
+//! | `decoder.rs` | how their bytes become values |
+//! | `encoder.rs`, `registry_writer.rs` | how values become their bytes, for `produce` |
 //! | `format.rs` | `-f` |
 //! | `json.rs`, `csv.rs` | `-J` and `--csv` |
 //! | `without_filter.rs`, `without_registry.rs` | what stands for two of them in a program without the features `filter` and `schemas` |
 
 mod csv;
 mod decoder;
+mod encoder;
 #[cfg(feature = "filter")]
 mod filter;
 mod format;
 mod json;
 mod pack;
+mod part_format;
 mod printer;
 #[cfg(feature = "schemas")]
 mod registry;
+#[cfg(feature = "schemas")]
+mod registry_writer;
 #[cfg(not(feature = "filter"))]
 mod without_filter;
 #[cfg(not(feature = "schemas"))]
 mod without_registry;
 
-pub use decoder::DECODER_HELP;
 pub use decoder::Decoders;
+pub use encoder::{Encoded, Encoders};
 pub use filter::{FILTER_HELP, Filter};
 pub use format::FORMAT_HELP;
+pub use part_format::{FORMAT_LIST, PartFormats};
 pub use printer::{OutputOptions, Printer};
+pub use registry::WriterOptions;
 #[cfg(not(feature = "filter"))]
 use without_filter as filter;
 #[cfg(not(feature = "schemas"))]
@@ -53,13 +61,22 @@ pub struct RecordParts<'a> {
     pub headers: &'a [(&'a [u8], Option<&'a [u8]>)],
 }
 
-/// Whether a key or a value is decoded.
+/// Whether a key or a value is decoded or encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+pub enum Part {
     /// The key.
     Key,
     /// The value.
     Value,
+}
+
+impl std::fmt::Display for Part {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Part::Key => "key",
+            Part::Value => "value",
+        })
+    }
 }
 
 /// Calls a function with the parts of a [`Message`](ottla::Message) or [`MessageRef`](ottla::MessageRef).

@@ -93,6 +93,82 @@ impl Pack {
     }
 }
 
+impl Pack {
+    /// Returns the bytes of a value: that of the only field, or a list. See [`Pack::unpack`].
+    ///
+    /// # Errors
+    ///
+    /// The values are too few, too many, or do not fit their fields.
+    pub fn pack(&self, value: &Value) -> Result<Vec<u8>, String> {
+        let fields = self.fields();
+        let values = match value {
+            Value::Array(values) => values.as_slice(),
+            value => std::slice::from_ref(value),
+        };
+        if values.len() != fields.len() {
+            return Err(format!("the pack format has {} fields, and {} values", fields.len(), values.len()));
+        }
+        let mut bytes = Vec::new();
+        for (field, value) in fields.iter().zip(values) {
+            field.append(value, &mut bytes)?;
+        }
+        Ok(bytes)
+    }
+
+    /// Returns the bytes of a text: its words are the values, and the last one has the rest.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Pack::pack`].
+    pub fn pack_text(&self, text: &str) -> Result<Vec<u8>, String> {
+        let fields = self.fields();
+        let words = text.splitn(fields.len().max(1), ' ');
+        let value = |(word, field): (&str, &&Token)| match field {
+            Token::Integer { .. } => serde_json::from_str(word.trim()).unwrap_or_else(|_| word.into()),
+            _ => word.into(),
+        };
+        self.pack(&Value::Array(words.zip(&fields).map(value).collect()))
+    }
+
+    fn fields(&self) -> Vec<&Token> {
+        self.0.iter().filter(|token| !matches!(token, Token::End | Token::Space)).collect()
+    }
+}
+
+impl Token {
+    fn append(&self, value: &Value, bytes: &mut Vec<u8>) -> Result<(), String> {
+        match (self, value) {
+            (Token::Integer { bytes: size, is_signed, is_little }, Value::Number(number)) => {
+                let wide = number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
+                let (bits, sign) = (8 * *size as u32, u32::from(*is_signed));
+                let (low, high) = (-(i128::from(*is_signed) << (bits - 1)), (1i128 << (bits - sign)) - 1);
+                let Some(wide) = wide.filter(|wide| (low..=high).contains(wide)) else {
+                    return Err(format!("{number} is not an integer from {low} to {high}"));
+                };
+                let little = wide.to_le_bytes();
+                let little = little[..*size].iter().copied();
+                if *is_little {
+                    bytes.extend(little)
+                } else {
+                    bytes.extend(little.rev())
+                }
+                Ok(())
+            }
+            (Token::Integer { .. }, other) => Err(format!("{other} is not an integer")),
+            (Token::Character, Value::String(text)) if text.len() == 1 => {
+                bytes.extend_from_slice(text.as_bytes());
+                Ok(())
+            }
+            (Token::Character, other) => Err(format!("{other} is not a character of one byte")),
+            (_, Value::String(text)) => {
+                bytes.extend_from_slice(text.as_bytes());
+                Ok(())
+            }
+            (_, other) => Err(format!("{other} is not a text")),
+        }
+    }
+}
+
 /// Reads an integer of at most 8 bytes.
 fn integer(field: &[u8], is_signed: bool, is_little: bool) -> Value {
     let mut wide = [0; 8];
@@ -132,6 +208,38 @@ mod tests {
         assert_eq!(unpack("<Q", &[0xff; 8]).1, u64::MAX.to_string());
         assert_eq!(unpack("bcs", b"\x80xyz").1, "[-128,\"x\",\"yz\"]");
         assert_eq!(unpack("s", b"").1, "\"\"");
+    }
+
+    #[test]
+    fn values_that_were_unpacked_are_packed_again() {
+        let bytes = b"\x01\xfe\x00\x00\x00\x05hello";
+        for (format, bytes) in [
+            ("b b >i s", &bytes[..]),
+            ("i", b"\xff\xff\xff\xfe"),
+            ("I", b"\xff\xff\xff\xfe"),
+            ("<q$", b"\xfe\xff\xff\xff\xff\xff\xff\xff"),
+            ("<Q", &[0xff; 8]),
+            ("bcs", b"\x80xyz"),
+            ("s", b""),
+        ] {
+            let pack = Pack::parse(format).unwrap();
+            let (text, value) = pack.unpack(bytes).unwrap();
+            assert_eq!(pack.pack(&value).unwrap(), bytes, "{format}");
+            if format != "bcs" {
+                assert_eq!(pack.pack_text(&String::from_utf8(text).unwrap()).unwrap(), bytes, "{format}");
+            }
+        }
+        for (format, text, error) in [
+            ("b", "128", "128 is not an integer from -128 to 127"),
+            ("B", "-1", "-1 is not an integer from 0 to 255"),
+            ("B", "256", "is not an integer from 0 to 255"),
+            ("i", "x", "\"x\" is not an integer"),
+            ("c", "xy", "\"xy\" is not a character of one byte"),
+            ("ii", "1", "2 fields, and 1 values"),
+        ] {
+            let refused = Pack::parse(format).unwrap().pack_text(text).unwrap_err();
+            assert!(refused.contains(error), "{format} {text}: {refused}");
+        }
     }
 
     #[test]

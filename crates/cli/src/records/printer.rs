@@ -10,6 +10,7 @@ use super::decoder::Decoders;
 use super::filter::Filter;
 use super::format::MessageFormat;
 use super::json::write_json;
+use super::part_format::PartFormats;
 use super::registry::{Registry, RegistryOptions};
 use super::{DecodedRecord, RecordParts, with_parts};
 use crate::client_options::ClientOptions;
@@ -23,9 +24,13 @@ pub struct OutputOptions {
     #[arg(long, value_name = "EXPRESSION")]
     filter: Option<String>,
 
-    /// How keys and values are decoded: key=DECODER, value=DECODER or DECODER for both; see below. Can be repeated
-    #[arg(short = 's', long = "decode", value_name = "DECODER")]
-    decode: Vec<String>,
+    /// How keys and values are decoded: key=FORMAT,value=FORMAT or FORMAT for both; see below. Can be repeated
+    #[arg(short = 's', long, visible_alias = "decode", value_name = "FORMAT")]
+    serde: Vec<String>,
+
+    /// A folder with the files that a .proto file or a JSON Schema of -s uses, or a file with types of Avro; can be repeated
+    #[arg(short = 'I', long, value_name = "PATH")]
+    include: Vec<std::path::PathBuf>,
 
     #[command(flatten)]
     registry: RegistryOptions,
@@ -77,8 +82,8 @@ impl OutputOptions {
     ///
     /// [`Failure::Usage`] if the format, a decoder, a column or the filter is wrong.
     pub fn printer(&self, client: &ClientOptions) -> Outcome<Printer> {
-        let mut decoders = Decoders::parse(&self.decode).map_err(Failure::Usage)?;
-        decoders.connect(|| Registry::new(&self.registry, client))?;
+        let formats = PartFormats::parse(&self.serde, &self.include).map_err(Failure::Usage)?;
+        let decoders = Decoders::new(formats, || Registry::new(&self.registry, client))?;
         let filter = self.filter.as_deref().map(|text| Filter::parse(text, &decoders)).transpose()?;
         let output = match (&self.format, &self.csv) {
             (Some(format), _) => {

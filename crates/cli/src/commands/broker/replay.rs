@@ -9,7 +9,7 @@ use ottla_sorted::SortedMap;
 use serde_json::Value;
 
 use super::recording::key_of;
-use crate::commands::produce::draft::Layout;
+use crate::commands::produce::draft::{Layout, Structured};
 use crate::failure::{Failure, Outcome};
 
 /// The largest number of records that are restored at once, so that the brokers answer meanwhile.
@@ -176,7 +176,7 @@ impl Replay {
 
     /// Adds a line of `ottla consume -J`. Its topic need not have a line of its own.
     fn add_record(&mut self, line: &Line<'_>) -> Result<(), String> {
-        let draft = Layout::Json.read(line.text.as_bytes())?;
+        let draft = Layout::Json(Structured::default()).read(line.text.as_bytes())?;
         let topic = draft.topic.as_deref().ok_or("it names neither an action nor a topic")?;
         let partition = draft.partition.unwrap_or(0);
         let known = self

@@ -8,7 +8,7 @@ use ottla_sorted::SortedMap;
 use serde_json::Value;
 
 use crate::client_options::call_timeout;
-use crate::commands::produce::draft::{Draft, Layout};
+use crate::commands::produce::draft::{Draft, Layout, Structured};
 use crate::failure::{Failure, Outcome};
 
 /// The time for the delivery of all records.
@@ -57,7 +57,7 @@ impl Seed {
             self.topics.insert(name.to_owned(), topic(&value)?);
             return Ok(());
         }
-        let draft = Layout::Json.read(line.as_bytes())?;
+        let draft = Layout::Json(Structured::default()).read(line.as_bytes())?;
         let topic = draft.topic.as_deref().ok_or("it names no topic")?.to_owned();
         let least = draft.partition.unwrap_or(0) + 1;
         let known = self.topics.entry(topic).or_default();

@@ -22,17 +22,19 @@ pub(super) use self::selection::{matching_topics, partitions_of, stop_offsets};
 use crate::client_options::ClientOptions;
 use crate::failure::{EXIT_CODES, Failure, Outcome};
 use crate::partition_list::{PartitionList, parse_partitions};
-use crate::records::{DECODER_HELP, FILTER_HELP, FORMAT_HELP, OutputOptions};
+use crate::records::{FILTER_HELP, FORMAT_HELP, FORMAT_LIST, OutputOptions};
 
 /// Consume messages and print them
 #[derive(Args, Debug)]
-#[command(after_help = format!("{FORMAT_HELP}\n\n{DECODER_HELP}\n\n{FILTER_HELP}\n\nExamples:\n  \
+#[command(after_help = format!("{FORMAT_HELP}\n\nFormats of -s:\n{FORMAT_LIST}\n\n{FILTER_HELP}\n\nExamples:\n  \
     ottla consume -b localhost:9092 -t demo -o beginning -e\n  \
     ottla consume -b localhost:9092 -t demo -p 0,2-4 -o -10 -e -f '%p/%o %k: %s\\n'\n  \
     ottla consume -b localhost:9092 -t demo -o -1h --until now -J\n  \
     ottla consume -b localhost:9092 -t demo -o 2026-11-29T10:00 --until 2026-11-29T11:00 --csv\n  \
     ottla consume -b localhost:9092 -t demo --last 10\n  \
     ottla consume -b localhost:9092 -t orders -t '^payments-' -o beginning -e --filter 'value.total > 100'\n  \
+    ottla consume -b localhost:9092 -t orders -s key=string,value=avro --registry http://localhost:8081 -J\n  \
+    ottla consume -b localhost:9092 -t orders -s value=protobuf:order.proto#shop.Order -I protos\n  \
     ottla consume -b localhost:9092 -G billing -t orders -o beginning\n  \
     ottla consume -b localhost:9092 --share-group jobs -t jobs -o beginning\n\n\
     With -G the members of the group share the partitions of all topics. It continues at the committed offsets; -o beginning\n\

@@ -73,7 +73,14 @@ pub enum Layout {
     /// Fields, separated by this text. The last one has the rest.
     Fields(Vec<Field>, Vec<u8>),
     /// A line of `ottla consume -J`.
-    Json,
+    Json(Structured),
+}
+
+/// Which fields of a line of JSON are values for `-s`; the others are texts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Structured {
+    pub key: bool,
+    pub value: bool,
 }
 
 /// Parses the names of `--fields`.
@@ -121,7 +128,7 @@ impl Layout {
                 Ok(Draft { key: key.map(Cow::from), value: Some(value.into()), ..Draft::default() })
             }
             Layout::Fields(fields, delimiter) => of_fields(piece, fields, delimiter),
-            Layout::Json => of_json(piece),
+            Layout::Json(structured) => of_json(piece, *structured),
         }
     }
 }
@@ -168,7 +175,7 @@ pub fn partition_of(text: &str) -> Result<i32, String> {
 }
 
 /// Reads a line of `ottla consume -J`, or of kcat's `-J`.
-fn of_json<'a>(piece: &[u8]) -> Result<Draft<'a>, String> {
+fn of_json<'a>(piece: &[u8], structured: Structured) -> Result<Draft<'a>, String> {
     let mut object: Map<String, Value> =
         serde_json::from_slice(piece).map_err(|error| format!("it is not a JSON object: {error}"))?;
     for name in ["key_error", "payload_error"] {
@@ -190,11 +197,17 @@ fn of_json<'a>(piece: &[u8]) -> Result<Draft<'a>, String> {
     }
     let headers_encoding = object.remove("headers_encoding").unwrap_or_default();
     let headers = headers(object.remove("headers"), &headers_encoding)?;
-    let mut field = |name: &str| {
+    let mut field = |name: &str, is_structured: bool| {
         let encoding = object.remove(&format!("{name}_encoding")).unwrap_or_default();
-        bytes(object.remove(name).unwrap_or_default(), &encoding).map_err(|error| format!("{name}: {error}"))
+        let value = object.remove(name).unwrap_or_default();
+        match (is_structured, &value, &encoding) {
+            (false, ..) => bytes(value, &encoding).map_err(|error| format!("{name}: {error}")),
+            (true, Value::Null, _) => Ok(None),
+            (true, _, Value::Null) => Ok(Some(value.to_string().into_bytes().into())),
+            (true, ..) => Err(format!("{name}: bytes in {encoding} are no value for -s")),
+        }
     };
-    let (key, value) = (field("key")?, field("payload")?);
+    let (key, value) = (field("key", structured.key)?, field("payload", structured.value)?);
     let number = |name: &str| match object.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(value) => value.as_i64().map(Some).ok_or_else(|| format!("{name} is not an integer")),
@@ -276,7 +289,7 @@ mod tests {
     use super::*;
 
     fn json(text: &str) -> Result<Draft<'_>, String> {
-        Layout::Json.read(text.as_bytes())
+        Layout::Json(Structured::default()).read(text.as_bytes())
     }
 
     #[test]
@@ -298,6 +311,19 @@ mod tests {
         assert_eq!(headers, [(&b"a"[..], Some(&b"1"[..])), (b"a", None), (b"b", Some(b"\xff"))]);
         assert_eq!(json(r#"{"payload": null, "ts": -1}"#), Ok(Draft::default()));
         assert_eq!(json(r#"{"headers": {"a": "1"}}"#).unwrap().headers.len(), 1, "kcat's form");
+    }
+
+    #[test]
+    fn values_for_a_format_keep_their_quotes() {
+        let layout = Layout::Json(Structured { key: true, value: true });
+        let draft = layout.read(br#"{"key": "k", "payload": {"b": [1.5]}}"#).unwrap();
+        assert_eq!(
+            (draft.key.as_deref(), draft.value.as_deref()),
+            (Some(&b"\"k\""[..]), Some(&b"{\"b\":[1.5]}"[..]))
+        );
+        assert_eq!(layout.read(br#"{"key": null}"#), Ok(Draft::default()));
+        let refused = layout.read(br#"{"payload": "ff", "payload_encoding": "hex"}"#).unwrap_err();
+        assert!(refused.contains("payload: bytes in \"hex\" are no value for -s"), "{refused}");
     }
 
     #[test]

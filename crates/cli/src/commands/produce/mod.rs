@@ -31,16 +31,23 @@ use crate::failure::{EXIT_CODES, Failure, Outcome};
 use crate::in_transactions::{Transactions, ensure_id};
 use crate::metrics_port::MetricsServer;
 use crate::perf::payload::unescape;
+use crate::records::{Encoders, FORMAT_LIST, PartFormats, WriterOptions};
 use crate::sending::{Sending, require_topic};
 use crate::signals::Interrupt;
 use crate::standard_error::note;
+
+/// What only `produce` has of `-s`, for `--help`.
+const SERIALIZER_HELP: &str = "\
+  A schema of the registry is the latest version of the subject TOPIC-value or TOPIC-key, or that of --value-schema or
+  --key-schema. -P takes the properties of Confluent's serializers: auto.register.schemas, use.latest.version, use.schema.id,
+  normalize.schemas, subject.name.strategy, schema.id.serializer; key. or value. before one limits it to that part";
 
 /// The time for the last push of metrics.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Produce messages: one per line of standard input, or one per file
 #[derive(Args, Debug)]
-#[command(after_help = format!("{TEMPLATE_HELP}\n\nExamples:\n  \
+#[command(after_help = format!("{TEMPLATE_HELP}\n\nFormats of -s, which take JSON:\n{FORMAT_LIST}\n{SERIALIZER_HELP}\n\nExamples:\n  \
     echo hello | ottla produce -b localhost:9092 -t demo\n  \
     printf 'k1:v1\\nk2:v2\\n' | ottla produce -b localhost:9092 -t demo -K : -H source=cli -p 3\n  \
     ottla produce -b localhost:9092 -t pictures -k cat cat.jpg -z zstd\n  \
@@ -49,7 +56,10 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
     ottla produce -b localhost:9092 -J -l orders.jsonl\n  \
     ottla produce -b localhost:9092 -t orders -k '{{{{value.customer}}}}' < orders.json\n  \
     ottla produce -b localhost:9092 -t orders --fields key,header:source,value -K , -l orders.csv\n  \
-    ottla produce -b localhost:9092 -t demo --generate '{{\"id\": {{{{number}}}}, \"n\": {{{{random 1 9}}}}}}' -c 1000 --rate 100\n\n\
+    ottla produce -b localhost:9092 -t demo --generate '{{\"id\": {{{{number}}}}, \"n\": {{{{random 1 9}}}}}}' -c 1000 --rate 100\n  \
+    ottla produce -b localhost:9092 -t orders -s value=avro --value-schema order.avsc -r http://localhost:8081 < orders.json\n  \
+    ottla consume -b localhost:9092 -t orders -o beginning -e -J -s value=avro | ottla produce -b other:9092 -J -s value=avro\n  \
+    ottla produce -b localhost:9092 -t orders -s value=protobuf:order.proto#shop.Order -I protos < orders.json\n\n\
     SIGINT (Ctrl-C) ends the input; messages that were already read are still delivered within a few seconds, or with\n\
     --transactional, aborted. A second SIGINT ends at once.\n\n\
     {EXIT_CODES}"))]
@@ -114,6 +124,17 @@ pub struct ProduceOptions {
     #[arg(short = 'Z', long)]
     null: bool,
 
+    /// How keys and values are encoded: key=FORMAT,value=FORMAT or FORMAT for both; see below. Can be repeated
+    #[arg(short = 's', long, visible_alias = "encode", value_name = "FORMAT")]
+    serde: Vec<String>,
+
+    /// A folder with the files that a .proto file or a JSON Schema of -s uses, or a file with types of Avro; can be repeated
+    #[arg(short = 'I', long, value_name = "PATH")]
+    include: Vec<PathBuf>,
+
+    #[command(flatten)]
+    writer: WriterOptions,
+
     /// Stop after this many messages
     #[arg(short = 'c', long, value_name = "COUNT")]
     count: Option<u64>,
@@ -169,7 +190,9 @@ pub fn run(options: &ProduceOptions, outer: &ClientOptions) -> Outcome {
     if client.wants_list() {
         return super::properties::list(&mut io::stdout().lock());
     }
-    let plan = Plan::new(options)?;
+    let formats = PartFormats::parse(&options.serde, &options.include).map_err(Failure::Usage)?;
+    let encoders = Encoders::new(formats, &options.writer, &client)?;
+    let plan = Plan::new(options, encoders)?;
     let topic = options.topic.as_deref();
     if topic.is_none() && !plan.has_topics() {
         return Err(Failure::Usage("no topic is named: add -t TOPIC".into()));

@@ -2,27 +2,29 @@
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ottla::{Producer, Topic};
 use ottla_sorted::SortedMap;
 
 use super::ProduceOptions;
-use super::draft::{Draft, Field, Layout, partition_of};
+use super::draft::{Draft, Field, Layout, Structured, partition_of};
 use super::pieces::{Pieces, read_message};
 use super::template::{Generator, Template};
 use crate::failure::{Failure, Outcome};
 use crate::input::InterruptibleInput;
 use crate::perf::pace::Pace;
 use crate::perf::payload::unescape;
+use crate::records::{Encoders, Part};
 use crate::sending::{Sending, require_topic};
 use crate::signals::Interrupt;
 use crate::times::{now_ms, parse_time};
 
 /// What the options say about each message.
-#[derive(Debug)]
 pub struct Plan {
     layout: Layout,
+    encoders: Encoders,
     generate: Option<Template>,
     key: Option<Template>,
     partition: Option<Template>,
@@ -36,7 +38,7 @@ impl Plan {
     /// # Errors
     ///
     /// [`Failure::Usage`] if a template or its constant is wrong.
-    pub fn new(options: &ProduceOptions) -> Outcome<Plan> {
+    pub fn new(options: &ProduceOptions, encoders: Encoders) -> Outcome<Plan> {
         let template = |option: &str, text: &String| {
             Template::parse(text).map_err(|error| Failure::Usage(format!("{option} {text}: {error}")))
         };
@@ -52,7 +54,10 @@ impl Plan {
                 Layout::Fields(fields.0.clone(), delimiter.unwrap_or_else(|| b"\t".to_vec()))
             }
             (None, Some(delimiter)) => Layout::KeyAndValue(delimiter),
-            (None, None) if options.json => Layout::Json,
+            (None, None) if options.json => Layout::Json(Structured {
+                key: !encoders.is_plain(Part::Key),
+                value: !encoders.is_plain(Part::Value),
+            }),
             (None, None) => Layout::Value,
         };
         let mut headers = Vec::new();
@@ -64,6 +69,7 @@ impl Plan {
         }
         let plan = Plan {
             layout,
+            encoders,
             generate: of("--generate", &options.generate)?,
             key: of("-k", &options.key)?,
             partition: of("-p", &options.partition)?,
@@ -88,10 +94,38 @@ impl Plan {
     /// True if messages name their topics.
     pub fn has_topics(&self) -> bool {
         match &self.layout {
-            Layout::Json => true,
+            Layout::Json(_) => true,
             Layout::Fields(fields, _) => fields.contains(&Field::Topic),
             _ => false,
         }
+    }
+
+    /// True if messages are lines of JSON.
+    fn is_json(&self) -> bool {
+        matches!(self.layout, Layout::Json(_))
+    }
+
+    /// Encodes key and value, as `-s` says. With `nulls`, empty ones become null later.
+    fn encode(&self, draft: &mut Draft<'_>, topic: &str, nulls: bool) -> Result<(), String> {
+        for part in [Part::Key, Part::Value] {
+            // A copied record may name the schema that it had before.
+            if let Some(name) = self.encoders.id_header(part) {
+                draft.headers.retain(|(header, _)| **header != *name.as_bytes());
+            }
+            let field = match part {
+                Part::Key => &mut draft.key,
+                Part::Value => &mut draft.value,
+            };
+            let text = field.take_if(|text| !(self.encoders.is_plain(part) || nulls && text.is_empty()));
+            let Some(text) = text else { continue };
+            let encoded =
+                self.encoders.encode(part, topic, &text).map_err(|error| format!("the {part}: {error}"))?;
+            *field = Some(encoded.payload.into());
+            if let (Some(id), Some(name)) = (encoded.id, self.encoders.id_header(part)) {
+                draft.headers.push((name.as_bytes().into(), Some(id.into())));
+            }
+        }
+        Ok(())
     }
 
     /// Sets what the options say about a message.
@@ -140,6 +174,8 @@ pub struct Sender<'a> {
     topics: SortedMap<String, Topic>,
     timeout: Duration,
     generator: Generator,
+    /// The file and the line of the message, in an input of lines.
+    place: Option<(Option<PathBuf>, u64)>,
     pace: Option<Pace>,
     interrupt: Interrupt,
     sending: Sending,
@@ -163,6 +199,7 @@ impl<'a> Sender<'a> {
             topics,
             timeout,
             generator: Generator::new(options.seed),
+            place: None,
             pace: options.rate.map(|rate| Pace::new(Instant::now(), rate)),
             interrupt: interrupt.clone(),
             sending: sending.clone(),
@@ -181,9 +218,11 @@ impl<'a> Sender<'a> {
             return self.send_generated(left);
         }
         if options.files.is_empty() {
+            self.place = (delimiter == b"\n").then_some((None, 0));
             return self.send_pieces(io::stdin(), delimiter, max_bytes, &mut left);
         }
         for path in &options.files {
+            self.place = (options.lines && delimiter == b"\n").then(|| (Some(path.clone()), 0));
             let file =
                 File::open(path).map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;
             if options.lines {
@@ -212,15 +251,17 @@ impl<'a> Sender<'a> {
         left: &mut u64,
     ) -> Outcome {
         // JSON needs more bytes than the message that it describes.
-        let max_bytes =
-            if self.plan.layout == Layout::Json { max_bytes.saturating_mul(7) } else { max_bytes };
+        let max_bytes = if self.plan.is_json() { max_bytes.saturating_mul(7) } else { max_bytes };
         let mut pieces = Pieces::new(InterruptibleInput::new(input, &self.interrupt), delimiter, max_bytes);
         while *left > 0 {
             let piece = pieces.next()?;
             // If a signal ended the input, the last piece may be an incomplete message.
             self.interrupt.check()?;
+            if let Some((_, line)) = &mut self.place {
+                *line += 1;
+            }
             match piece {
-                Some(piece) if piece.is_empty() && self.plan.layout == Layout::Json => continue,
+                Some(piece) if piece.is_empty() && self.plan.is_json() => continue,
                 Some(piece) => self.send(piece)?,
                 None => return Ok(()),
             }
@@ -235,7 +276,12 @@ impl<'a> Sender<'a> {
     }
 
     fn wrong(&self, error: &str) -> Failure {
-        Failure::Failed(format!("message {}: {error}", self.generator.number + 1))
+        let place = match &self.place {
+            Some((Some(path), line)) => format!(" ({}, line {line})", path.display()),
+            Some((None, line)) => format!(" (line {line})"),
+            None => String::new(),
+        };
+        Failure::Failed(format!("message {}{place}: {error}", self.generator.number + 1))
     }
 
     fn send_draft(&mut self, mut draft: Draft<'_>) -> Outcome {
@@ -253,7 +299,8 @@ impl<'a> Sender<'a> {
             require_topic(self.producer, name, self.timeout)?;
             self.topics.insert(name.to_owned(), self.producer.topic(name));
         }
-        let Some(topic) = self.topics.get(name) else { return Ok(()) };
+        let Some((name, topic)) = self.topics.get_key_value(name) else { return Ok(()) };
+        self.plan.encode(&mut draft, name, self.options.null).map_err(|error| self.wrong(&error))?;
         let record = draft.record(self.options.null);
         self.generator.number += 1;
         let number = self.generator.number;
