@@ -87,6 +87,7 @@ int main(int argc, char **argv) {
         rd_kafka_topic_t *topic;
         rd_kafka_queue_t *queue;
         rd_kafka_message_t *message;
+        rd_kafka_timestamp_type_t kind;
         rd_kafka_t *rk;
         int64_t low = 0, high = 0;
         char *id;
@@ -121,6 +122,7 @@ int main(int argc, char **argv) {
                 CHECK(message && !message->err && message->offset == i && message->key_len == 3);
                 if (!message)
                         return 1;
+                CHECK(rd_kafka_message_timestamp(message, &kind) > 0 && kind == RD_KAFKA_TIMESTAMP_CREATE_TIME);
                 kept[i] = message;
         }
         CHECK(rd_kafka_position(rk, list) == 0 && list->elems[0].offset == 1000);

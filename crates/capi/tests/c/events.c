@@ -252,6 +252,21 @@ static void unread(const char *brokers) {
         rd_kafka_destroy(rk);
 }
 
+/* A yield that finds no poll ends the next one. */
+static void yielded_before_the_poll(const char *brokers) {
+        rd_kafka_conf_t *conf = rd_kafka_conf_new();
+        rd_kafka_t *rk;
+        rd_kafka_queue_t *queue;
+        long since = millis();
+        set(conf, "bootstrap.servers", brokers);
+        rk = start(RD_KAFKA_PRODUCER, conf);
+        queue = rd_kafka_queue_new(rk);
+        rd_kafka_queue_yield(queue);
+        CHECK(rd_kafka_queue_poll(queue, TIMEOUT_MS) == NULL && millis() - since < TIMEOUT_MS / 2);
+        rd_kafka_queue_destroy(queue);
+        rd_kafka_destroy(rk);
+}
+
 int main(int argc, char **argv) {
         if (argc < 2)
                 return 2;
@@ -261,6 +276,7 @@ int main(int argc, char **argv) {
         in_the_background(argv[1]);
         of_a_consumer(argv[1]);
         unread(argv[1]);
+        yielded_before_the_poll(argv[1]);
         CHECK(rd_kafka_wait_destroyed(5000) == 0);
         return bad != 0;
 }

@@ -356,6 +356,7 @@ int main(int argc, char **argv) {
         conf = configuration(argv[1]);
         set(conf, "group.id", "interceptors");
         set(conf, "enable.auto.commit", "false");
+        set(conf, "enable.partition.eof", "true");
         rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, errstr, sizeof(errstr));
         CHECK(rk != NULL && of_new == 2);
         list = rd_kafka_topic_partition_list_new(1);
@@ -367,6 +368,10 @@ int main(int argc, char **argv) {
                 rd_kafka_message_destroy(message);
         }
         CHECK(of_consume == 10);
+        /* The end of a partition is not a record. */
+        message = rd_kafka_consumer_poll(rk, TIMEOUT_MS);
+        CHECK(message && message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF && of_consume == 10);
+        rd_kafka_message_destroy(message);
         CHECK(READ(of_up) >= 2 && READ(of_sent) >= 6 && READ(of_produce_sent) == READ(of_produce_received));
         CHECK(rd_kafka_commit(rk, NULL, 0) == 0);
         CHECK(of_commit == 1);

@@ -40,6 +40,7 @@ static void held(const char *brokers, int is_reachable) {
         rd_kafka_message_t *message = NULL;
         long since;
         int i;
+        CHECK(rd_kafka_wait_destroyed(1) == -1 && rd_kafka_last_error() == RD_KAFKA_RESP_ERR__TIMED_OUT);
         for (i = 0; i < 1000; i++)
                 CHECK(!rd_kafka_produce(to, 0, RD_KAFKA_MSG_F_COPY, (void *)"held", 4, NULL, 0, NULL));
         rd_kafka_topic_partition_list_add(list, "life", 0)->offset = 0;

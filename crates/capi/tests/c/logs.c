@@ -281,6 +281,16 @@ static void nothing_is_logged_once_the_client_is_destroyed(const char *servers) 
         }
 }
 
+static void messages_that_are_lost_are_counted_when_the_client_is_destroyed(void) {
+        rd_kafka_t *rk;
+        forget();
+        rk = start(RD_KAFKA_PRODUCER, logging("127.0.0.1:1"));
+        CHECK(produce(rk) == 0);
+        CHECK(produce(rk) == 0);
+        rd_kafka_destroy(rk);
+        CHECK(logged("4|TERMINATE|", "2 messages are still queued or in flight and will be lost") == 1);
+}
+
 static void an_offset_that_is_not_there_is_told_when_it_is_reset(const char *servers) {
         rd_kafka_conf_t *conf = logging(servers);
         rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
@@ -401,6 +411,7 @@ int main(void) {
         the_level_can_be_lowered_while_it_runs(servers);
         lines_are_events_with_their_contexts(servers);
         nothing_is_logged_once_the_client_is_destroyed(servers);
+        messages_that_are_lost_are_counted_when_the_client_is_destroyed();
         an_offset_that_is_not_there_is_told_when_it_is_reset(servers);
         a_lost_connection_is_told_unless_log_connection_close_says_no(servers, cluster);
 

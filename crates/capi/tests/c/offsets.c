@@ -75,6 +75,63 @@ static int64_t committed(rd_kafka_t *rk, char *metadata) {
         return offset;
 }
 
+/* The application's own pointer and the leader epoch are copied, too. */
+static void a_copied_list_has_everything(void) {
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1), *copy;
+        rd_kafka_topic_partition_t *element = rd_kafka_topic_partition_list_add(list, "copied", 7);
+        element->offset = 12;
+        element->opaque = &told;
+        element->err = RD_KAFKA_RESP_ERR__NO_OFFSET;
+        element->metadata = malloc(3);
+        memcpy(element->metadata, "why", 3);
+        element->metadata_size = 3;
+        rd_kafka_topic_partition_set_leader_epoch(element, 5);
+        copy = rd_kafka_topic_partition_list_copy(list);
+        rd_kafka_topic_partition_list_destroy(list);
+        element = &copy->elems[0];
+        CHECK(copy->cnt == 1 && !strcmp(element->topic, "copied") && element->partition == 7);
+        CHECK(element->offset == 12 && element->opaque == &told && element->err == RD_KAFKA_RESP_ERR__NO_OFFSET);
+        CHECK(element->metadata_size == 3 && !memcmp(element->metadata, "why", 3));
+        CHECK(rd_kafka_topic_partition_get_leader_epoch(element) == 5);
+        rd_kafka_topic_partition_list_destroy(copy);
+}
+
+static int32_t numbers(const rd_kafka_topic_partition_list_t *list, const char *topic) {
+        int32_t all = 0;
+        int i;
+        for (i = 0; i < list->cnt; i++)
+                if (!strcmp(list->elems[i].topic, topic))
+                        all = all * 10 + list->elems[i].partition;
+        return all;
+}
+
+/* Partitions of two topics have the same numbers. */
+static void a_list_finds_and_removes_by_topic_and_partition(void) {
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(0);
+        rd_kafka_topic_partition_list_add_range(list, "one", 1, 4);
+        rd_kafka_topic_partition_list_add_range(list, "two", 1, 4);
+        CHECK(numbers(list, "one") == 1234 && numbers(list, "two") == 1234);
+        CHECK(rd_kafka_topic_partition_list_set_offset(list, "two", 3, 30) == 0);
+        CHECK(list->elems[2].offset == RD_KAFKA_OFFSET_INVALID && list->elems[6].offset == 30);
+        CHECK(rd_kafka_topic_partition_list_find(list, "two", 3) == &list->elems[6]);
+        CHECK(!rd_kafka_topic_partition_list_find(list, "three", 3));
+        CHECK(rd_kafka_topic_partition_list_del(list, "two", 2) == 1);
+        CHECK(rd_kafka_topic_partition_list_del(list, "two", 2) == 0);
+        CHECK(rd_kafka_topic_partition_list_del_by_idx(list, 0) == 1);
+        CHECK(numbers(list, "one") == 234 && numbers(list, "two") == 134 && list->cnt == 6);
+        rd_kafka_topic_partition_list_destroy(list);
+}
+
+/* Whichever of its partitions it is. */
+static void a_commit_fails_with_one_partition(rd_kafka_t *rk) {
+        rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(2);
+        rd_kafka_topic_partition_list_add(list, "another", 0)->offset = 1;
+        rd_kafka_topic_partition_list_add(list, "offsets", 0)->offset = 41;
+        CHECK(rd_kafka_commit(rk, list, 0) == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+        CHECK(committed(rk, NULL) == 41);
+        rd_kafka_topic_partition_list_destroy(list);
+}
+
 int main(int argc, char **argv) {
         rd_kafka_topic_partition_list_t *list;
         rd_kafka_message_t *message;
@@ -89,6 +146,8 @@ int main(int argc, char **argv) {
 
         if (argc < 2)
                 return 2;
+        a_copied_list_has_everything();
+        a_list_finds_and_removes_by_topic_and_partition();
         conf = rd_kafka_conf_new();
         rd_kafka_conf_set(conf, "bootstrap.servers", argv[1], NULL, 0);
         rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, NULL, 0);
@@ -139,6 +198,7 @@ int main(int argc, char **argv) {
         CHECK(rd_kafka_commit(rk, NULL, 0) == 0);
         CHECK(committed(rk, NULL) == 7);
         CHECK(rd_kafka_commit(rk, NULL, 0) == RD_KAFKA_RESP_ERR__NO_OFFSET);
+        a_commit_fails_with_one_partition(rk);
         list = rd_kafka_topic_partition_list_new(2);
         rd_kafka_topic_partition_list_add(list, "offsets", 0)->offset = 42;
         list->elems[0].metadata = malloc(5);
@@ -149,8 +209,8 @@ int main(int argc, char **argv) {
         CHECK(rd_kafka_commit(rk, list, 0) == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
         CHECK(list->elems[0].err == 0 && list->elems[1].err == 0);
         CHECK(committed(rk, text) == 42 && !strcmp(text, "where"));
-        /* The four synchronous commits were reported, too. */
-        UNTIL(told == 4, rd_kafka_message_destroy(rd_kafka_consumer_poll(rk, 100)));
+        /* The five synchronous commits were reported, too. */
+        UNTIL(told == 5, rd_kafka_message_destroy(rd_kafka_consumer_poll(rk, 100)));
         told = 0;
         list->elems[0].offset = 43;
         CHECK(rd_kafka_commit(rk, list, 1) == 0);

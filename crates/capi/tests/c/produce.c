@@ -82,6 +82,13 @@ static void produce_each(rd_kafka_topic_t *topic) {
         CHECK(rd_kafka_produce(topic, 0, RD_KAFKA_MSG_F_COPY, "copy", 4, "k", 1, (void *)1) == 0);
 }
 
+static void a_refused_payload_stays_the_applications(rd_kafka_topic_t *topic) {
+        char *payload = strdup("refused");
+        CHECK(rd_kafka_produce(topic, 99, RD_KAFKA_MSG_F_FREE, payload, strlen(payload), NULL, 0, NULL) == -1);
+        CHECK(rd_kafka_last_error() == RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION && !strcmp(payload, "refused"));
+        free(payload);
+}
+
 int main(int argc, char **argv) {
         static rd_kafka_message_t many[1100];
         rd_kafka_message_t messages[10];
@@ -113,6 +120,7 @@ int main(int argc, char **argv) {
         produce_each(topic);
         CHECK(rd_kafka_flush(rk, TIMEOUT_MS) == 0);
         CHECK(reports == 11);
+        a_refused_payload_stays_the_applications(topic);
         reports = 5;
         /* A batch, one message of which has an unknown partition: the others are accepted. */
         memset(messages, 0, sizeof(messages));
