@@ -1,6 +1,7 @@
 //! Runs the check of a mistake, and judges what it printed.
 
 use std::{
+    ffi::OsStr,
     path::{Path, PathBuf},
     process::Command,
     sync::Mutex,
@@ -51,10 +52,15 @@ impl Attempt {
                 simulate(programs, mutant, worlds.option, seeds, &mut cpu)
             }
             (None, Runner::Loom { package }) => {
-                test(programs.models.get(package), mutant, ("model", package), &mut cpu)
+                let model = Check::part(&mutant.noticed_by, "model", package);
+                model.run(programs.models.get(package), mutant, &mut cpu)
             }
             (None, Runner::Scripted { package }) => {
-                test(programs.scripted.get(package), mutant, ("test", package), &mut cpu)
+                let test = Check::part(&mutant.noticed_by, "test", package);
+                test.run(programs.scripted.get(package), mutant, &mut cpu)
+            }
+            (None, Runner::Program) => {
+                Check::program(&mutant.noticed_by).run(programs.c_programs.as_ref(), mutant, &mut cpu)
             }
         };
         let verdict = verdict.unwrap_or_else(|error| Verdict::Failed(error.to_string()));
@@ -95,35 +101,49 @@ fn simulate(
     Ok(Verdict::Noticed(short(found)))
 }
 
-/// Runs the model or the test that a patch names.
-fn test(
-    program: Option<&PathBuf>,
-    mutant: &Mutant,
-    (kind, package): (&str, &str),
-    cpu: &mut Duration,
-) -> Result<Verdict> {
-    let program = program.ok_or(format!("cargo built no {kind}s of {package}"))?;
-    let name = &mutant.noticed_by;
-    let done = run(program, &[name], mutant.number, cpu)?;
-    let failed =
-        |what: &str| Ok(Verdict::Failed(format!("{what}: {} ({})", tail(&done.output, 3), done.ending)));
-    if !done.output.contains("running 1 test") {
-        return failed(&format!("the {kind} was not run"));
+/// A test of a test program.
+struct Check {
+    arguments: Vec<String>,
+    kind: &'static str,
+    package: String,
+}
+
+impl Check {
+    /// A model or a test, by a part of its name that no other has.
+    fn part(name: &str, kind: &'static str, package: &str) -> Self {
+        Self { arguments: vec![name.to_owned()], kind, package: package.to_owned() }
     }
-    if done.success {
-        return Ok(Verdict::Survived(format!("the {kind} passed")));
+
+    /// A C program; the names of some are parts of others.
+    fn program(name: &str) -> Self {
+        let arguments = vec![format!("programs::{name}"), "--exact".to_owned()];
+        Self { arguments, kind: "C program", package: "ottla-capi".to_owned() }
     }
-    let Some(message) = panic_message(&done.output) else {
-        return failed(&format!("the {kind} ended without a result"));
-    };
-    if !run(program, &[name], 0, cpu)?.success {
-        return Ok(Verdict::Failed(format!("{name} fails without the mistake, too")));
+
+    fn run(&self, program: Option<&PathBuf>, mutant: &Mutant, cpu: &mut Duration) -> Result<Verdict> {
+        let Self { arguments, kind, package } = self;
+        let program = program.ok_or(format!("cargo built no {kind}s of {package}"))?;
+        let done = run(program, arguments, mutant.number, cpu)?;
+        let failed =
+            |what: &str| Ok(Verdict::Failed(format!("{what}: {} ({})", tail(&done.output, 3), done.ending)));
+        if !done.output.contains("running 1 test") {
+            return failed(&format!("the {kind} was not run"));
+        }
+        if done.success {
+            return Ok(Verdict::Survived(format!("the {kind} passed")));
+        }
+        let Some(message) = failed_check(&done.output).or_else(|| panic_message(&done.output)) else {
+            return failed(&format!("the {kind} ended without a result"));
+        };
+        if !run(program, arguments, 0, cpu)?.success {
+            return Ok(Verdict::Failed(format!("{} fails without the mistake, too", mutant.noticed_by)));
+        }
+        Ok(Verdict::Noticed(message))
     }
-    Ok(Verdict::Noticed(message))
 }
 
 /// Runs a program with this mistake, or without one if the number is 0.
-fn run(program: &Path, arguments: &[&str], number: u32, cpu: &mut Duration) -> Result<Finished> {
+fn run(program: &Path, arguments: &[impl AsRef<OsStr>], number: u32, cpu: &mut Duration) -> Result<Finished> {
     let mut command = Command::new(program);
     command.args(arguments).env(VARIABLE, number.to_string());
     let done = shell::run(&mut command, DEADLINE, false)?;
@@ -131,9 +151,14 @@ fn run(program: &Path, arguments: &[&str], number: u32, cpu: &mut Duration) -> R
     Ok(done)
 }
 
+/// C programs per processor at a time: with a mistake, they wait for what does not come.
+const WAITING: usize = 4;
+
 /// Runs the checks of these mistakes, one per processor at a time, and passes each result on as it comes.
 pub fn side_by_side(mutants: &[Mutant], programs: &Programs, done: impl FnMut(&Mutant, Attempt) + Send) {
-    let workers = thread::available_parallelism().map_or(1, usize::from);
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    let is_waiting = mutants.iter().all(|mutant| mutant.run == Runner::Program);
+    let workers = if is_waiting { processors * WAITING } else { processors };
     let (waiting, done) = (Mutex::new(mutants.iter()), Mutex::new(done));
     let next = || waiting.lock().ok()?.next();
     thread::scope(|scope| {
@@ -148,6 +173,11 @@ pub fn side_by_side(mutants: &[Mutant], programs: &Programs, done: impl FnMut(&M
             });
         }
     });
+}
+
+/// Returns the first check of a C program that did not hold.
+fn failed_check(output: &str) -> Option<String> {
+    output.lines().find(|line| line.starts_with("line ")).map(short)
 }
 
 /// Returns the line after `thread ... panicked at ...`.

@@ -12,7 +12,7 @@ use std::{
 
 use super::{
     patch::Mutant,
-    switches::{self, Changes},
+    switches::{self, Changes, VARIABLE},
 };
 use crate::{Result, shell, shell::root, threads};
 
@@ -21,6 +21,9 @@ pub const WITH_MODELS: [&str; 2] = ["crates/core", "crates/net"];
 
 /// The name of the simulator's program. That of the repository is in the same folder.
 pub const SIMULATOR: &str = "ottla-sim-with-mistakes";
+
+/// The name of the C library. That of the repository is in the same folder.
+const LIBRARY: &str = "rdkafka_with_mistakes";
 
 /// The copy.
 #[derive(Debug)]
@@ -147,6 +150,17 @@ impl Switches {
                 with_features(path, &text, "rustls = { workspace = true, features = [\"logging\"] }")
             }
             "crates/core/Cargo.toml" => with_features(path, &text, "log.workspace = true"),
+            // Neither the library nor the C programs have a version in their names.
+            "crates/capi/Cargo.toml" => {
+                replaced(path, &text, "name = \"rdkafka\"", &format!("name = \"{LIBRARY}\""))
+            }
+            "crates/capi/tests/abi.rs" => {
+                let found = "deps.join(\"librdkafka.so\"), deps.parent().unwrap().join(\"librdkafka.so\")";
+                let text = replaced(path, &text, found, &format!("deps.join(\"lib{LIBRARY}.so\")"))?;
+                let folder = "Path::new(env!(\"CARGO_TARGET_TMPDIR\")).join(name)";
+                let own = format!("name.to_owned() + \"-\" + &env::var(\"{VARIABLE}\").unwrap_or_default()");
+                replaced(path, &text, folder, &folder.replace("(name)", &format!("({own})")))
+            }
             _ => Ok(text),
         }
     }

@@ -75,8 +75,14 @@ struct Options {
 /// The number of mistakes that CI tries.
 const IN_CI: usize = 30;
 
+/// In one of so many turns, the mistakes of a sample are at the border to C.
+const TURNS: u64 = 6;
+
 /// The folder of the patches.
 const FOLDER: &str = "crates/sim/mutants";
+
+/// The folder of the C programs.
+const PROGRAMS: &str = "crates/capi/tests/c";
 
 /// The files with loom models.
 const MODELS: [(&str, &str); 4] = [
@@ -151,12 +157,23 @@ fn named(mutants: Vec<Mutant>, names: &[String]) -> Result<Vec<Mutant>> {
 }
 
 /// Keeps `count` mistakes at equal distances, and prints how to try the same ones again. The turn decides which is the
-/// first.
+/// first, and whether they are at the border to C.
 fn sample(mutants: Vec<Mutant>, count: usize, turn: u64) -> Vec<Mutant> {
+    let mutants = in_turn(mutants, turn);
+    let count = count.min(mutants.len());
     println!("{count} of {} mistakes: cargo xtask mutants --sample {count} --turn {turn}", mutants.len());
-    let chosen = sampled(mutants.len(), count, turn);
+    let chosen = sampled(mutants.len(), count, turn / TURNS);
     let mutants = mutants.into_iter().enumerate();
     mutants.filter(|(place, _)| chosen.contains(place)).map(|(_, mutant)| mutant).collect()
+}
+
+/// Returns the mistakes that a sample of this turn is taken from: those at the border to C in one of [`TURNS`], because the C
+/// library has to be built for them, otherwise the others.
+fn in_turn(mutants: Vec<Mutant>, turn: u64) -> Vec<Mutant> {
+    let (at_border, others): (Vec<_>, Vec<_>) =
+        mutants.into_iter().partition(|mutant| mutant.run == Runner::Program);
+    let is_their_turn = turn.is_multiple_of(TURNS) && !at_border.is_empty();
+    if is_their_turn || others.is_empty() { at_border } else { others }
 }
 
 /// Returns the places of a sample of `count` of `all`.
@@ -184,6 +201,7 @@ fn list(mutants: &[Mutant]) -> Result<ExitCode> {
             }
             Runner::Loom { package } => format!("model {check} of {package}"),
             Runner::Scripted { package } => format!("test {check} of {package}"),
+            Runner::Program => format!("C program {check}"),
         };
         println!("{}: {}\n    {check}", mutant.name, mutant.mistake);
     }
@@ -274,6 +292,7 @@ fn findings(mutants: &[Mutant]) -> Result<Vec<String>> {
                 package == "ottla-core"
                     && core.iter().any(|(_, text)| text.contains(&format!("fn {check}()")))
             }
+            Runner::Program => root().join(PROGRAMS).join(check).with_extension("c").exists(),
         };
         if !exists {
             findings.push(format!("{}: there is no check `{check}`", mutant.name));
@@ -382,12 +401,15 @@ mod tests {
     #[test]
     fn sample_of_ci_has_the_simulator_and_models() {
         let mutants = read_all().unwrap();
-        for turn in 0..mutants.len() as u64 {
-            let chosen = sampled(mutants.len(), IN_CI, turn);
+        let others = in_turn(mutants, 1);
+        for turn in 0..others.len() as u64 {
+            let chosen = sampled(others.len(), IN_CI, turn);
             let models =
-                chosen.iter().filter(|place| matches!(mutants[**place].run, Runner::Loom { .. })).count();
+                chosen.iter().filter(|place| matches!(others[**place].run, Runner::Loom { .. })).count();
             assert!((1..IN_CI).contains(&models), "{models} in turn {turn}");
         }
+        let at_border = in_turn(read_all().unwrap(), 0);
+        assert!(at_border.len() >= IN_CI && at_border.iter().all(|mutant| mutant.run == Runner::Program));
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! docs/internals/mistakes.md: the deliberate mistakes, by the kind of run that must notice them.
 
-use super::patch::{Mutant, Runner};
+use super::{
+    PROGRAMS,
+    patch::{Mutant, Runner},
+};
 
 /// Returns the heading of the mistake's section, and the check with its run.
 fn section(mutant: &Mutant) -> (&'static str, String) {
@@ -13,6 +16,7 @@ fn section(mutant: &Mutant) -> (&'static str, String) {
             ("Data that threads share, in loom models", format!("`{check}` of {package}"))
         }
         Runner::Scripted { package } => ("Machines in scripted tests", format!("`{check}` of {package}")),
+        Runner::Program => ("The border to C", format!("[`{check}.c`](../../{PROGRAMS}/{check}.c)")),
     }
 }
 

@@ -31,6 +31,8 @@ pub enum Runner {
     Loom { package: String },
     /// A unit test of this package: a script for one machine, of a course of events that hardly any seed has.
     Scripted { package: String },
+    /// A C program of crates/capi/tests/c, against the library with the mistake.
+    Program,
 }
 
 /// A kind of worlds of the simulator.
@@ -175,9 +177,12 @@ impl Header {
 }
 
 impl Runner {
-    /// Parses `simulator 1..=100`, another name of [`WORLDS`] with seeds, `loom ottla-core` or `scripted ottla-core`.
+    /// Parses `simulator 1..=100`, another name of [`WORLDS`] with seeds, `loom ottla-core`, `scripted ottla-core` or `C program`.
     fn parse(text: &str) -> Result<Self> {
         let (name, rest) = text.split_once(' ').unwrap_or((text, ""));
+        if text == "C program" {
+            return Ok(Self::Program);
+        }
         if name == "loom" && !rest.is_empty() {
             return Ok(Self::Loom { package: rest.to_owned() });
         }
@@ -186,7 +191,8 @@ impl Runner {
         }
         let Some(worlds) = WORLDS.iter().find(|worlds| worlds.name == name) else {
             let names = WORLDS.map(|worlds| worlds.name).join("`, `");
-            let expected = format!("`loom PACKAGE`, `scripted PACKAGE`, or FIRST..=LAST of `{names}`");
+            let expected =
+                format!("`loom PACKAGE`, `scripted PACKAGE`, `C program`, or FIRST..=LAST of `{names}`");
             return Err(format!("`run: {text}` must be {expected}").into());
         };
         let (first, last) = rest.split_once("..=").ok_or(format!("`{rest}` is not a range of seeds"))?;

@@ -49,6 +49,8 @@ pub struct Programs {
     pub models: BTreeMap<String, PathBuf>,
     /// The program with the unit tests of each package.
     pub scripted: BTreeMap<String, PathBuf>,
+    /// The program whose tests are the C programs.
+    pub c_programs: Option<PathBuf>,
     /// Why these mistakes are in none of them.
     pub refused: BTreeMap<u32, String>,
 }
@@ -60,11 +62,14 @@ pub struct Needed {
     pub tests: bool,
     pub models: bool,
     pub scripted: bool,
+    pub c_programs: bool,
 }
 
 impl Needed {
-    pub const MODELS: Self = Self { simulator: false, tests: false, models: true, scripted: false };
-    pub const TESTS: Self = Self { simulator: false, tests: true, models: false, scripted: false };
+    const NOTHING: Self =
+        Self { simulator: false, tests: false, models: false, scripted: false, c_programs: false };
+    pub const MODELS: Self = Self { models: true, ..Self::NOTHING };
+    pub const TESTS: Self = Self { tests: true, ..Self::NOTHING };
 
     /// Returns what these mistakes need.
     pub fn of(mutants: &[Mutant]) -> Self {
@@ -74,6 +79,7 @@ impl Needed {
             tests: false,
             models: any(|run| matches!(run, Runner::Loom { .. })),
             scripted: any(|run| matches!(run, Runner::Scripted { .. })),
+            c_programs: any(|run| matches!(run, Runner::Program)),
         }
     }
 }
@@ -142,6 +148,14 @@ impl Programs {
                 return Ok(Err(built));
             }
             programs.scripted = executables(&built.output).into_iter().collect();
+        }
+        if needed.c_programs {
+            let arguments = ["test", "--no-run", "--package", "ottla-capi", "--test", "abi"];
+            let built = build("the C library", &copy.folder, &arguments, &[])?;
+            if !built.success {
+                return Ok(Err(built));
+            }
+            programs.c_programs = executables(&built.output).pop().map(|(_, program)| program);
         }
         Ok(Ok(programs))
     }
