@@ -1,5 +1,5 @@
-//! A swarm that looks for rare transitions: half of its worlds are fresh seeds, the others are plans that took a rare transition,
-//! changed a little.
+//! A swarm that looks for rare transitions: after some hundred fresh seeds, which show what is rare, half of its worlds are fresh seeds,
+//! the others are plans that took a rare transition, changed a little.
 //!
 //! ```text
 //!   fresh seed ─┐                                  ┌─► counts: in how many worlds each transition was taken
@@ -21,6 +21,8 @@ use crate::{
 
 /// A transition is rare if at most this number of worlds took it.
 const RARE: u64 = 3;
+/// The fresh worlds at the beginning: in the first ones every transition is rare.
+const WARM_UP: u64 = 200;
 /// The most plans of the pool; those with the commonest transitions go.
 const MOST_PLANS: usize = 400;
 /// The plans of which the best is changed.
@@ -37,6 +39,8 @@ pub struct Guide {
     kinds: Vec<Kind>,
     /// False: every world is one of a fresh seed.
     is_guided: bool,
+    /// The number of worlds from which nothing joins the pool.
+    warm_up: u64,
     next_seed: u64,
     worlds: u64,
     counts: SortedMap<Transition, u64>,
@@ -60,6 +64,7 @@ impl Guide {
             rng: Rng::from_seed(first ^ 0x6775_6964),
             kinds,
             is_guided,
+            warm_up: WARM_UP,
             next_seed: first,
             worlds: 0,
             counts: SortedMap::new(),
@@ -83,7 +88,8 @@ impl Guide {
         for transition in taken {
             *self.counts.entry(*transition).or_default() += 1;
         }
-        self.is_guided && taken.iter().any(|transition| self.count(transition) <= RARE)
+        let is_warm = self.is_guided && self.worlds > self.warm_up;
+        is_warm && taken.iter().any(|transition| self.count(transition) <= RARE)
     }
 
     /// Adds a plan with all its incidents to the pool.
@@ -190,6 +196,11 @@ mod tests {
     use super::*;
     use crate::coverage;
 
+    /// A guide that begins at once.
+    fn guide(is_guided: bool) -> Guide {
+        Guide { warm_up: 0, ..Guide::new(1, is_guided) }
+    }
+
     fn run(guide: &mut Guide) -> Plan {
         let plan = guide.next_plan();
         let (_, taken) = coverage::of(|| plan.run(false));
@@ -201,7 +212,7 @@ mod tests {
 
     #[test]
     fn guided_worlds_are_fresh_seeds_and_changed_plans_that_break_nothing() {
-        let mut guide = Guide::new(1, true);
+        let mut guide = guide(true);
         let plans: Vec<Plan> = (0..12).map(|_| run(&mut guide)).collect();
         let changed: Vec<_> = plans.iter().filter(|plan| plan.incidents.is_some()).collect();
         assert!(!changed.is_empty() && changed.len() < plans.len());
@@ -214,7 +225,7 @@ mod tests {
 
     #[test]
     fn plan_with_a_common_transition_makes_room_for_rare_ones() {
-        let mut guide = Guide::new(1, true);
+        let mut guide = guide(true);
         let transition = |event| Transition { machine: "m", before: "a", event, after: "b" };
         let plan = Plan::parse("world clients; seed 8; incident 1.500000000 0x1 4").expect("it can be read");
         for _ in 0..MOST_PLANS {
@@ -226,5 +237,13 @@ mod tests {
         assert_eq!(guide.pool.len(), MOST_PLANS);
         assert!(guide.pool.iter().any(|entry| entry.rare == [transition("rare")]));
         assert!(!Guide::new(1, false).learn(&vec![transition("rare")]), "there is no pool");
+    }
+
+    #[test]
+    fn nothing_is_rare_in_the_first_worlds() {
+        let mut guide = Guide::new(1, true);
+        let transition = vec![Transition { machine: "m", before: "a", event: "e", after: "b" }];
+        (0..WARM_UP).for_each(|_| assert!(!guide.learn(&Taken::new())));
+        assert!(guide.learn(&transition));
     }
 }
