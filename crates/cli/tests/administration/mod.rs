@@ -209,6 +209,34 @@ fn minimal_plans_change_the_replicas_and_remove_a_broker() {
 }
 
 #[test]
+fn plan_says_how_many_bytes_each_broker_receives() {
+    let cluster = default();
+    let input = ["x".repeat(10_000), "y".repeat(10_000)].join("\n");
+    let produce = ["produce", "-b", &cluster.servers, "-t", "orders", "-p", "0", "-z", "none"];
+    assert_eq!(ottla_with_input(&produce, input.as_bytes()).code, 0);
+    let before = cluster.rows(&["topics", "describe", "orders"])[0]["partitions"][0]["replicas"].clone();
+    let absent = (1..=3).find(|id| !before.as_array().unwrap().contains(&json!(id))).unwrap();
+    let planned = cluster.run(&["reassign", "plan", "orders:0", "--replication-factor", "3"]);
+    assert_eq!(planned.code, 0, "{}", planned.err);
+    let bytes = cluster.rows(&["log-dirs", "describe", "--replicas", "--broker", &before[0].to_string()]);
+    let of = |row: &&Value| row["topic"] == "orders" && row["partition"] == 0;
+    let bytes = bytes.iter().find(of).unwrap()["size"].as_i64().unwrap();
+    assert!(bytes > 20_000, "{bytes}");
+    let size = format!("{:.1}KiB", bytes as f64 / 1024.0);
+    let wanted = format!("% 1 replica, {size} moved\n%   to broker {absent}: 1 replica, {size}\n");
+    assert!(planned.err.contains(&wanted), "{}", planned.err);
+    let folder = Folder::new("sizes");
+    let file = folder.file("plan.json", &planned.out);
+    let preview = cluster.rows(&["reassign", "execute", &file, "--dry-run"]);
+    assert_eq!(preview[0]["moved_bytes"], json!(bytes));
+    // Another order of the same replicas moves nothing.
+    let turned =
+        json!({"partitions": [{"topic": "orders", "partition": 0, "replicas": [before[1], before[0]]}]});
+    let turned = folder.file("turned.json", &turned.to_string());
+    assert_eq!(cluster.rows(&["reassign", "execute", &turned, "--dry-run"])[0]["moved_bytes"], json!(0));
+}
+
+#[test]
 fn plan_with_directories_moves_replicas_to_them() {
     let cluster = Started::new(ClusterOptions { log_dirs: 2, ..ClusterOptions::default() });
     let folder = Folder::new("directories");

@@ -7,6 +7,7 @@ use clap::Args;
 use ottla::{Admin, TopicPartition};
 
 use super::plan::{self, Plan};
+use super::sizes::Sizes;
 use super::{current, shown};
 use crate::client_options::call_timeout;
 use crate::commands::admin_command::{Common, Partitions, partitions, resolve};
@@ -16,7 +17,8 @@ use crate::standard_error::note;
 /// Print a plan for another number of replicas, without a broker, or balanced, that moves as little as possible
 ///
 /// Replicas stay where they are unless the aim needs it. New ones are placed on the brokers with the fewest replicas, in racks that
-/// the partition does not have yet. `ottla reassign execute` runs the plan, limited by --throttle, and prints the one that undoes it.
+/// the partition does not have yet. Standard error says how many bytes each broker will receive. `ottla reassign execute` runs the
+/// plan, limited by --throttle, and prints the one that undoes it.
 #[derive(Args, Debug)]
 pub struct PlanOptions {
     #[command(flatten)]
@@ -81,6 +83,7 @@ impl PlanOptions {
         if plan.is_empty() {
             note!("% nothing has to move");
         }
+        Sizes::of(admin, &plan, &now)?.summary(&plan, &now).iter().for_each(|line| note!("% {line}"));
         // Without a change of the other output: the plan itself is JSON.
         writeln!(io::stdout(), "{:#}", plan::to_json(&plan))?;
         Ok(())

@@ -1,8 +1,10 @@
 //! `ottla reassign`: moves replicas to brokers, with the plans of Kafka's kafka-reassign-partitions. [`minimal`] makes
-//! those that move as little as possible, [`plan`] reads them, [`throttle`] limits the bandwidth.
+//! those that move as little as possible, [`plan`] reads them, [`sizes`] says how many bytes they move, [`throttle`] limits
+//! the bandwidth.
 
 mod minimal;
 mod plan;
+mod sizes;
 mod throttle;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +18,7 @@ use ottla::{Admin, AdminOptions, TopicPartition};
 use serde_json::Value;
 
 use self::plan::{LogDirs, Plan};
+use self::sizes::Sizes;
 use self::throttle::Throttle;
 use super::admin_command::{Common, Partitions, finish, named, partitions, resolve, subcommands, texts};
 use super::table::Table;
@@ -186,7 +189,7 @@ impl ExecuteOptions {
         let now = current(admin, plan.keys().cloned())?;
         if self.dry_run {
             self.throttle.set(admin, &plan, &now, true)?;
-            return self.preview(&plan, &now);
+            return self.preview(&plan, &now, &Sizes::of(admin, &plan, &now)?);
         }
         // The plan that undoes this one.
         note!("replicas before: {}", plan::to_json(&now));
@@ -210,24 +213,28 @@ impl ExecuteOptions {
         reported
     }
 
-    fn preview(&self, plan: &Plan, now: &Plan) -> Outcome {
+    fn preview(&self, plan: &Plan, now: &Plan, sizes: &Sizes) -> Outcome {
         let mut table = Table::new(&[
             ("TOPIC", "topic", 0),
             ("PARTITION", "partition", 0),
             ("REPLICAS", "replicas", 0),
             ("NEW-REPLICAS", "new_replicas", 0),
+            ("MOVED-BYTES", "moved_bytes", 0),
         ]);
         let mut failures = Vec::new();
         for (key, replicas) in plan {
             match now.get(key) {
                 Some(before) => {
                     let (before, after) = (join(before), join(replicas));
-                    table.add([(*key.topic).into(), key.partition.into(), before.into(), after.into()]);
+                    let moved = sizes.moved(now, key, replicas);
+                    let topic = Value::from(&*key.topic);
+                    table.add([topic, key.partition.into(), before.into(), after.into(), moved.into()]);
                 }
                 None => failures.push(format!("{} does not exist", shown(key))),
             }
         }
         table.print(self.common.json)?;
+        sizes.summary(plan, now).iter().for_each(|line| note!("% {line}"));
         finish(failures)
     }
 }
