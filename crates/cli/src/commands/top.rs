@@ -26,6 +26,7 @@ use crate::top::plain;
     ottla top -b localhost:9092 --once\n  \
     ottla top -b localhost:9092 --once --json\n\n\
     An interval costs one ListOffsets request per broker. Metadata and groups are read every second interval, sizes every eighth.\n\
+    With more than 2000 partitions, metadata is read every fourth interval, and so are the ends of partitions without new records.\n\
     Colours are those of the terminal; NO_COLOR=1 switches them off. With TERM=dumb one table is printed.\n\n{EXIT_CODES}"))]
 pub struct TopOptions {
     #[command(flatten)]

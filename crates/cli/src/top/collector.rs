@@ -2,8 +2,8 @@
 //!
 //! | what | requests | when |
 //! |---|---|---|
-//! | ends | one ListOffsets per broker | each interval |
-//! | metadata | one Metadata | every second interval, and when an end is missing |
+//! | ends | one ListOffsets per broker | each interval; those of idle partitions every fourth if there are many |
+//! | metadata | one Metadata | every second interval, every fourth if there are many, and when an end is missing |
 //! | groups | one ListGroups per broker, one DescribeGroups per coordinator, one OffsetFetch per group | every second interval |
 //! | sizes | one DescribeLogDirs per broker | every eighth interval |
 //!
@@ -12,10 +12,12 @@
 //! - A partition without a leader isn't asked for its end: the call would wait for a leader until its timeout, and all values with
 //!   it (`leaderless_partition_does_not_delay_the_others`).
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ottla::admin::LogDir;
 use ottla::{Admin, GroupFilter, GroupListing, OffsetSpec, TopicPartition};
+use ottla_sorted::SortedMap;
 
 use super::block_on::block_on;
 use super::update::{
@@ -26,6 +28,15 @@ use crate::events::describe;
 
 /// The number of intervals between two readings of metadata, and of groups.
 const METADATA_EVERY: u64 = 2;
+/// The number of partitions above which metadata, and the ends of those without new records, are read less often.
+const MANY: usize = 2000;
+/// The number of intervals between two readings of metadata of so many partitions. A leader that moved is noticed at once, because
+/// its partitions refuse ListOffsets.
+const METADATA_OF_MANY_EVERY: u64 = 4;
+/// The number of readings with the same end after which one of many partitions is idle.
+const IDLE_AFTER: u32 = 4;
+/// The number of intervals between two readings of the end of an idle partition; each interval reads a part of them.
+const IDLE_EVERY: u64 = 4;
 /// The number of intervals between two readings of sizes.
 const SIZES_EVERY: u64 = 8;
 /// The number of groups whose offsets are requested at the same time.
@@ -36,15 +47,19 @@ const LONGEST_CALL: Duration = Duration::from_secs(5);
 /// What a round reads besides the ends of the partitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Round {
+    /// The ends of all partitions, also of idle ones.
+    all_ends: bool,
     metadata: bool,
     groups: bool,
     sizes: bool,
 }
 
-/// Returns what to read in a round; `is_incomplete` after a round in which something was missing.
-fn round(number: u64, is_incomplete: bool) -> Round {
+/// Returns what to read in a round of a cluster with so many partitions; `is_incomplete` after a round in which something was missing.
+fn round(number: u64, partitions: usize, is_incomplete: bool) -> Round {
+    let metadata_every = if partitions > MANY { METADATA_OF_MANY_EVERY } else { METADATA_EVERY };
     Round {
-        metadata: is_incomplete || number.is_multiple_of(METADATA_EVERY),
+        all_ends: number == 0 || partitions <= MANY,
+        metadata: is_incomplete || number.is_multiple_of(metadata_every),
         groups: number.is_multiple_of(METADATA_EVERY),
         sizes: number.is_multiple_of(SIZES_EVERY),
     }
@@ -59,7 +74,29 @@ pub struct Collector {
     number: u64,
     is_incomplete: bool,
     /// The partitions with a leader.
-    led: Vec<TopicPartition>,
+    led: Vec<Led>,
+}
+
+/// A partition with a leader.
+#[derive(Clone, Debug)]
+struct Led {
+    key: TopicPartition,
+    /// The end when it was read last.
+    end: Option<i64>,
+    /// The number of readings since it changed.
+    unchanged: u32,
+}
+
+impl Led {
+    /// True if the end is read in a round; `index` spreads idle partitions over the rounds.
+    fn is_due(&self, index: usize, number: u64) -> bool {
+        self.unchanged < IDLE_AFTER || (index as u64).wrapping_add(number).is_multiple_of(IDLE_EVERY)
+    }
+
+    fn take(&mut self, end: Option<i64>) {
+        self.unchanged = if end.is_some() && end == self.end { self.unchanged.saturating_add(1) } else { 0 };
+        self.end = end;
+    }
 }
 
 impl Collector {
@@ -76,7 +113,7 @@ impl Collector {
 
     /// Reads what is due, and passes on each part as soon as it is there. Returns without the rest once `report` returns false.
     pub fn read(&mut self, report: &mut impl FnMut(Update) -> bool) {
-        let due = round(self.number, self.is_incomplete);
+        let due = round(self.number, self.led.len(), self.is_incomplete);
         self.number += 1;
         self.is_incomplete = false;
         if due.metadata {
@@ -94,7 +131,7 @@ impl Collector {
                 }
             }
         }
-        let ends = self.ends();
+        let ends = self.ends(due.all_ends);
         let is_lost = matches!(&ends, Update::Trouble(_));
         if !report(ends) || is_lost {
             return;
@@ -118,11 +155,24 @@ impl Collector {
         format!("{cause}; retrying")
     }
 
+    /// Remembers which partitions have a leader; what is known of their ends stays.
     fn remember_led(&mut self, sample: &ClusterSample) {
-        self.led.clear();
-        for topic in &sample.topics {
-            let led = topic.partitions.iter().filter(|one| one.leader.is_some());
-            self.led.extend(led.map(|one| TopicPartition::new(topic.name.clone(), one.id)));
+        let led = || {
+            sample.topics.iter().flat_map(|topic| {
+                let led = topic.partitions.iter().filter(|one| one.leader.is_some());
+                led.map(|one| (&topic.name, one.id))
+            })
+        };
+        let is_same =
+            |(one, (name, id)): (&Led, (&Arc<str>, i32))| one.key.partition == id && *one.key.topic == **name;
+        if led().count() == self.led.len() && self.led.iter().zip(led()).all(is_same) {
+            return;
+        }
+        let before = std::mem::take(&mut self.led).into_iter().map(|one| (one.key.clone(), one));
+        let mut before: SortedMap<TopicPartition, Led> = before.collect();
+        for (name, id) in led() {
+            let key = TopicPartition::new(Arc::clone(name), id);
+            self.led.push(before.remove(&key).unwrap_or(Led { key, end: None, unchanged: 0 }));
         }
     }
 
@@ -146,33 +196,44 @@ impl Collector {
         })
     }
 
-    fn ends(&mut self) -> Update {
+    fn ends(&mut self, is_all: bool) -> Update {
+        let number = self.number;
+        let is_due = |(index, one): &(usize, &mut Led)| is_all || one.is_due(*index, number);
+        let mut due: Vec<&mut Led> =
+            self.led.iter_mut().enumerate().filter(is_due).map(|(_, one)| one).collect();
         let mut sample = EndsSample::default();
-        if !self.led.is_empty() {
+        let mut first = None;
+        if !due.is_empty() {
             let questions: Vec<_> =
-                self.led.iter().map(|key| (&*key.topic, key.partition, OffsetSpec::Latest)).collect();
-            let results = match self.admin.list_offsets(&questions, self.timeout) {
-                Ok(results) => results,
+                due.iter().map(|one| (&*one.key.topic, one.key.partition, OffsetSpec::Latest)).collect();
+            match self.admin.list_offsets(&questions, self.timeout) {
+                Ok(results) => {
+                    for (one, result) in due.iter_mut().zip(results) {
+                        let end = result.map(|listed| listed.offset);
+                        one.take(end.as_ref().ok().copied().flatten());
+                        match (end, one.end) {
+                            (Ok(_), Some(end)) => sample.ends.push((one.key.clone(), end)),
+                            (Ok(_), None) => sample.missing.push(one.key.clone()),
+                            (Err(error), _) => {
+                                sample.missing.push(one.key.clone());
+                                first = first.or(Some(error));
+                            }
+                        }
+                    }
+                }
                 Err(error) => {
                     self.is_incomplete = true;
                     return Update::Trouble(self.cause(&error));
                 }
-            };
-            let mut first = None;
-            for (key, result) in self.led.iter().zip(results) {
-                match result {
-                    Ok(listed) => sample.ends.extend(listed.offset.map(|end| (key.clone(), end))),
-                    Err(error) => first = first.or(Some(error)),
-                }
             }
-            if let Some(error) = first {
-                self.is_incomplete = true;
-                let cause = self.cause(&error);
-                if sample.ends.is_empty() {
-                    return Update::Trouble(cause);
-                }
-                sample.failure = Some(cause);
+        }
+        if let Some(error) = first {
+            self.is_incomplete = true;
+            let cause = self.cause(&error);
+            if sample.ends.is_empty() {
+                return Update::Trouble(cause);
             }
+            sample.failure = Some(cause);
         }
         sample.at = self.start.elapsed();
         Update::Ends(sample)
@@ -304,9 +365,63 @@ mod tests {
 
     #[test]
     fn rounds_read_the_costly_parts_less_often() {
-        let reads = |part: fn(Round) -> bool| (0..16).filter(|number| part(round(*number, false))).count();
-        assert_eq!([reads(|it| it.metadata), reads(|it| it.groups), reads(|it| it.sizes)], [8, 8, 2]);
-        assert!(round(1, true).metadata, "metadata is due when something was missing");
+        let reads = |partitions, part: fn(Round) -> bool| {
+            (0..16).filter(|number| part(round(*number, partitions, false))).count()
+        };
+        let counts = |partitions| {
+            [|it: Round| it.all_ends, |it: Round| it.metadata, |it: Round| it.groups, |it: Round| it.sizes]
+                .map(|part| reads(partitions, part))
+        };
+        assert_eq!(counts(MANY), [16, 8, 8, 2]);
+        assert_eq!(counts(MANY + 1), [1, 4, 8, 2]);
+        assert!(round(1, MANY + 1, true).metadata, "metadata is due when something was missing");
+    }
+
+    #[test]
+    fn idle_partitions_of_many_are_read_in_turns() {
+        let cluster = EmbeddedCluster::start(ClusterOptions::default()).unwrap();
+        let partitions = MANY as i32 + 8;
+        cluster.control(|control| control.create_topic("orders", partitions, 1)).unwrap();
+        let (mut collector, mut model) = (collector(&cluster), Model::default());
+        let config = Config::from_properties([("bootstrap.servers", cluster.bootstrap_servers())]).unwrap();
+        let producer = Producer::new(&config).unwrap();
+        let (mut asked, mut end) = (Vec::new(), 0);
+        for _ in 0..IDLE_AFTER + 1 + 2 * IDLE_EVERY as u32 {
+            producer.topic("orders").send(Record::new().value("x").partition(3)).unwrap();
+            producer.flush(Duration::from_secs(30)).unwrap();
+            end += 1;
+            collector.read(&mut |update| {
+                if let Update::Ends(sample) = &update {
+                    assert_eq!((&sample.failure, &sample.missing[..]), (&None, &[][..]));
+                    asked.push(sample.ends.len());
+                }
+                model.apply(update);
+                true
+            });
+            // The busy one is read each time, and the others count as current although they are not.
+            assert_eq!(model.end(&TopicPartition::new("orders", 3)), Some(end));
+            assert!(model.topics["orders"].partitions.values().all(|one| !model.is_old(one)));
+        }
+        let (first, later) = asked.split_at(IDLE_AFTER as usize + 1);
+        assert!(first.iter().all(|count| *count == MANY + 8), "{asked:?}");
+        assert!(later.iter().all(|count| (MANY / 4..=MANY / 4 + 3).contains(count)), "{asked:?}");
+        // One that was idle is noticed within so many rounds.
+        producer.topic("orders").send(Record::new().value("x").partition(4)).unwrap();
+        producer.flush(Duration::from_secs(30)).unwrap();
+        let key = TopicPartition::new("orders", 4);
+        let noticed = (0..IDLE_EVERY).any(|_| {
+            read(&mut collector, &mut model);
+            model.end(&key) == Some(1)
+        });
+        assert!(noticed && model.topics["orders"].partitions[&4].end.rate().unwrap() > 0.0);
+        collector.make_all_due();
+        collector.read(&mut |update| {
+            if let Update::Ends(sample) = &update {
+                asked.push(sample.ends.len());
+            }
+            true
+        });
+        assert_eq!(asked.last(), Some(&(MANY + 8)));
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! The state of the cluster as far as the samples tell it, with rates over time.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use ottla::TopicPartition;
 use ottla_sorted::SortedMap;
@@ -33,7 +32,7 @@ pub struct Model {
     pub groups_failure: Option<String>,
     /// Whether no broker responds: nothing is current.
     pub is_stale: bool,
-    ends_at: Option<Duration>,
+    knows_ends: bool,
     /// Whether groups were read.
     pub knows_groups: bool,
 }
@@ -83,6 +82,8 @@ pub struct Partition {
     pub in_sync: Vec<i32>,
     /// The end of the log, in records.
     pub end: Counter,
+    /// Whether the last question for the end was in vain.
+    pub is_missing: bool,
     /// The bytes of the leader's log.
     pub bytes: Counter,
 }
@@ -96,6 +97,11 @@ impl Partition {
     /// Whether nobody leads the partition.
     pub fn is_leaderless(&self) -> bool {
         self.leader.is_none()
+    }
+
+    /// Whether the end is known, and was given when it was asked for last.
+    fn is_current(&self) -> bool {
+        !self.is_missing && !self.is_leaderless() && self.end.at().is_some()
     }
 }
 
@@ -143,9 +149,9 @@ impl Model {
         self.topics.values().map(|topic| topic.partitions.len()).sum()
     }
 
-    /// Whether the end of a partition is older than those of others, because its broker did not respond.
+    /// Whether the end of a partition is not known, or older than those of others because its broker did not respond.
     pub fn is_old(&self, partition: &Partition) -> bool {
-        self.is_stale || partition.end.at() != self.ends_at
+        self.is_stale || !partition.is_current()
     }
 
     fn take_cluster(&mut self, sample: ClusterSample) {
@@ -177,13 +183,24 @@ impl Model {
     }
 
     fn take_ends(&mut self, sample: EndsSample) {
-        for (key, end) in sample.ends {
-            let topic = self.topics.get_mut(&*key.topic);
-            if let Some(partition) = topic.and_then(|topic| topic.partitions.get_mut(&key.partition)) {
-                partition.end.set(sample.at, end);
+        // The partitions of a topic follow each other.
+        for ends in sample.ends.chunk_by(|(one, _), (other, _)| one.topic == other.topic) {
+            let topic = ends.first().and_then(|(key, _)| self.topics.get_mut(&*key.topic));
+            let Some(topic) = topic else { continue };
+            for (key, end) in ends {
+                if let Some(partition) = topic.partitions.get_mut(&key.partition) {
+                    partition.end.set(sample.at, *end);
+                    partition.is_missing = false;
+                }
             }
         }
-        let is_first = self.ends_at.replace(sample.at).is_none();
+        for key in &sample.missing {
+            let topic = self.topics.get_mut(&*key.topic);
+            if let Some(partition) = topic.and_then(|topic| topic.partitions.get_mut(&key.partition)) {
+                partition.is_missing = true;
+            }
+        }
+        let is_first = !std::mem::replace(&mut self.knows_ends, true);
         (self.is_stale, self.trouble) = (false, sample.failure);
         if is_first {
             return;
@@ -192,7 +209,7 @@ impl Model {
         let mut total = 0.0;
         for topic in self.topics.values_mut() {
             let mut sum = 0.0;
-            let current = topic.partitions.values().filter(|one| one.end.at() == Some(sample.at));
+            let current = topic.partitions.values().filter(|one| one.is_current());
             for (partition, rate) in current.filter_map(|one| Some((one, one.end.rate()?))) {
                 sum += rate;
                 if let Some(leader) = partition.leader {

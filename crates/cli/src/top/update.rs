@@ -73,8 +73,10 @@ pub struct PartitionSample {
 pub struct EndsSample {
     /// The time.
     pub at: Duration,
-    /// The offset after the last record of each partition.
+    /// The offset after the last record of each partition that was asked for; that of the others is as before.
     pub ends: Vec<(TopicPartition, i64)>,
+    /// The partitions whose end was asked for in vain.
+    pub missing: Vec<TopicPartition>,
     /// The reason why ends of some partitions are missing.
     pub failure: Option<String>,
 }

@@ -53,7 +53,7 @@ pub fn ends(second: u64) -> EndsSample {
             ends.push((TopicPartition::new(name, id), total(rate, second)));
         }
     }
-    EndsSample { at: Duration::from_secs(second), ends, failure: None }
+    EndsSample { at: Duration::from_secs(second), ends, ..EndsSample::default() }
 }
 
 /// The records after some seconds, at a rate that rises and falls.

@@ -173,7 +173,8 @@ fn lost_cluster_is_grey_until_it_is_back() {
 fn only_partitions_of_the_lost_broker_are_grey() {
     let (mut model, mut state) = (samples::model(), State::default());
     let mut ends = samples::ends(82);
-    ends.ends.retain(|(key, _)| &*key.topic != "clicks");
+    let lost = ends.ends.extract_if(.., |(key, _)| &*key.topic == "clicks");
+    ends.missing = lost.map(|(key, _)| key).collect();
     model.apply(Update::Ends(EndsSample {
         failure: Some("broker 2 does not respond; retrying".into()),
         ..ends
