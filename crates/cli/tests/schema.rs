@@ -152,6 +152,8 @@ fn profile_names_the_registry_and_protects_it() {
     assert!(output.err.contains("no schema registry answered: http://127.0.0.1:1"), "{}", output.err);
     fails(&["schema", "register", "x", &schema], "profile \"other\" is read-only");
     fails(&["schema", "mode", "--set", "READONLY"], "profile \"other\" is read-only");
+    let elsewhere = [("SCHEMA_REGISTRY_URL", url)];
+    assert_eq!(succeeds(&elsewhere, &["schema", "mode", "--set", "READWRITE"]), "READWRITE\n");
     fails(&["-b", "a:1", "schema", "list"], "have no effect on `schema`");
     // Another registry is not shown the password of a profile that was not named.
     let secret = ["--registry-secret-command", "basic.auth.user.info=exit 1"];

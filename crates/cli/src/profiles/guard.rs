@@ -99,10 +99,14 @@ pub fn check(matches: &ArgMatches) -> Outcome {
         })
     };
     let is_perf_test = path.ends_with("-perf-test");
-    // A schema's cluster is that of the registry.
+    // What `schema` changes is the registry.
+    let is_schema = path.starts_with("schema ");
     let of_cluster = ["bootstrap_server", "bootstrap_controller", "file"];
-    let naming = if path.starts_with("schema ") { &["registry"][..] } else { &of_cluster };
+    let naming = if is_schema { &["registry"][..] } else { &of_cluster };
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_other_registry = is_schema && is_set("SCHEMA_REGISTRY_URL") && !is_set("OTTLA_PROFILE");
     let is_open = !is_perf_test
+        && !is_other_registry
         && !naming.iter().any(|name| is_given(name))
         && !levels.iter().any(|level| {
             let properties = level.try_get_many::<String>("property").ok().flatten();
