@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
@@ -32,7 +33,15 @@ struct Shown {
 
 impl PseudoTerminal {
     /// Starts the binary on a terminal of this size, with these variables.
-    pub fn start(
+    pub fn start(size: (u16, u16), variables: &[(&str, &str)], arguments: &[&str]) -> PseudoTerminal {
+        // Only tests of the binary itself are compiled without its path.
+        let Some(binary) = option_env!("CARGO_BIN_EXE_ottla") else { panic!("the path is missing") };
+        PseudoTerminal::of(Path::new(binary), size, variables, arguments)
+    }
+
+    /// Starts a program on a terminal of this size, with these variables.
+    pub fn of(
+        program: &Path,
         (columns, rows): (u16, u16),
         variables: &[(&str, &str)],
         arguments: &[&str],
@@ -43,7 +52,7 @@ impl PseudoTerminal {
         let name = ptsname(&controller, Vec::new()).unwrap().into_string().unwrap();
         let user = File::options().read(true).write(true).open(name).unwrap();
         tcsetwinsize(&user, Winsize { ws_row: rows, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
-        let child = Command::new(env!("CARGO_BIN_EXE_ottla"))
+        let child = Command::new(program)
             .args(arguments)
             .env_remove("NO_COLOR")
             .env_remove("LC_ALL")

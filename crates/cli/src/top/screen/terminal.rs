@@ -256,8 +256,14 @@ fn leave() {
     let _ = io::stdout().flush();
 }
 
+#[cfg(all(test, unix))]
+#[path = "../../../tests/support/pseudo_terminal.rs"]
+mod pseudo_terminal;
+
 #[cfg(test)]
 mod tests {
+    #[cfg(unix)]
+    use super::pseudo_terminal::PseudoTerminal;
     use super::*;
 
     #[test]
@@ -271,5 +277,41 @@ mod tests {
         let mut released = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
         released.kind = KeyEventKind::Release;
         assert_eq!(key(released), None);
+    }
+    /// Says that the test is the program on the pseudo-terminal.
+    #[cfg(unix)]
+    const CHILD: &str = "OTTLA_TEST_OF_A_PANIC";
+
+    /// Panics in a thread beside the one that draws, and then in that one.
+    #[cfg(unix)]
+    fn panic_in_the_full_screen() {
+        let _guard = Guard::enter().unwrap();
+        io::stdout().write_all(b"a picture").unwrap();
+        let beside = thread::Builder::new().name("collector".into());
+        beside.spawn(|| panic!("broken in the collector")).unwrap().join().unwrap_err();
+        panic!("broken while drawing");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn panic_restores_the_terminal_before_it_is_printed() {
+        if std::env::var_os(CHILD).is_some() {
+            panic_in_the_full_screen();
+        }
+        let this = "top::screen::terminal::tests::panic_restores_the_terminal_before_it_is_printed";
+        let arguments = ["--exact", this, "--nocapture", "--test-threads=1"];
+        let program = std::env::current_exe().unwrap();
+        let mut terminal =
+            PseudoTerminal::of(&program, (100, 30), &[("RUST_BACKTRACE", "0"), (CHILD, "1")], &arguments);
+        assert_eq!(terminal.finish().code(), Some(101));
+        terminal.wait_until("restored", |_| {
+            terminal.is_restored() && terminal.written().contains("broken while drawing")
+        });
+        let written = terminal.written();
+        let at = |text: &str| written.find(text).unwrap_or_else(|| panic!("{text:?}: {written:?}"));
+        assert!(at("\x1b[?1049h") < at("a picture") && at("a picture") < at("\x1b[?1049l"), "{written:?}");
+        for message in ["broken in the collector", "broken while drawing"] {
+            assert!(at("\x1b[?1049l") < at(message), "{written:?}");
+        }
     }
 }
