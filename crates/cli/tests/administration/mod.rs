@@ -237,6 +237,33 @@ fn plan_says_how_many_bytes_each_broker_receives() {
 }
 
 #[test]
+fn plan_by_size_moves_bytes_and_not_numbers() {
+    let cluster = default();
+    let folder = Folder::new("by-size");
+    // Three partitions on one broker, of which one is as large as the two others.
+    let create = ["topics", "create", "sized", "--partitions", "3", "--replication-factor", "1"];
+    assert_eq!(cluster.run(&create).code, 0);
+    let all = [0, 1, 2].map(|id| json!({"topic": "sized", "partition": id, "replicas": [1]}));
+    let plan = folder.file("first.json", &json!({"partitions": all}).to_string());
+    assert_eq!(cluster.run(&["reassign", "execute", &plan, "--wait"]).code, 0);
+    for (partition, size) in [("0", 50_000), ("1", 100_000), ("2", 50_000)] {
+        let produce = ["produce", "-b", &cluster.servers, "-t", "sized", "-p", partition, "-z", "none"];
+        assert_eq!(ottla_with_input(&produce, "x".repeat(size).as_bytes()).code, 0);
+    }
+    let planned = cluster.run(&["reassign", "plan", "sized", "--balance-size"]);
+    assert_eq!(planned.code, 0, "{}", planned.err);
+    let found: Value = serde_json::from_str(&planned.out).unwrap();
+    let moved: Vec<_> = found["partitions"].as_array().unwrap().iter().map(|one| &one["partition"]).collect();
+    assert_eq!(moved.len(), 2, "{found}");
+    assert!(moved.contains(&&json!(1)) && planned.err.contains("% 2 replicas, "), "{found} {}", planned.err);
+    let file = folder.file("plan.json", &planned.out);
+    assert_eq!(cluster.run(&["reassign", "execute", &file, "--wait"]).code, 0);
+    let again = cluster.run(&["reassign", "plan", "sized", "--balance-size"]);
+    assert!(again.err.contains("% nothing has to move"), "{} {}", again.out, again.err);
+    assert_eq!(cluster.run(&["reassign", "plan", "--balance", "--balance-size"]).code, 2);
+}
+
+#[test]
 fn plan_with_directories_moves_replicas_to_them() {
     let cluster = Started::new(ClusterOptions { log_dirs: 2, ..ClusterOptions::default() });
     let folder = Folder::new("directories");

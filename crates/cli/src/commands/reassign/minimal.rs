@@ -40,6 +40,10 @@ pub struct PlanOptions {
     #[arg(long)]
     balance: bool,
 
+    /// Move replicas from brokers with many bytes to those with few, until they differ by at most a twentieth of the average
+    #[arg(long, conflicts_with = "balance")]
+    balance_size: bool,
+
     /// Let each broker be the preferred leader of as many partitions as the others, without moving data
     #[arg(long)]
     balance_leaders: bool,
@@ -75,6 +79,12 @@ impl PlanOptions {
         if self.balance {
             placement.balance();
         }
+        let mut sizes = None;
+        if self.balance_size {
+            let known = Sizes::of_all(admin, &now)?;
+            placement.balance_by_size(|key| known.bytes(key));
+            sizes = Some(known);
+        }
         if self.balance_leaders {
             placement.balance_leaders();
         }
@@ -83,7 +93,8 @@ impl PlanOptions {
         if plan.is_empty() {
             note!("% nothing has to move");
         }
-        Sizes::of(admin, &plan, &now)?.summary(&plan, &now).iter().for_each(|line| note!("% {line}"));
+        let sizes = sizes.map_or_else(|| Sizes::of(admin, &plan, &now), Ok)?;
+        sizes.summary(&plan, &now).iter().for_each(|line| note!("% {line}"));
         // Without a change of the other output: the plan itself is JSON.
         writeln!(io::stdout(), "{:#}", plan::to_json(&plan))?;
         Ok(())
@@ -92,16 +103,18 @@ impl PlanOptions {
 
 /// Where replicas are placed.
 #[derive(Debug)]
-struct Placement {
-    plan: Plan,
+pub struct Placement {
+    /// The replicas of each partition.
+    pub plan: Plan,
     /// The racks of the brokers that can have replicas.
-    racks: BTreeMap<i32, Option<String>>,
+    pub racks: BTreeMap<i32, Option<String>>,
     /// The number of replicas of each broker.
     loads: BTreeMap<i32, usize>,
 }
 
 impl Placement {
-    fn new(plan: Plan, racks: BTreeMap<i32, Option<String>>) -> Placement {
+    /// Counts the replicas of brokers.
+    pub fn new(plan: Plan, racks: BTreeMap<i32, Option<String>>) -> Placement {
         let mut loads: BTreeMap<i32, usize> = racks.keys().map(|broker| (*broker, 0)).collect();
         for broker in plan.values().flatten() {
             if let Some(load) = loads.get_mut(broker) {
@@ -166,18 +179,21 @@ impl Placement {
         for (most, from) in by_load.iter().rev() {
             for (least, to) in by_load.iter().take_while(|(least, _)| least + 1 < *most) {
                 debug_assert!(least < most);
-                let fits = |replicas: &&Vec<i32>| {
-                    let others: Vec<i32> = replicas.iter().copied().filter(|broker| broker != from).collect();
-                    replicas.contains(from)
-                        && !replicas.contains(to)
-                        && self.shares_rack(&others, *to) <= self.shares_rack(&others, *from)
-                };
+                let fits = |replicas: &Vec<i32>| self.can_move(replicas, *from, *to);
                 if let Some((key, _)) = self.plan.iter().find(|(_, replicas)| fits(replicas)) {
                     return Some((key.clone(), *from, *to));
                 }
             }
         }
         None
+    }
+
+    /// True if a replica can move between two brokers, and the partition keeps its racks.
+    pub fn can_move(&self, replicas: &[i32], from: i32, to: i32) -> bool {
+        let others: Vec<i32> = replicas.iter().copied().filter(|broker| *broker != from).collect();
+        replicas.contains(&from)
+            && !replicas.contains(&to)
+            && self.shares_rack(&others, to) <= self.shares_rack(&others, from)
     }
 
     /// Makes the replica first whose broker leads the fewest partitions so far.
@@ -192,7 +208,8 @@ impl Placement {
         }
     }
 
-    fn add_load(&mut self, broker: i32, change: isize) {
+    /// Changes the number of replicas of a broker.
+    pub fn add_load(&mut self, broker: i32, change: isize) {
         let load = self.loads.entry(broker).or_default();
         *load = load.saturating_add_signed(change);
     }

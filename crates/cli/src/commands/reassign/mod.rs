@@ -1,7 +1,8 @@
 //! `ottla reassign`: moves replicas to brokers, with the plans of Kafka's kafka-reassign-partitions. [`minimal`] makes
-//! those that move as little as possible, [`plan`] reads them, [`sizes`] says how many bytes they move, [`throttle`] limits
+//! those that move as little as possible, [`by_size`] evens bytes, [`plan`] reads them, [`sizes`] says how many bytes they move, [`throttle`] limits
 //! the bandwidth.
 
+mod by_size;
 mod minimal;
 mod plan;
 mod sizes;
@@ -37,6 +38,7 @@ subcommands! {
         ottla reassign -b localhost:9092 plan orders --replication-factor 3 > plan.json\n  \
         ottla reassign -b localhost:9092 plan --remove-broker 4 > plan.json\n  \
         ottla reassign -b localhost:9092 plan --balance --balance-leaders > plan.json\n  \
+        ottla reassign -b localhost:9092 plan --balance-size > plan.json\n  \
         ottla reassign -b localhost:9092 generate orders invoices --brokers 2,3,4 > plan.json\n  \
         ottla reassign -b localhost:9092 execute plan.json --throttle 50000000\n  \
         ottla reassign -b localhost:9092 verify plan.json      # and removes the limit once it is complete\n  \

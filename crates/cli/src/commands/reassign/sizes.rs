@@ -27,6 +27,19 @@ impl Sizes {
     pub fn of(admin: &Admin, plan: &Plan, now: &Plan) -> Outcome<Sizes> {
         let moving = |(key, replicas): &(&TopicPartition, &Vec<i32>)| !added(now, key, replicas).is_empty();
         let keys: Vec<&TopicPartition> = plan.iter().filter(moving).map(|(key, _)| key).collect();
+        Sizes::ask(admin, &keys, now)
+    }
+
+    /// Asks for the sizes of all partitions. See [`Sizes::of`].
+    ///
+    /// # Errors
+    ///
+    /// The cluster can't be described.
+    pub fn of_all(admin: &Admin, now: &Plan) -> Outcome<Sizes> {
+        Sizes::ask(admin, &now.keys().collect::<Vec<_>>(), now)
+    }
+
+    fn ask(admin: &Admin, keys: &[&TopicPartition], now: &Plan) -> Outcome<Sizes> {
         let having: BTreeSet<i32> = keys.iter().filter_map(|key| now.get(*key)).flatten().copied().collect();
         if having.is_empty() {
             return Ok(Sizes::default());
@@ -56,6 +69,11 @@ impl Sizes {
             }
         }
         Ok(sizes)
+    }
+
+    /// Returns the size of a partition; `None` if no broker said it.
+    pub fn bytes(&self, key: &TopicPartition) -> Option<i64> {
+        self.bytes.get(key).copied()
     }
 
     /// Returns the bytes that a partition's new replicas fetch; `None` if no broker said its size.
