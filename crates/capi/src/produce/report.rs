@@ -1,6 +1,6 @@
 //! The destination of a producer's delivery reports.
 
-use std::{sync::Arc, time::Instant};
+use std::{iter, sync::Arc, time::Instant};
 
 use ottla::Producer;
 use ottla_core::{
@@ -45,11 +45,25 @@ impl Destination {
 
     /// Queues the reports of a batch for the application, or frees its messages if the application does not get them.
     pub(super) fn take(&self, delivery: Delivery, is_open: bool) {
-        let is_requested = is_open && !(self.only_errors && delivery.code() == code::NO_ERROR);
         match &self.queue {
-            Some(queue) if is_requested => queue.push(Op::Delivery(Box::new(delivery))),
+            Some(queue) if is_open && self.wants(&delivery) => queue.push(Op::Delivery(Box::new(delivery))),
             _ => drop(delivery),
         }
+    }
+
+    /// Like [`Self::take`], for the batches of a response in one step.
+    fn take_all(&self, deliveries: impl Iterator<Item = Delivery>, is_open: bool) {
+        match &self.queue {
+            Some(queue) if is_open => {
+                let wanted = deliveries.filter(|delivery| self.wants(delivery));
+                queue.push_all(wanted.map(|delivery| Op::Delivery(Box::new(delivery))).collect());
+            }
+            _ => deliveries.for_each(drop),
+        }
+    }
+
+    fn wants(&self, delivery: &Delivery) -> bool {
+        !(self.only_errors && delivery.code() == code::NO_ERROR)
     }
 }
 
@@ -93,26 +107,36 @@ impl Reports {
 
 impl DeliverySink for Reports {
     fn deliver(&self, batch: DeliveryBatch) {
-        if let Some(log) = &self.log {
-            log.note_delivery(&batch);
-        }
+        self.deliver_all(&mut iter::once(batch));
+    }
+
+    fn deliver_all(&self, batches: &mut dyn Iterator<Item = DeliveryBatch>) {
         let producer = self.destination.producer.lock().clone();
         let is_open = producer.is_some();
-        let code = match batch.error() {
-            // The end of the client purges messages, too.
-            Some(error) if !is_open && is_purged(error.kind()) => code::_DESTROY,
-            error => error.map_or(code::NO_ERROR, code_of_delivery),
-        };
         let charged = if self.keeps_charge() { producer } else { None };
-        let delivery = Delivery::new(batch, charged, self.has_messages, code);
+        let deliveries = batches.map(|batch| self.delivery(batch, is_open, charged.clone()));
         match &self.acknowledgements {
-            Some(acknowledgements) => acknowledgements.take(delivery),
-            None => self.destination.take(delivery, is_open),
+            Some(acknowledgements) => deliveries.for_each(|delivery| acknowledgements.take(delivery)),
+            None => self.destination.take_all(deliveries, is_open),
         }
     }
 
     fn keeps_charge(&self) -> bool {
         self.destination.queue.is_some() || self.acknowledgements.is_some()
+    }
+}
+
+impl Reports {
+    fn delivery(&self, batch: DeliveryBatch, is_open: bool, charged: Option<Producer>) -> Delivery {
+        if let Some(log) = &self.log {
+            log.note_delivery(&batch);
+        }
+        let code = match batch.error() {
+            // The end of the client purges messages, too.
+            Some(error) if !is_open && is_purged(error.kind()) => code::_DESTROY,
+            error => error.map_or(code::NO_ERROR, code_of_delivery),
+        };
+        Delivery::new(batch, charged, self.has_messages, code)
     }
 }
 

@@ -106,6 +106,16 @@ impl ReadyBatch {
         pending.report(topic, partition, outcome, status)
     }
 
+    /// Turns it into the report of a batch that the broker has written. `None` if it was reported before.
+    pub(super) fn into_written_report(
+        self,
+        delivered: Delivered,
+        status: PersistenceStatus,
+    ) -> Option<DeliveryBatch> {
+        let Self { sealed, pending, .. } = self;
+        pending.report_written(delivered, status, sealed.into_kept())
+    }
+
     /// Returns the report of a batch that was rejected because of single records.
     pub(super) fn into_invalid_report(
         self,

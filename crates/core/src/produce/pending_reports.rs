@@ -133,6 +133,19 @@ impl PendingReports {
         self.report_records(topic, partition, outcome, None, status)
     }
 
+    /// Reports the records as written to the partition that they were sent to. `None` if they were reported before.
+    pub(super) fn report_written(
+        mut self,
+        delivered: Delivered,
+        status: PersistenceStatus,
+        records: Option<KeptRecords>,
+    ) -> Option<DeliveryBatch> {
+        let keeper = self.keeper.take()?;
+        let mut report = self.report(keeper.0.topic(), keeper.0.partition(), Ok(delivered), status);
+        report.records = records.map(Box::new);
+        Some(report)
+    }
+
     /// Like [`Self::report`], for records that the broker rejected individually.
     pub(super) fn report_records(
         &mut self,

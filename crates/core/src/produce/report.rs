@@ -207,10 +207,16 @@ impl DeliveryBatch {
     }
 }
 
-/// The destination of reports. It is called on the broker actor's thread, once per batch; it must not block.
+/// The destination of reports. It is called on the broker actor's thread; it must not block.
 pub trait DeliverySink: Send + Sync {
     /// Takes a batch of reports.
     fn deliver(&self, batch: DeliveryBatch);
+
+    /// Takes the reports of all batches that the broker has written according to one response. A sink whose readers wait for
+    /// reports wakes them once.
+    fn deliver_all(&self, batches: &mut dyn Iterator<Item = DeliveryBatch>) {
+        batches.for_each(|batch| self.deliver(batch));
+    }
 
     /// Returns true if the records count for the queue's limits until the sink's owner releases them, because the
     /// application has not seen the reports yet.

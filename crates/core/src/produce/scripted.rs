@@ -15,10 +15,12 @@ use ottla_protocol::{
 use super::message::ProduceReport;
 use super::{
     ack::Written,
+    batch::ReadyBatch,
     partition::{Compress, Next, PartitionProducer},
+    pending_reports::PendingReports,
     producer_id::ProducerIdentity,
     record::{Record, SendError},
-    report::{DeliveryBatch, DeliverySink, PersistenceStatus},
+    report::{Delivered, DeliveryBatch, DeliverySink, PersistenceStatus},
     request::{ProduceBatch, decode_response},
     sender::Sender,
     settings::ProducerSettings,
@@ -518,4 +520,48 @@ fn sequences_of_a_recreated_topic_start_from_zero() {
     assert_eq!(sequence, 0);
     script.respond(vec![batch], &[(0, ErrorCode::NONE, 0)]);
     assert!(script.outputs().is_empty(), "its offsets start again, too");
+}
+
+/// A sink of an application whose callback panics at the second report.
+#[derive(Default)]
+struct PanicsAtSecond(Mutex<usize>);
+
+impl DeliverySink for PanicsAtSecond {
+    fn deliver(&self, _: DeliveryBatch) {
+        let reports = {
+            let mut reports = self.0.lock();
+            *reports += 1;
+            *reports
+        };
+        assert!(reports < 2, "a callback panics");
+    }
+}
+
+#[test]
+fn panic_of_a_callback_keeps_the_reports_of_later_batches() {
+    let sink = Arc::<PanicsAtSecond>::default();
+    let shared = ProducerShared::new(settings(), sink, Rng::from_seed(1));
+    let topic = shared.topic("t").0;
+    let mut accumulator = None;
+    topic.set_partitions(1, |new| accumulator = Some(Arc::clone(new)), |_| ());
+    let accumulator = accumulator.expect("a partition");
+    let batches: Vec<ReadyBatch> = (0..3)
+        .map(|order| {
+            shared.send(&topic, Instant::ZERO, 0, &Record::new().value("v").partition(0), None).unwrap();
+            let open = accumulator.take(true).0.expect("a batch");
+            ReadyBatch::seal(open, order, &shared.topic_settings().seal_options(), &accumulator).unwrap()
+        })
+        .collect();
+    let delivered = Delivered { base_offset: Some(0), log_append_time: None };
+    let reports = batches
+        .into_iter()
+        .filter_map(|batch| batch.into_written_report(delivered, PersistenceStatus::Persisted));
+    let report = std::panic::AssertUnwindSafe(|| shared.report_all(reports));
+    std::panic::catch_unwind(report).expect_err("it panics");
+    assert_eq!(shared.queued_messages(), 1, "the room of two records is released");
+    let lost = accumulator.take_lost();
+    assert_eq!(
+        lost.iter().map(PendingReports::status_when_lost).collect::<Vec<_>>(),
+        [PersistenceStatus::NotPersisted]
+    );
 }

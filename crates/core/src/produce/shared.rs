@@ -2,7 +2,7 @@
 //! the memory, the topics and the sink of the reports.
 
 use std::{
-    fmt,
+    fmt, iter,
     sync::{Arc, OnceLock},
     task::{Context, Poll},
     time::Duration,
@@ -261,23 +261,14 @@ impl ProducerShared {
 
     /// Delivers a report to the application and releases the room of its records.
     pub fn report(&self, batch: DeliveryBatch) {
-        /// Releases the room even if the application's callback panics.
-        struct Release<'a>(&'a Budget, usize, u64);
+        self.report_all(iter::once(batch));
+    }
 
-        impl Drop for Release<'_> {
-            fn drop(&mut self) {
-                self.0.release(self.1, self.2);
-            }
-        }
-
-        let (len, bytes) = (batch.len(), batch.charged_bytes);
-        if let Some(transactions) = &self.transactions {
-            let is_persisted = batch.status() == PersistenceStatus::Persisted;
-            transactions.note_report(len, batch.error(), is_persisted);
-        }
-        let release = (!self.sink.keeps_charge()).then(|| Release(&self.budget, len, bytes));
-        self.sink.deliver(batch);
-        drop(release);
+    /// Delivers the reports of several batches in one step, as [`Self::report`] does for one.
+    pub(super) fn report_all(&self, batches: impl Iterator<Item = DeliveryBatch>) {
+        let mut reporting = Reporting { shared: self, batches, taken: None };
+        self.sink.deliver_all(&mut reporting);
+        drop(reporting);
         if let Some(transactions) = &self.transactions
             && self.budget.messages() == 0
         {
@@ -369,6 +360,46 @@ impl ProducerShared {
     /// Returns true while the application flushes or closes.
     pub fn is_flushing(&self) -> bool {
         self.flushing.load(Ordering::SeqCst) > 0
+    }
+}
+
+/// Reports on their way to the sink.
+struct Reporting<'a, I> {
+    shared: &'a ProducerShared,
+    batches: I,
+    /// The messages and bytes that are released when the sink has taken the last batch, even if the application's callback panics.
+    taken: Option<(usize, u64)>,
+}
+
+impl<I> Reporting<'_, I> {
+    fn release(&mut self) {
+        if let Some((len, bytes)) = self.taken.take() {
+            self.shared.budget.release(len, bytes);
+        }
+    }
+}
+
+impl<I: Iterator<Item = DeliveryBatch>> Iterator for Reporting<'_, I> {
+    type Item = DeliveryBatch;
+
+    fn next(&mut self) -> Option<DeliveryBatch> {
+        self.release();
+        let batch = self.batches.next()?;
+        let (len, bytes) = (batch.len(), batch.charged_bytes);
+        if let Some(transactions) = &self.shared.transactions {
+            let is_persisted = batch.status() == PersistenceStatus::Persisted;
+            transactions.note_report(len, batch.error(), is_persisted);
+        }
+        if !self.shared.sink.keeps_charge() {
+            self.taken = Some((len, bytes));
+        }
+        Some(batch)
+    }
+}
+
+impl<I> Drop for Reporting<'_, I> {
+    fn drop(&mut self) {
+        self.release();
     }
 }
 

@@ -174,6 +174,20 @@ impl Queue {
         }
     }
 
+    /// Appends entries, and wakes the threads that wait for them once.
+    pub(crate) fn push_all(self: &Arc<Self>, ops: Vec<Op>) {
+        if ops.is_empty() {
+            return;
+        }
+        match self.state.with(ops, State::push_all_here) {
+            Ok(notification) => self.announce(notification),
+            Err(ops) => {
+                let queue = self.end();
+                queue.announce(queue.state.with(ops, State::push_all));
+            }
+        }
+    }
+
     /// Wakes the threads that wait here, and notifies the application.
     fn announce(&self, notification: Notification) {
         self.changed.notify_all();

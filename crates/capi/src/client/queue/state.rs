@@ -135,6 +135,7 @@ pub(super) enum Waited {
 }
 
 impl Inert for Op {}
+impl Inert for Vec<Op> {}
 impl Inert for Notification {}
 impl Inert for Places<'_> {}
 impl Inert for Ready<'_> {}
@@ -151,6 +152,19 @@ impl State {
         self.ops.push_back(op);
         self.signals += 1;
         if was_empty { self.notification.clone() } else { Notification::default() }
+    }
+
+    /// Appends entries. The application is notified of the first one.
+    pub(super) fn push_all(&mut self, ops: Vec<Op>) -> Notification {
+        let was_empty = self.ops.is_empty();
+        self.ops.extend(ops);
+        self.signals += 1;
+        if was_empty { self.notification.clone() } else { Notification::default() }
+    }
+
+    /// Appends entries like [`Self::push_all`]; if the queue is forwarded, returns them instead.
+    pub(super) fn push_all_here(&mut self, ops: Vec<Op>) -> Result<Notification, Vec<Op>> {
+        if self.forward.is_some() { Err(ops) } else { Ok(self.push_all(ops)) }
     }
 
     /// Appends an entry like [`Self::push`]; if the queue is forwarded, returns the entry instead.

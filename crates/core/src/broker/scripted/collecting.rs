@@ -15,6 +15,7 @@
 //! | retries | `retry_keeps_its_back_off_and_precedes_new_records`, `a_flush_does_not_shorten_a_back_off` |
 //! | purge | `a_purge_leaves_nothing_to_send` |
 //! | one slow partition | `a_partition_that_is_refused_again_and_again_does_not_slow_the_others` |
+//! | reports | `written_batches_of_a_response_are_reported_in_one_step` |
 //!
 //! `transactions` has the scenarios of transactional producers.
 
@@ -375,4 +376,18 @@ fn shorter_topic_linger_wakes_a_sleeping_broker_actor() {
     script.run_until(at(200));
     let request = script.request();
     assert_eq!((request.written_at, request.partitions()), (at(115), vec![1, 0]));
+}
+
+#[test]
+fn written_batches_of_a_response_are_reported_in_one_step() {
+    let mut script = Script::new(4, settings(5));
+    (0..4).for_each(|partition| script.send(partition, "x"));
+    script.run_for(millis(5));
+    let request = script.request();
+    let code_of = |partition| if partition == 1 { ErrorCode::INVALID_RECORD } else { ErrorCode::NONE };
+    script.respond_to_produce(&request, 0, code_of);
+    assert_eq!(*script.reports.2.lock(), [1, 3], "what failed is reported on its own");
+    let partitions: Vec<_> = script.reports.0.lock().iter().map(|(partition, ..)| *partition).collect();
+    assert_eq!(partitions, [1, 0, 2, 3]);
+    assert_eq!(script.shared.queued_messages(), 0);
 }

@@ -112,9 +112,9 @@ impl Request {
     }
 }
 
-/// The reports, and the lengths of those that show their records.
+/// The reports, the lengths of those that show their records, and the number of reports in each step.
 #[derive(Default)]
-struct Reports(Mutex<Vec<Report>>, Mutex<Vec<usize>>);
+struct Reports(Mutex<Vec<Report>>, Mutex<Vec<usize>>, Mutex<Vec<usize>>);
 
 /// A report: the partition, the error, the persistence status, and the number of messages.
 type Report = (i32, Option<Error>, PersistenceStatus, usize);
@@ -123,6 +123,11 @@ impl DeliverySink for Reports {
     fn deliver(&self, batch: DeliveryBatch) {
         self.0.lock().push((batch.partition(), batch.error().cloned(), batch.status(), batch.len()));
         self.1.lock().extend(batch.records().map(|_| batch.len()));
+    }
+
+    fn deliver_all(&self, batches: &mut dyn Iterator<Item = DeliveryBatch>) {
+        let number = batches.map(|batch| self.deliver(batch)).count();
+        self.2.lock().push(number);
     }
 }
 

@@ -59,8 +59,9 @@ impl Sender {
         let Some(frame) = request.payload.frame_mut::<ProduceFrame>() else { return };
         let delivered = Delivered { base_offset: None, log_append_time: None };
         for batch in std::mem::take(&mut frame.batches) {
-            self.finish(batch, Ok(delivered), PersistenceStatus::PossiblyPersisted);
+            self.finish_written(batch, delivered, PersistenceStatus::PossiblyPersisted);
         }
+        self.report_written();
     }
 
     pub(in crate::produce) fn handle_decoded(
@@ -109,6 +110,7 @@ impl Sender {
                 None => without_response.push(batch),
             }
         }
+        self.report_written();
         let surplus = returned.saturating_sub(asked);
         if surplus > 0 {
             let detail =
@@ -175,7 +177,7 @@ impl Sender {
         }
         if matches!(verdict, Verdict::Delivered | Verdict::Duplicate) {
             self.note_written(&batch, verdict, delivered, peer);
-            return self.finish(batch, Ok(delivered), PersistenceStatus::Persisted);
+            return self.finish_written(batch, delivered, PersistenceStatus::Persisted);
         }
         if verdict == Verdict::Resequence {
             return self.resequence(

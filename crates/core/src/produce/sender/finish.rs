@@ -65,6 +65,33 @@ impl Sender {
         self.let_go(slot);
     }
 
+    /// Removes a batch from flight that the broker has written. [`Self::report_written`] reports it.
+    pub(super) fn finish_written(
+        &mut self,
+        batch: ProduceBatch,
+        delivered: Delivered,
+        status: PersistenceStatus,
+    ) {
+        let slot = batch.slot;
+        if self.land(&batch) {
+            self.written.push((batch.batch, delivered, status));
+        }
+        self.let_go(slot);
+    }
+
+    /// Reports the batches that the broker has written, in one step.
+    pub(super) fn report_written(&mut self) {
+        if self.written.is_empty() {
+            return;
+        }
+        let broker_id = self.broker_id;
+        // If a callback panics, the rest of the batches is dropped, which keeps their pending reports.
+        let reports = self.written.drain(..).filter_map(|(batch, delivered, status)| {
+            Some(batch.into_written_report(delivered, status)?.sent_to(broker_id))
+        });
+        self.shared.report_all(reports);
+    }
+
     /// Reports a batch in flight.
     pub(super) fn finish(
         &mut self,
@@ -94,6 +121,11 @@ impl Sender {
 
     /// Removes a batch from flight; `None` if it was reported before.
     pub(super) fn over(&mut self, batch: ProduceBatch) -> Option<ProduceBatch> {
+        self.land(&batch).then_some(batch)
+    }
+
+    /// Counts a batch out of flight. Returns false if it was reported before.
+    fn land(&mut self, batch: &ProduceBatch) -> bool {
         if let Some(entry) = self.slots.get_mut(batch.slot) {
             entry.partition.note_landed(&batch.batch);
             if !entry.partition.is_in_flight() {
@@ -102,9 +134,8 @@ impl Sender {
         }
         if batch.reported {
             self.let_go(batch.slot);
-            return None;
         }
-        Some(batch)
+        !batch.reported
     }
 
     /// Removes a batch from flight that would be retried. One that was reported before is not retried, and leaves a

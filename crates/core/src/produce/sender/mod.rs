@@ -54,11 +54,13 @@ use crate::{
     error::Error,
     machine::{Instant, earliest},
     produce::{
+        batch::ReadyBatch,
         collector::Collector,
         message::ProduceReport,
         partition::PartitionProducer,
         producer_id::ProducerIdentity,
         ready::{Ready, ReadyList},
+        report::{Delivered, PersistenceStatus},
         shared::ProducerShared,
         topic_settings::{expiry_interval, shorter},
     },
@@ -88,6 +90,8 @@ pub struct Sender {
     /// The identity at the last check.
     identity_seen: Option<ProducerIdentity>,
     requests_in_flight: usize,
+    /// The batches of the current response that the broker has written. They are reported together at its end.
+    written: Vec<(ReadyBatch, Delivered, PersistenceStatus)>,
     round: Round,
     /// The reason why there is no connection.
     unreachable: Option<Error>,
@@ -126,6 +130,7 @@ impl Sender {
             permissions_seen: 0,
             identity_seen: None,
             requests_in_flight: 0,
+            written: Vec::new(),
             round: Round::default(),
             unreachable: None,
             next_expiry: Instant::ZERO,

@@ -31,6 +31,7 @@ impl Sender {
 
     /// Fails all remaining messages, partition by partition, after a panic that may have damaged this sender, too.
     pub fn abandon(&mut self, connection: &mut Connection, error: &Error) {
+        self.report_written();
         self.report_in_flight(connection, ErrorKind::Bug, |_, _| true);
         for partition in &mut self.take_partitions() {
             partition.fail_waiting(&self.shared, Waiting::AllForGood, |_| error.clone());
