@@ -455,9 +455,9 @@ impl Held<'_> {
         let last_len = state.last_len;
         let open = state.open.get_or_insert_with(|| {
             let expected = last_len.max(1).saturating_mul(payload_bytes + RECORD_OVERHEAD);
-            let builder = RecordBatchBuilder::new(pool).expecting(expected);
+            let mut builder = RecordBatchBuilder::expecting(pool, expected);
             OpenBatch {
-                tags: if keep_tags { Tags::with_capacity(last_len) } else { Tags::None },
+                tags: if keep_tags { Tags::in_list(builder.take_numbers(), last_len) } else { Tags::None },
                 since: now,
                 ..OpenBatch::empty(if limits.sums_early { builder.summed_early() } else { builder })
             }

@@ -142,7 +142,7 @@ impl PendingReports {
     ) -> Option<DeliveryBatch> {
         let keeper = self.keeper.take()?;
         let mut report = self.report(keeper.0.topic(), keeper.0.partition(), Ok(delivered), status);
-        report.records = records.map(Box::new);
+        report.records = records;
         Some(report)
     }
 
@@ -183,7 +183,7 @@ impl PendingReports {
             charged_bytes,
             invalid,
             broker_id: None,
-            records: self.records.take(),
+            records: self.records.take().map(|records| *records),
         }
     }
 }

@@ -30,7 +30,7 @@ pub struct DeliveryBatch {
     /// The ID of the broker to which the records were sent; -1 if they were not sent.
     pub(crate) broker_id: Option<NodeId>,
     /// The records themselves, if one of them asked for it.
-    pub(crate) records: Option<Box<KeptRecords>>,
+    pub(crate) records: Option<KeptRecords>,
 }
 
 /// The outcomes of single records of a batch that was rejected because of some of them (KIP-467).
@@ -161,8 +161,8 @@ impl DeliveryBatch {
     /// Returns the records in the order of the reports, if one of them was sent to be kept for its report. Records that an actor
     /// dropped in a panic are not there.
     #[doc(hidden)]
-    pub fn records(&self) -> Option<&KeptRecords> {
-        self.records.as_deref()
+    pub const fn records(&self) -> Option<&KeptRecords> {
+        self.records.as_ref()
     }
 
     pub(crate) const fn sent_to(mut self, broker_id: Option<NodeId>) -> Self {
@@ -207,6 +207,15 @@ impl DeliveryBatch {
     }
 }
 
+impl Drop for DeliveryBatch {
+    /// Leaves the list of numbers to a later batch, with the memory of the records.
+    fn drop(&mut self) {
+        if let (Some(records), Tags::Opaque(numbers)) = (&mut self.records, &mut self.tags) {
+            records.return_numbers(std::mem::take(numbers));
+        }
+    }
+}
+
 /// The destination of reports. It is called on the broker actor's thread; it must not block.
 pub trait DeliverySink: Send + Sync {
     /// Takes a batch of reports.
@@ -246,6 +255,12 @@ impl Tags {
     /// Creates room for as many records as the last batch had.
     pub fn with_capacity(records: usize) -> Self {
         Self::Opaque(Vec::with_capacity(records))
+    }
+
+    /// Creates room for as many records as the last batch had in an empty list.
+    pub fn in_list(mut list: Vec<u64>, records: usize) -> Self {
+        list.reserve(records);
+        Self::Opaque(list)
     }
 
     /// Appends a record's number.

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use super::{
     HeaderRef,
     chunk::ChunkChain,
-    chunk::ChunkPool,
     kept::KeptRecords,
     layout,
+    pool::ChunkPool,
     reader::{RecordView, Records},
     sealed::{SealError, SealOptions, SealedBatch},
     varint,
@@ -50,13 +50,17 @@ pub const REFERENCED_FROM: usize = 16 * 1024;
 impl RecordBatchBuilder {
     /// Creates an empty batch. The first record allocates memory.
     pub fn new(pool: &ChunkPool) -> Self {
-        Self {
-            chain: ChunkChain::new(pool),
-            record_count: 0,
-            base_timestamp: 0,
-            max_timestamp: i64::MIN,
-            keeps_records: false,
-        }
+        Self::of(ChunkChain::new(pool))
+    }
+
+    /// Creates an empty batch that will probably have this many bytes of records, with memory for the first of them. A small one
+    /// takes less memory.
+    pub fn expecting(pool: &ChunkPool, bytes: usize) -> Self {
+        Self::of(ChunkChain::expecting(pool, bytes.saturating_add(layout::RECORDS)))
+    }
+
+    const fn of(chain: ChunkChain) -> Self {
+        Self { chain, record_count: 0, base_timestamp: 0, max_timestamp: i64::MIN, keeps_records: false }
     }
 
     /// Computes the checksum while records are appended, once the batch is large. For batches that will not be
@@ -67,11 +71,10 @@ impl RecordBatchBuilder {
         self
     }
 
-    /// The batch will probably have this many bytes of records. A small one takes less memory at first.
-    #[must_use]
-    pub const fn expecting(mut self, bytes: usize) -> Self {
-        self.chain.expect(bytes);
-        self
+    /// Takes an empty list for a number per record, which may have room that an earlier batch needed.
+    /// [`KeptRecords::return_numbers`] gives it to a later one.
+    pub fn take_numbers(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.chain.numbers)
     }
 
     /// Keeps the records in their uncompressed form after the batch is sealed and sent, until [`Self::take_kept`] or

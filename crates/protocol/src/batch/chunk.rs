@@ -1,10 +1,9 @@
-//! The memory of batches that are being built: small chunks from a pool that works as a stack, so that the bytes
-//! written last, which are still in the cache, are written next.
+//! The memory of batches that are being built: small chunks from a [pool](super::pool).
 //!
 //! A batch is a chain of chunks instead of one large buffer, because the memory that an application has open at the
 //! same time determines what stays in the cache. The first chunks of a batch are small for producers with thousands of
-//! partitions and a few records in each: the free part of the last chunk stays small compared with the batch. They are tiny if the
-//! partition's last batch was, too: a batch that is known to become larger begins with one chunk instead of three.
+//! partitions and a few records in each: the free part of the last chunk stays small compared with the batch. They are smaller if the
+//! partition's last batch was, too: the first chunk then has room for as many bytes.
 //!
 //! # Pitfalls
 //!
@@ -12,18 +11,20 @@
 //!   Chunks stay small until the batch is much larger than one of them
 //!   (`thousand_batches_take_little_more_memory_than_their_records`).
 
-use std::{
-    fmt, mem,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::{fmt, mem};
 
 use bytes::Bytes;
 
-use super::{checksum::Checksum, layout, prefetch::prefetch_for_writing};
+use super::{
+    checksum::Checksum,
+    layout,
+    pool::{ChunkPool, Lists},
+    prefetch::prefetch_for_writing,
+};
 
 /// The size of the first chunks of a batch that may stay tiny.
 pub const TINY_CHUNK_BYTES: usize = 512;
-/// The number of bytes of that batch in tiny chunks.
+/// The number of bytes of that batch in tiny chunks, unless its first chunk has room for all that are expected.
 pub const TINY_UP_TO: usize = 2 * 1024;
 /// The size of the chunks after them.
 pub const SMALL_CHUNK_BYTES: usize = 4 * 1024;
@@ -34,116 +35,6 @@ pub const SMALL_UP_TO: usize = 32 * 1024;
 /// The divisor of a chunk's size that gives the largest rest which stays unused so that a record lies in one chunk.
 const UNUSED_DIVISOR: usize = 8;
 
-/// A pool of chunks. Cheap to clone; all clones share one stack of chunks.
-#[derive(Clone, Default)]
-pub struct ChunkPool {
-    stock: Arc<Mutex<Stock>>,
-}
-
-#[derive(Default)]
-struct Stock {
-    /// The idle chunks of each of [`SIZES`].
-    idle: [Idle; 3],
-    in_use_bytes: usize,
-}
-
-/// The sizes of chunks.
-const SIZES: [usize; 3] = [TINY_CHUNK_BYTES, SMALL_CHUNK_BYTES, CHUNK_BYTES];
-
-/// An index into [`SIZES`].
-#[derive(Clone, Copy)]
-enum Size {
-    Tiny,
-    Small,
-    Large,
-}
-
-/// Idle chunks of one size, the most recently used on top.
-#[derive(Default)]
-struct Idle {
-    chunks: Vec<Box<[u8]>>,
-    /// The lowest number of idle chunks since the last call of [`ChunkPool::trim`].
-    fewest: usize,
-}
-
-impl Idle {
-    const fn len(&self) -> usize {
-        self.chunks.len()
-    }
-
-    fn pop(&mut self) -> Option<Box<[u8]>> {
-        let chunk = self.chunks.pop();
-        self.fewest = self.fewest.min(self.chunks.len());
-        chunk
-    }
-
-    /// Takes the chunks that were idle all the time since the last call. They are at the bottom of the stack.
-    fn take_unused(&mut self) -> Vec<Box<[u8]>> {
-        let used = self.chunks.split_off(self.fewest.min(self.chunks.len()));
-        self.fewest = used.len();
-        mem::replace(&mut self.chunks, used)
-    }
-}
-
-impl ChunkPool {
-    /// Creates an empty pool.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Returns the number of bytes in chunks that batches hold.
-    pub fn in_use_bytes(&self) -> usize {
-        self.stock().in_use_bytes
-    }
-
-    /// Returns the number of bytes in idle chunks.
-    pub fn idle_bytes(&self) -> usize {
-        let stock = self.stock();
-        SIZES.iter().zip(&stock.idle).map(|(size, idle)| size * idle.len()).sum()
-    }
-
-    /// Frees the chunks that stayed idle since the previous call. Periodic calls give the pool the size of the working
-    /// set between two of them: they shrink it after a peak without taking memory from a busy one.
-    pub fn trim(&self) {
-        let unused = {
-            let mut stock = self.stock();
-            stock.idle.each_mut().map(Idle::take_unused)
-        };
-        // Thousands of chunks may take milliseconds to free: batches take and return chunks meanwhile.
-        drop(unused);
-    }
-
-    fn take(&self, size: Size) -> Chunk {
-        let (index, size) = (size as usize, SIZES[size as usize]);
-        let idle = {
-            let mut stock = self.stock();
-            stock.in_use_bytes += size;
-            stock.idle[index].pop()
-        };
-        Chunk { bytes: idle.unwrap_or_else(|| vec![0; size].into_boxed_slice()), filled: 0 }
-    }
-
-    fn give_back(&self, chunks: impl Iterator<Item = Chunk>) {
-        let mut stock = self.stock();
-        // Last in, first out: the chunk that was filled last is used next.
-        for chunk in chunks {
-            let size = chunk.bytes.len();
-            stock.in_use_bytes -= size;
-            let index = match size {
-                TINY_CHUNK_BYTES => Size::Tiny,
-                SMALL_CHUNK_BYTES => Size::Small,
-                _ => Size::Large,
-            };
-            stock.idle[index as usize].chunks.push(chunk.bytes);
-        }
-    }
-
-    fn stock(&self) -> MutexGuard<'_, Stock> {
-        // The pool is consistent after every statement, so a panic elsewhere does not corrupt it.
-        self.stock.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// A buffer from the pool.
 #[derive(Debug)]
 pub(super) struct Chunk {
@@ -152,6 +43,11 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
+    /// Returns an empty chunk with idle memory, or new memory of this size.
+    pub(super) fn of(idle: Option<Box<[u8]>>, size: usize) -> Self {
+        Self { bytes: idle.unwrap_or_else(|| vec![0; size].into_boxed_slice()), filled: 0 }
+    }
+
     /// Returns a chunk without memory.
     fn none() -> Self {
         Self { bytes: Box::default(), filled: 0 }
@@ -181,6 +77,8 @@ pub(super) struct ChunkChain {
     pool: ChunkPool,
     /// The full segments.
     full: Vec<Segment>,
+    /// An empty list for whoever builds the batch, which goes back to the pool with it.
+    pub(super) numbers: Vec<u64>,
     /// The chunk that is being filled; without memory before the first record.
     last: Chunk,
     full_len: usize,
@@ -208,6 +106,7 @@ impl ChunkChain {
         Self {
             pool: pool.clone(),
             full: Vec::new(),
+            numbers: Vec::new(),
             last: Chunk::none(),
             full_len: 0,
             may_stay_tiny: false,
@@ -216,9 +115,14 @@ impl ChunkChain {
         }
     }
 
-    /// The batch will probably have this many bytes.
-    pub(super) const fn expect(&mut self, bytes: usize) {
-        self.may_stay_tiny = bytes <= TINY_UP_TO;
+    /// Creates the chain of a batch that will probably have this many bytes. Takes its first chunk.
+    pub(super) fn expecting(pool: &ChunkPool, bytes: usize) -> Self {
+        let may_stay_tiny = bytes <= TINY_UP_TO;
+        let (Lists { full, numbers }, last) =
+            pool.take_first(if may_stay_tiny { bytes } else { SMALL_CHUNK_BYTES });
+        let mut chain = Self::new(pool);
+        (chain.full, chain.numbers, chain.last, chain.may_stay_tiny) = (full, numbers, last, may_stay_tiny);
+        chain
     }
 
     /// Computes the checksum of the bytes behind the header while the batch grows, once it is large.
@@ -330,9 +234,9 @@ impl ChunkChain {
         let is_small = self.full_len < SMALL_UP_TO || !matches!(self.full.last(), Some(Segment::Chunk(_)));
         let is_tiny = self.may_stay_tiny && self.full_len < TINY_UP_TO;
         self.last = self.pool.take(match is_small {
-            true if is_tiny => Size::Tiny,
-            true => Size::Small,
-            false => Size::Large,
+            true if is_tiny => TINY_CHUNK_BYTES,
+            true => SMALL_CHUNK_BYTES,
+            false => CHUNK_BYTES,
         });
     }
 
@@ -360,36 +264,22 @@ impl ChunkChain {
         }
     }
 
-    /// Returns all chunks to the pool.
+    /// Returns all memory to the pool.
     pub(super) fn clear(&mut self) {
         self.full_len = 0;
         self.summed = None;
-        if self.full.is_empty() && self.last.bytes.is_empty() {
+        let lists = Lists { full: mem::take(&mut self.full), numbers: mem::take(&mut self.numbers) };
+        if lists.full.is_empty() && self.last.bytes.is_empty() {
             // Taking the pool's lock for nothing would move it to this processor's cache.
             return;
         }
-        let last = mem::replace(&mut self.last, Chunk::none());
-        let chunks = self.full.drain(..).filter_map(|segment| match segment {
-            Segment::Chunk(chunk) => Some(chunk),
-            Segment::External(_) => None,
-        });
-        self.pool.give_back(chunks.chain(Some(last).filter(|last| !last.bytes.is_empty())));
+        self.pool.give_back(mem::replace(&mut self.last, Chunk::none()), lists);
     }
 }
 
 impl Drop for ChunkChain {
     fn drop(&mut self) {
         self.clear();
-    }
-}
-
-impl fmt::Debug for ChunkPool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let stock = self.stock();
-        f.debug_struct("ChunkPool")
-            .field("in_use_bytes", &stock.in_use_bytes)
-            .field("idle", &stock.idle.iter().map(Idle::len).sum::<usize>())
-            .finish()
     }
 }
 
@@ -459,10 +349,22 @@ mod tests {
     }
 
     #[test]
+    fn first_chunk_has_room_for_the_bytes_that_are_expected() {
+        let pool = ChunkPool::new();
+        for (expected, first) in [(1, 512), (512, 512), (513, 1024), (1025, 2048), (2048, 2048), (2049, 4096)]
+        {
+            let mut chain = ChunkChain::expecting(&pool, expected);
+            assert_eq!(pool.in_use_bytes(), first, "{expected}");
+            chain.put(&vec![1; expected]);
+            assert_eq!((pool.in_use_bytes(), chain.segments().count()), (first, 1), "{expected}");
+        }
+        assert_eq!(pool.in_use_bytes(), 0);
+    }
+
+    #[test]
     fn batch_that_may_stay_tiny_takes_tiny_chunks_first() {
         let pool = ChunkPool::new();
-        let mut chain = ChunkChain::new(&pool);
-        chain.expect(TINY_UP_TO);
+        let mut chain = ChunkChain::expecting(&pool, 1);
         chain.put(&[1; 400]);
         assert_eq!(pool.in_use_bytes(), TINY_CHUNK_BYTES);
         chain.put(&[1; 1400]);
@@ -471,10 +373,27 @@ mod tests {
         assert_eq!(pool.in_use_bytes(), TINY_UP_TO + SMALL_CHUNK_BYTES, "it has become larger");
         drop(chain);
         assert_eq!((pool.in_use_bytes(), pool.idle_bytes()), (0, TINY_UP_TO + SMALL_CHUNK_BYTES));
-        let mut chain = ChunkChain::new(&pool);
-        chain.expect(TINY_UP_TO + 1);
-        chain.put(&[1; 900]);
-        assert_eq!(pool.in_use_bytes(), SMALL_CHUNK_BYTES);
+    }
+
+    #[test]
+    fn lists_of_a_batch_are_used_again_unless_they_were_large() {
+        let pool = ChunkPool::new();
+        let fill = |numbers: usize| {
+            let mut chain = ChunkChain::expecting(&pool, 100);
+            let had_room = (chain.full.capacity() > 0, chain.numbers.capacity() > 0);
+            chain.put(&[1; 2000]);
+            chain.numbers = vec![7; numbers];
+            had_room
+        };
+        assert_eq!(fill(10), (false, false));
+        assert_eq!(fill(5000), (true, true));
+        assert_eq!(fill(10), (true, false), "the long list was freed");
+        let chain = ChunkChain::expecting(&pool, 100);
+        assert!(chain.numbers.is_empty() && chain.full.is_empty());
+        drop(chain);
+        pool.trim();
+        pool.trim();
+        assert_eq!(fill(10), (false, false), "idle lists were freed");
     }
 
     #[test]

@@ -43,6 +43,11 @@ impl KeptRecords {
         Self { chain, base_timestamp }
     }
 
+    /// Returns the list of [`RecordBatchBuilder::take_numbers`](super::RecordBatchBuilder::take_numbers), for a later batch.
+    pub fn return_numbers(&mut self, numbers: Vec<u64>) {
+        self.chain.numbers = numbers;
+    }
+
     /// Returns the record at `position` and moves to the next one; `None` at the end. The record is in the batch's memory,
     /// or in `joined` if it lies in more than one chunk.
     #[inline]

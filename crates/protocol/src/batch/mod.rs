@@ -6,7 +6,7 @@
 //!                                   CRC        for writev              response    compress        place
 //! ```
 //!
-//! Read [`layout`] (the header's fields), [`chunk`] (the memory), [`builder`], [`sealed`], [`kept`], [`reader`]; [`legacy`] for
+//! Read [`layout`] (the header's fields), [`chunk`] and [`pool`] (the memory), [`builder`], [`sealed`], [`kept`], [`reader`]; [`legacy`] for
 //! the message sets of brokers before 0.11, [`control`] for the markers of transactions.
 
 pub mod builder;
@@ -16,16 +16,18 @@ pub mod control;
 pub mod kept;
 pub mod layout;
 pub mod legacy;
+pub mod pool;
 mod prefetch;
 pub mod reader;
 pub mod sealed;
 mod varint;
 
 pub use builder::{CopiedRecords, RecordBatchBuilder};
-pub use chunk::{ChunkPool, SMALL_CHUNK_BYTES};
+pub use chunk::SMALL_CHUNK_BYTES;
 pub use control::{ControlRecord, ControlRecordError};
 pub use kept::{KeptRecords, RecordPosition};
 pub use legacy::{LegacyFormat, LegacyMessage, LegacyRecords, put_message_set};
+pub use pool::ChunkPool;
 pub use reader::{
     Batch, BatchError, BatchErrorKind, BatchHeader, Batches, Headers, RecordBatch, RecordView, Records,
 };

@@ -5,10 +5,11 @@ use std::{cell::RefCell, fmt};
 use super::{
     BatchError, LegacyFormat, RecordBatchBuilder,
     checksum::{Checksum, concatenated},
-    chunk::{ChunkChain, ChunkPool},
+    chunk::ChunkChain,
     kept::KeptRecords,
     layout,
     legacy::put_message_set,
+    pool::ChunkPool,
     reader::{BatchHeader, RecordBatch, RecordView, Records},
 };
 use crate::compress::{CompressError, Compression, compress};
