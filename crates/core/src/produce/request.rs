@@ -160,11 +160,17 @@ impl ProduceFrame {
         Ok(())
     }
 
-    fn segments(&self, part: usize) -> impl Iterator<Item = &[u8]> {
-        let start = if part == 0 { 0 } else { self.parts[part - 1].scratch_end };
+    /// Returns the segments of a part from the one at an index on: first its bytes of the scratch, then its batch.
+    #[inline]
+    fn segments_from(&self, part: usize, index: usize) -> impl Iterator<Item = &[u8]> {
         let Part { scratch_end, batch } = self.parts[part];
-        let batch = batch.map(|index| self.batches[index].batch.sealed.segments());
-        std::iter::once(&self.scratch[start..scratch_end]).chain(batch.into_iter().flatten())
+        let scratch = (index == 0).then(|| {
+            let start = if part == 0 { 0 } else { self.parts[part - 1].scratch_end };
+            &self.scratch[start..scratch_end]
+        });
+        let batch =
+            batch.map(|batch| self.batches[batch].batch.sealed.segments_from(index.saturating_sub(1)));
+        scratch.into_iter().chain(batch.into_iter().flatten())
     }
 }
 
@@ -178,11 +184,9 @@ impl SegmentedFrame for ProduceFrame {
     }
 
     fn fill<'a>(&'a self, cursor: WriteCursor, slices: &mut [IoSlice<'a>]) -> usize {
-        let mut filled = 0;
-        let mut skip_segments = cursor.segment;
-        let mut offset = cursor.offset;
+        let (mut filled, mut index, mut offset) = (0, cursor.segment, cursor.offset);
         for part in cursor.part..self.parts.len() {
-            for segment in self.segments(part).skip(skip_segments) {
+            for segment in self.segments_from(part, index) {
                 if filled == slices.len() {
                     return filled;
                 }
@@ -190,14 +194,14 @@ impl SegmentedFrame for ProduceFrame {
                 filled += 1;
                 offset = 0;
             }
-            skip_segments = 0;
+            index = 0;
         }
         filled
     }
 
     fn advance(&self, cursor: &mut WriteCursor, mut n: usize) -> Option<usize> {
         while cursor.part < self.parts.len() {
-            for segment in self.segments(cursor.part).skip(cursor.segment) {
+            for segment in self.segments_from(cursor.part, cursor.segment) {
                 let left = segment.len() - cursor.offset;
                 if n < left {
                     cursor.offset += n;

@@ -141,8 +141,16 @@ impl ChunkChain {
     }
 
     pub(super) fn segments(&self) -> impl Iterator<Item = &[u8]> {
+        self.segments_from(0)
+    }
+
+    /// Returns the segments from the one at an index on.
+    #[inline]
+    pub(super) fn segments_from(&self, index: usize) -> impl Iterator<Item = &[u8]> {
+        let full = self.full.get(index..).unwrap_or_default();
         let last = &self.last.bytes[..self.last.filled];
-        self.full.iter().map(Segment::bytes).chain((!last.is_empty()).then_some(last))
+        let has_last = !last.is_empty() && index <= self.full.len();
+        full.iter().map(Segment::bytes).chain(has_last.then_some(last))
     }
 
     /// Returns the segment at an index.

@@ -222,6 +222,11 @@ impl SealedBatch {
         self.chain.segments()
     }
 
+    /// Iterates over the segments from the one at an index on.
+    pub fn segments_from(&self, index: usize) -> impl Iterator<Item = &[u8]> {
+        self.chain.segments_from(index)
+    }
+
     /// Returns the bytes as one vector.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.len());
