@@ -11,6 +11,10 @@
 //!   memory batches take. The C library's allocator zeroes it a byte at a time, up to 110 instructions of a message, unless it
 //!   comes from the kernel ([`NEW_MEMORY`]).
 //! - What is left depends on how valgrind's turns of the threads fall: compare several runs.
+//!
+//! The cost of a batch is counted without threads ([`batch`]).
+
+mod batch;
 
 use std::{
     collections::BTreeMap,
@@ -20,6 +24,7 @@ use std::{
     time::Duration,
 };
 
+use self::batch::What;
 use crate::{
     Result, abi,
     embedded::Embedded,
@@ -28,8 +33,8 @@ use crate::{
     test::{Session, target_folder},
 };
 
-/// Counts the instructions per message of producing, consuming and transactions, in Rust and in C, with valgrind. Fails if a case
-/// takes over 3 % more than bench/instructions.json says.
+/// Counts the instructions per message of producing, consuming and transactions, in Rust and in C, and the instructions and
+/// allocations of a batch, with valgrind. Fails if a case takes over 3 % more than bench/instructions.json says.
 #[derive(clap::Args, Debug)]
 pub struct Options {
     /// The cases whose name contains the text.
@@ -68,9 +73,15 @@ enum Program {
     Consume,
     /// The program in C with these arguments.
     C(&'static [&'static str]),
+    /// The core's example `batch_cost`.
+    Batch(What),
 }
 
-const CASES: [Case; 6] = [
+const CASES: [Case; 10] = [
+    Case { name: "batch-application", program: Program::Batch(What::Application) },
+    Case { name: "batch-io", program: Program::Batch(What::Io) },
+    Case { name: "batch-reports", program: Program::Batch(What::Reports) },
+    Case { name: "batch-allocations", program: Program::Batch(What::Allocations) },
     Case { name: "rust-produce", program: Program::Produce },
     Case { name: "rust-consume", program: Program::Consume },
     Case {
@@ -87,13 +98,14 @@ const CASES: [Case; 6] = [
 
 pub fn main(options: &Options) -> Result<ExitCode> {
     let mut expected = expected()?;
-    let counter = Counter::start()?;
+    let cases: Vec<_> = CASES.iter().filter(|case| case.name.contains(&options.only)).collect();
+    let counter = Counter::start(&cases)?;
     let mut is_worse = false;
-    for case in CASES.iter().filter(|case| case.name.contains(&options.only)) {
+    for case in cases {
         if options.write {
             // The fetches of a consumer, for example, differ between runs.
             let count = counter.count(case)?.max(counter.count(case)?).max(counter.count(case)?);
-            println!("    {:24} {count:6} instructions per message", case.name);
+            println!("    {:29} {count:6} {}", case.name, case.unit());
             expected.insert(case.name.to_owned(), count);
         } else {
             is_worse |= !counter.judge(case, &expected)?;
@@ -107,9 +119,9 @@ pub fn main(options: &Options) -> Result<ExitCode> {
 
 /// Counts every case as a test of `session`.
 pub fn step(session: &Session) -> Result<()> {
-    let (expected, counter) = (expected()?, Counter::start()?);
+    let (expected, counter) = (expected()?, Counter::start(&CASES.iter().collect::<Vec<_>>())?);
     session.side_by_side(&CASES, |session, case| {
-        let what = format!("{}: instructions per message", case.name);
+        let what = format!("{}: {}", case.name, case.unit());
         if counter.judge(case, &expected)? {
             session.pass(&what);
         } else {
@@ -125,23 +137,50 @@ fn expected() -> Result<BTreeMap<String, u64>> {
     Ok(serde_json::from_str(&text)?)
 }
 
-/// The programs, and the brokers that they use.
+impl Case {
+    const fn unit(&self) -> &'static str {
+        match self.program {
+            Program::Batch(what) => what.unit(),
+            Program::Produce | Program::Consume | Program::C(_) => "instructions per message",
+        }
+    }
+
+    const fn needs_brokers(&self) -> bool {
+        !matches!(self.program, Program::Batch(..))
+    }
+}
+
+/// What the cases need.
 struct Counter {
-    programs: Programs,
-    brokers: Brokers,
+    /// The programs, and the brokers that they use.
+    connected: Option<(Programs, Brokers)>,
+    /// The core's example.
+    batch_cost: Option<PathBuf>,
 }
 
 impl Counter {
-    fn start() -> Result<Self> {
+    fn start(cases: &[&Case]) -> Result<Self> {
         install::debian("valgrind", "valgrind")?;
-        let programs = Programs::build()?;
-        let brokers = Brokers::start(&programs)?;
-        Ok(Self { programs, brokers })
+        fs::create_dir_all(target_folder()?.join("instructions"))?;
+        let mut counter = Self { connected: None, batch_cost: None };
+        if cases.iter().any(|case| !case.needs_brokers()) {
+            counter.batch_cost = Some(batch::build()?);
+        }
+        if cases.iter().any(|case| case.needs_brokers()) {
+            let programs = Programs::build()?;
+            let brokers = Brokers::start(&programs)?;
+            counter.connected = Some((programs, brokers));
+        }
+        Ok(counter)
     }
 
-    /// Returns the instructions of a message.
+    /// Returns the instructions of a message, or what else the case counts.
     fn count(&self, case: &Case) -> Result<u64> {
-        let [few, many] = [FEW, MANY].map(|messages| self.brokers.count(&self.programs, case, messages));
+        if let (Program::Batch(what), Some(program)) = (&case.program, &self.batch_cost) {
+            return batch::count(program, *what);
+        }
+        let (programs, brokers) = self.connected.as_ref().ok_or("the brokers are not started")?;
+        let [few, many] = [FEW, MANY].map(|messages| brokers.count(programs, case, messages));
         Ok(many?.saturating_sub(few?) / (MANY - FEW))
     }
 
@@ -153,10 +192,8 @@ impl Counter {
             let count = self.count(case)?;
             let change = count as f64 / expected as f64 - 1.0;
             let name = case.name;
-            println!(
-                "    {name:24} {count:6} instructions per message, expected {expected}: {:+.1} %",
-                change * 100.0
-            );
+            let unit = case.unit();
+            println!("    {name:29} {count:6} {unit}, expected {expected}: {:+.1} %", change * 100.0);
             if change <= TOLERANCE {
                 return Ok(true);
             }
@@ -177,7 +214,6 @@ impl Programs {
     fn build() -> Result<Self> {
         let (prefix, ottla) = (abi::installed("release")?, library::ottla("release")?);
         let folder = target_folder()?.join("instructions");
-        fs::create_dir_all(&folder)?;
         let (c, library) = (folder.join("peer"), prefix.join("lib"));
         peer::compile(&c, &library, &[])?;
         // The same payload for all messages, in a file of many.
@@ -220,9 +256,10 @@ impl Brokers {
         command
     }
 
-    fn command(&self, programs: &Programs, case: &Case, messages: u64) -> Command {
+    fn command(&self, programs: &Programs, case: &Case, messages: u64) -> Result<Command> {
         let topic = format!("{}-{messages}", case.name);
-        match case.program {
+        Ok(match case.program {
+            Program::Batch(..) => return Err("a batch is counted without brokers".into()),
             Program::Produce => self.produce(programs, &topic, messages),
             Program::Consume => {
                 let mut command = programs.ottla();
@@ -250,12 +287,12 @@ impl Brokers {
                 }
                 command
             }
-        }
+        })
     }
 
     /// Runs a case under callgrind, and returns the number of instructions.
     fn count(&self, programs: &Programs, case: &Case, messages: u64) -> Result<u64> {
-        let command = self.command(programs, case, messages);
+        let command = self.command(programs, case, messages)?;
         let mut counted = Command::new("valgrind");
         counted.args(["--tool=callgrind", "--callgrind-out-file=counts"]).arg(command.get_program());
         counted.args(command.get_args()).current_dir(&programs.folder).env("GLIBC_TUNABLES", NEW_MEMORY);

@@ -108,7 +108,7 @@ pub const STEPS: [Step; 20] = [
     },
     Step {
         name: "instructions",
-        what: "the instructions that a message costs are at most 3 % more than bench/instructions.json says",
+        what: "the instructions of a message and of a batch are at most 3 % more than bench/instructions.json says",
         after: &["release"],
         is_quick: false,
         run: instructions::step,
