@@ -39,7 +39,7 @@ use ottla_core::{
 };
 use ottla_net::{
     ClientHandle, ClientParts, PassedCredentials, Runtime, Secret, SocketSettings, SystemTransport,
-    TlsContext, TlsSettings, Transport, Watcher, canonical_servers, clock,
+    TlsContext, TlsSettings, Transport, Watcher, call_out, canonical_servers, clock,
 };
 use ottla_protocol::uuid::Uuid;
 
@@ -106,6 +106,16 @@ fn statistics_sink(
     })
 }
 
+/// Logs each event. The log belongs to the application, which no thread of another client calls.
+fn log_events(logger: &Arc<Logger>, events: &EventQueue) {
+    let Some(listener) = Logger::listener(logger) else { return };
+    let listener = Arc::new(listener);
+    events.listen(Box::new(move |event| {
+        let (listener, event) = (Arc::clone(&listener), event.clone());
+        call_out(move || listener(&event));
+    }));
+}
+
 /// Starts a client's actors on the I/O threads.
 pub fn client(
     config: &EffectiveConfig<'_>,
@@ -116,6 +126,7 @@ pub fn client(
     seed: u64,
 ) -> Result<Client> {
     let kind = role.kind();
+    let calls_out = hooks.call_out() || !logger.is_silent();
     let (mut producer, mut consumer, mut group, mut share, mut streams) = (None, None, None, None, None);
     match role {
         Role::Admin => {}
@@ -131,9 +142,7 @@ pub fn client(
     let client_id = config.text("client.id").to_owned();
     let identity = Identity { name: logger.client().to_owned(), client_id };
     logger.started(config.warnings());
-    if let Some(listener) = Logger::listener(&logger) {
-        events.listen(listener);
-    }
+    log_events(&logger, &events);
     let statistics = config.positive_millis("statistics.interval.ms").and_then(|interval| {
         let sink = statistics_sink(&identity, &mut hooks, kind, &events)?;
         Some(StatisticsSettings { interval, sink })
@@ -188,6 +197,8 @@ pub fn client(
         tls: tls.clone(),
         events,
         seed,
+        leads: config.boolean("io.on.waiting.threads"),
+        calls_out,
     });
     let sasl = sasl.map(|shared| Sasl::new(shared, Arc::clone(handle.commands())));
     sasl.as_ref().map_or(Ok(()), Sasl::start_kerberos)?;
@@ -343,6 +354,18 @@ pub struct Hooks {
     pub tokens: Option<TokenSource>,
     /// Metrics that are pushed with the client's.
     pub application: Option<ApplicationMetrics>,
+    /// The client's actors call other functions of the application, too.
+    pub others: bool,
+}
+
+impl Hooks {
+    /// Returns whether the client's actors call functions of the application.
+    fn call_out(&self) -> bool {
+        let periodic = self.statistics.is_some() || self.metrics.is_some() || self.application.is_some();
+        let of_connections = self.transport.is_some() || self.observer.is_some();
+        let of_security = self.tokens.is_some() || self.credentials.callback.is_some();
+        periodic || of_connections || of_security || self.others
+    }
 }
 
 impl fmt::Debug for Hooks {

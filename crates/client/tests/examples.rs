@@ -57,10 +57,11 @@ mod trace_context;
 mod transactions;
 
 /// Programs that measure: they need arguments, or much time.
-const MEASUREMENTS: [&str; 7] = [
+const MEASUREMENTS: [&str; 8] = [
     "commit_latency",
     "consume_cpu",
     "reauthentication_latency",
+    "round_trips",
     "share_round_trips",
     "statistics_cpu",
     "telemetry_cpu",

@@ -10,17 +10,21 @@
 //! ```
 //!
 //! The number of threads depends on the machine, not on the number of brokers or clients. Read [`clock`], [`mailbox`]
-//! (how threads wake each other), [`reactor`] (the loop), [`runtime`]. [`Transport`] contains the system calls that an
+//! (how threads wake each other), [`reactor`] (the machines), [`driver`] (the loop, and the threads of the application that take its
+//! place), with [`lead`] and [`caller`], [`runtime`]. [`Transport`] contains the system calls that an
 //! application may replace.
 
 mod aws;
+mod caller;
 pub mod cancel;
 mod canonical;
 pub mod clock;
 pub mod credentials;
+mod driver;
 mod gssapi;
 pub mod injection;
 mod issuer;
+mod lead;
 mod link;
 pub mod mailbox;
 mod oidc;
@@ -37,10 +41,13 @@ mod transport;
 mod workers;
 
 pub use aws::{AwsClient, FoundKeys};
+pub use caller::{InCaller, call_out, notes_wait, running};
 pub use canonical::canonical_servers;
 pub use credentials::secret::Secret;
+pub use driver::Drivers;
 pub use gssapi::KerberosThread;
 pub use issuer::Issuer;
+pub use lead::Sleeper;
 pub use oidc::{Answer, IssuedToken, TokenClient, TokenFailure, read_answer};
 pub use proxy::open_tunnel;
 pub use runtime::{ClientHandle, ClientParts, Runtime, SocketSettings, is_io_thread};

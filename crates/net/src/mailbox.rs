@@ -5,6 +5,8 @@
 //!      │            │
 //!      └─ post ─► Notified  (Sleeping → Notified writes the eventfd; Running → Notified costs nothing)
 //! ```
+//!
+//! A waiting thread that reads the inbox while the I/O thread sleeps ([`lead`](crate::lead)) makes Notified Sleeping again.
 
 use std::{fmt, io, sync::Arc};
 
@@ -24,7 +26,10 @@ use ottla_core::{
 
 use ottla_protocol::vocabulary::NodeId;
 
-use crate::runtime::{ClientId, ClientRoute};
+use crate::{
+    driver::Ready,
+    runtime::{ClientId, ClientRoute},
+};
 
 /// The inbox of one I/O thread.
 pub struct Mailbox {
@@ -64,6 +69,8 @@ pub enum Message {
     Wake(Actor, Arc<AtomicBool>),
     /// A host's addresses, or the resolver's error.
     Resolved(ClientId, BrokerKey, Result<Vec<SocketAddr>, String>),
+    /// The kernel's event for a socket, from a thread that could not handle it.
+    Ready(Ready),
     /// A client is broken: drop all of it that runs on this thread.
     Abandon(Arc<ClientRoute>),
     /// No clients are left.
@@ -100,6 +107,21 @@ impl Mailbox {
     /// Takes all messages.
     pub fn take(&self, into: &mut Vec<Message>) {
         into.append(&mut self.messages.lock());
+    }
+
+    /// Puts messages back that this thread may not handle, before those that have come since.
+    pub fn put_back(&self, messages: &mut Vec<Message>) {
+        let mut queued = self.messages.lock();
+        messages.append(&mut queued);
+        std::mem::swap(messages, &mut queued);
+    }
+
+    /// Takes over what earlier wake-ups announced, for a thread that reads the inbox in the place of the I/O thread: it sees
+    /// earlier messages, and later ones wake again. Returns whether the inbox is empty.
+    pub fn claim(&self) -> bool {
+        // If the I/O thread runs, the next message writes a wake-up that is not needed, which does no harm.
+        let _ = self.state.compare_exchange(NOTIFIED, SLEEPING, Ordering::SeqCst, Ordering::SeqCst);
+        self.messages.lock().is_empty()
     }
 
     /// Sleeps by calling `wait` with `true`; if messages arrived meanwhile, calls it with `false`, which forbids it to
@@ -165,6 +187,7 @@ impl fmt::Debug for Message {
             Self::BrokerDone(..) => "BrokerDone",
             Self::Wake(..) => "Wake",
             Self::Resolved(..) => "Resolved",
+            Self::Ready(..) => "Ready",
             Self::Abandon(..) => "Abandon",
             Self::Stop => "Stop",
         })

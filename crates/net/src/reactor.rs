@@ -1,4 +1,5 @@
-//! The loop of an I/O thread: messages, sockets, timers, in that order, then sleep.
+//! The machines of one I/O thread: messages, sockets, timers, in that order. [`driver`](crate::driver) says which thread runs
+//! them, and when it sleeps.
 //!
 //! # Pitfalls
 //!
@@ -10,11 +11,13 @@ use std::{
     collections::{BTreeSet, HashMap, VecDeque},
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::Arc,
-    time::Duration,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
-use mio::{Events, Poll, Registry, Token};
+use mio::{Registry, Token};
 use ottla_core::{
     broker::{BrokerCore, BrokerOutput},
     cluster::{ClusterCore, ClusterOutput},
@@ -26,20 +29,24 @@ use ottla_core::{
 use slab::Slab;
 
 use crate::{
-    clock,
+    driver::Ready,
     injection::{InjectionPoint, reach},
     link::Link,
     mailbox::{Actor, ActorWaker, Mailbox, Message},
-    runtime::{ClientId, ClientRoute, token},
+    runtime::{ClientId, ClientRoute},
     socket::Turn,
 };
 
 /// The token of the thread's waker.
 pub const WAKE_TOKEN: Token = Token(usize::MAX);
+/// The token of an actor that is not added yet.
+const UNKNOWN_TOKEN: Token = Token(usize::MAX - 1);
+/// The bits of a token that are the actor's slot; above them is a number of the socket.
+const SLOT_BITS: u32 = usize::BITS / 2 + usize::BITS / 8;
 
-/// One I/O thread.
+/// The actors of one I/O thread.
 pub struct Reactor {
-    poll: Poll,
+    registry: Registry,
     mailbox: Arc<Mailbox>,
     slots: Slab<Slot>,
     by_actor: HashMap<Actor, usize>,
@@ -71,14 +78,16 @@ struct Broker {
     key: BrokerKey,
     core: BrokerCore,
     socket: Option<Link>,
+    /// What the kernel calls the socket.
+    token: Token,
     done: bool,
 }
 
 impl Reactor {
     /// Creates a reactor without actors.
-    pub fn new(poll: Poll, mailbox: Arc<Mailbox>) -> Self {
+    pub fn new(registry: Registry, mailbox: Arc<Mailbox>) -> Self {
         Self {
-            poll,
+            registry,
             mailbox,
             slots: Slab::new(),
             by_actor: HashMap::new(),
@@ -91,47 +100,41 @@ impl Reactor {
         }
     }
 
-    /// Runs until the runtime stops and nothing is left.
-    pub fn run(mut self) {
-        let mut events = Events::with_capacity(256);
-        let mut messages = Vec::new();
-        loop {
-            let now = clock::now();
-            self.mailbox.take(&mut messages);
-            for message in messages.drain(..) {
-                self.deliver(now, message);
-            }
-            self.fire_timers(now);
-            for slot in std::mem::take(&mut self.unfinished) {
-                if self.slots.contains(slot) {
-                    self.mark(slot);
-                }
-            }
-            self.settle(now);
-            if self.stopping && self.slots.is_empty() {
-                return;
-            }
-            let timeout = self.timeout();
-            let poll = &mut self.poll;
-            let slept = self.mailbox.sleep(|may_block| {
-                poll.poll(&mut events, if may_block { timeout } else { Some(Duration::ZERO) })
-            });
-            match slept {
-                Ok(()) => {}
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                // epoll_wait fails only for an invalid descriptor, after which the thread can't continue.
-                Err(_) => return,
-            }
-            let now = clock::now();
-            for event in &events {
-                if event.token() == WAKE_TOKEN {
-                    continue;
-                }
-                let ending = event.is_read_closed() || event.is_error();
-                let writable = event.is_writable() || event.is_write_closed();
-                self.handle_socket(now, event.token().0, event.is_readable(), writable, ending);
+    /// Handles messages, due timers and sockets with more to read, until only the kernel or another thread can bring news.
+    pub fn turn(&mut self, now: Instant, messages: &mut Vec<Message>) {
+        for message in messages.drain(..) {
+            self.deliver(now, message);
+        }
+        self.fire_timers(now);
+        for slot in std::mem::take(&mut self.unfinished) {
+            if self.slots.contains(slot) {
+                self.mark(slot);
             }
         }
+        self.settle(now);
+    }
+
+    /// Drops the actors of a thread that ends.
+    pub fn clear(&mut self) {
+        self.slots.clear();
+        self.by_actor.clear();
+        self.timers.clear();
+        (self.dirty, self.unfinished) = (Vec::new(), Vec::new());
+    }
+
+    /// Returns true once the runtime stops and nothing is left.
+    pub fn is_over(&self) -> bool {
+        self.stopping && self.slots.is_empty()
+    }
+
+    /// Returns true if sockets have more to read than one turn may, or the runtime stops: there is more to do at once.
+    pub const fn is_unfinished(&self) -> bool {
+        self.stopping || !self.unfinished.is_empty()
+    }
+
+    /// Returns the time of the first timer.
+    pub fn next_timer(&self) -> Option<Instant> {
+        self.timers.first().map(|(at, _)| *at)
     }
 
     fn deliver(&mut self, now: Instant, message: Message) {
@@ -152,7 +155,7 @@ impl Reactor {
                 };
                 match catch_unwind(AssertUnwindSafe(make)) {
                     Ok(core) => {
-                        let broker = Broker { key, core, socket: None, done: false };
+                        let broker = Broker { key, core, socket: None, token: UNKNOWN_TOKEN, done: false };
                         self.add(actor, Machine::Broker(Box::new(broker)), route);
                     }
                     Err(panic) => break_down(&route, &*panic),
@@ -188,6 +191,7 @@ impl Reactor {
                 let resolved = |broker: &mut Broker| broker.core.handle_resolved(now, result);
                 self.with_broker(client, key, InjectionPoint::BrokerMessage, resolved);
             }
+            Message::Ready(ready) => self.handle_ready(now, ready),
             Message::Abandon(route) => self.abandon(&route),
             Message::Stop => self.stopping = true,
         }
@@ -206,6 +210,9 @@ impl Reactor {
             }
         }
         let slot = self.slots.insert(Slot { machine, route, deadline: None, dirty: false });
+        if let Machine::Broker(broker) = &mut self.slots[slot].machine {
+            broker.token = new_token(slot);
+        }
         self.by_actor.insert(actor, slot);
         self.mark(slot);
     }
@@ -250,7 +257,7 @@ impl Reactor {
     /// Runs one step of an actor. A panic breaks its client, and no other.
     fn step(&mut self, slot: usize, point: InjectionPoint, act: impl FnOnce(&mut Machine, &Registry)) {
         let Some(Slot { machine, route, .. }) = self.slots.get_mut(slot) else { return };
-        let registry = self.poll.registry();
+        let registry = &self.registry;
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             reach(route, point);
             act(machine, registry);
@@ -289,7 +296,7 @@ impl Reactor {
         if let Some(deadline) = deadline {
             self.timers.remove(&(deadline, slot));
         }
-        let (registry, left) = (self.poll.registry(), Arc::clone(&route));
+        let (registry, left) = (&self.registry, Arc::clone(&route));
         let _ = catch_unwind(AssertUnwindSafe(move || {
             let mut machine = machine;
             if let Machine::Broker(broker) = &mut machine {
@@ -324,11 +331,21 @@ impl Reactor {
         }
     }
 
-    fn handle_socket(&mut self, now: Instant, slot: usize, readable: bool, writable: bool, ending: bool) {
+    /// Handles the kernel's event for a socket.
+    pub fn handle_ready(&mut self, now: Instant, ready: Ready) {
+        let slot = slot_of(ready.token);
+        // The event may be of an earlier socket, or of an actor that had the slot before.
+        let is_current = match self.slots.get(slot).map(|slot| &slot.machine) {
+            Some(Machine::Broker(broker)) => broker.token == ready.token,
+            Some(Machine::Cluster(_)) | None => false,
+        };
+        if !is_current {
+            return;
+        }
         self.step(slot, InjectionPoint::Socket, |machine, registry| {
             let Machine::Broker(broker) = machine else { return };
             if let Some(socket) = &mut broker.socket {
-                socket.note(readable, writable, ending);
+                socket.note(ready.readable, ready.writable, ready.ending);
             }
             broker.read(now, registry);
         });
@@ -350,7 +367,7 @@ impl Reactor {
         entry.dirty = false;
         let route = Arc::clone(&entry.route);
         let mut posted = Vec::new();
-        let (poll, unfinished) = (&self.poll, &mut self.unfinished);
+        let (registry, unfinished) = (&self.registry, &mut self.unfinished);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             reach(&route, InjectionPoint::Output);
             let mut over = false;
@@ -362,7 +379,7 @@ impl Reactor {
                     }
                 }
                 Machine::Broker(broker) => {
-                    broker.settle(now, slot, &route, poll, &mut posted);
+                    broker.settle(now, &route, registry, &mut posted);
                     over = broker.done;
                     if broker.socket.as_ref().is_some_and(Link::has_news) {
                         unfinished.push(slot);
@@ -403,13 +420,6 @@ impl Reactor {
                 mailbox.post(message);
             }
         }
-    }
-
-    fn timeout(&self) -> Option<Duration> {
-        if !self.unfinished.is_empty() {
-            return Some(Duration::ZERO);
-        }
-        self.timers.first().map(|(at, _)| at.saturating_since(clock::now()))
     }
 }
 
@@ -454,36 +464,34 @@ impl Broker {
     fn settle(
         &mut self,
         now: Instant,
-        slot: usize,
         route: &Arc<ClientRoute>,
-        poll: &Poll,
+        registry: &Registry,
         posted: &mut Vec<(Arc<Mailbox>, Message)>,
     ) {
         loop {
             if self.socket.as_ref().is_some_and(Link::has_news) {
-                self.read(now, poll.registry());
+                self.read(now, registry);
             }
             let Some(output) = self.core.poll_output() else {
                 let Some(socket) = &mut self.socket else { return };
                 let turn = socket.write(now, &mut self.core);
-                self.handle_turn(now, turn, poll.registry());
+                self.handle_turn(now, turn, registry);
                 match self.core.poll_output() {
-                    Some(output) => self.carry_out(now, slot, output, route, poll, posted),
+                    Some(output) => self.carry_out(now, output, route, registry, posted),
                     None => return,
                 }
                 continue;
             };
-            self.carry_out(now, slot, output, route, poll, posted);
+            self.carry_out(now, output, route, registry, posted);
         }
     }
 
     fn carry_out(
         &mut self,
         now: Instant,
-        slot: usize,
         output: BrokerOutput,
         route: &Arc<ClientRoute>,
-        poll: &Poll,
+        registry: &Registry,
         posted: &mut Vec<(Arc<Mailbox>, Message)>,
     ) {
         match output {
@@ -493,9 +501,10 @@ impl Broker {
                 }
             }
             BrokerOutput::Connect(address) => {
+                self.token = new_token(slot_of(self.token));
                 let (settings, transport) = (&route.sockets, &route.transport);
-                let (registry, tls) = (poll.registry(), route.tls.as_deref());
-                match Link::connect(address, &self.core, tls, settings, transport, registry, token(slot)) {
+                let tls = route.tls.as_deref();
+                match Link::connect(address, &self.core, tls, settings, transport, registry, self.token) {
                     Ok(socket) => {
                         self.core.set_socket(socket.number());
                         self.socket = Some(socket);
@@ -510,7 +519,7 @@ impl Broker {
                 if let Some(socket) = &mut self.socket {
                     socket.shut_down();
                 }
-                self.close_socket(poll.registry());
+                self.close_socket(registry);
             }
             BrokerOutput::ToCluster(message) => {
                 posted.push((Arc::clone(route.home()), Message::ToCluster(route.client, self.key, message)));
@@ -521,6 +530,18 @@ impl Broker {
             }
         }
     }
+}
+
+/// Returns a token for the next socket of the actor in a slot. The threads that poll may yet have an event of an earlier one.
+fn new_token(slot: usize) -> Token {
+    static LAST: AtomicUsize = AtomicUsize::new(0);
+    let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+    Token((number << SLOT_BITS | slot) & (usize::MAX >> 1))
+}
+
+/// Returns the slot of the actor with a token.
+const fn slot_of(token: Token) -> usize {
+    token.0 & ((1 << SLOT_BITS) - 1)
 }
 
 /// Breaks a client after a panic in one of its actors: notifies all threads that run a part of it.

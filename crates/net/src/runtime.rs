@@ -19,7 +19,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use mio::{Poll, Token, Waker};
 use ottla_core::{
     broker::BrokerParts,
     callback::{CallbackPanic, panic_text},
@@ -34,14 +33,14 @@ use ottla_core::{
     event::{Event, EventQueue},
     lock::Mutex,
     rng::Rng,
-    wake::{Wake, WakeHandle},
+    wake::WakeHandle,
 };
 
 use crate::{
-    cancel::Uncancelled,
+    caller::{self, InCaller},
+    driver::{CallingOut, Driver, Drivers},
     mailbox::{Actor, ActorWaker, Mailbox, Message},
     process::{Generation, PerProcess, watch_forks},
-    reactor::{Reactor, WAKE_TOKEN},
     resolver::Resolver,
     tls::TlsContext,
     transport::Transport,
@@ -54,7 +53,7 @@ pub struct ClientId(u64);
 
 /// The I/O threads. They start with the first client and end with the last.
 pub struct Runtime {
-    mailboxes: Vec<Arc<Mailbox>>,
+    drivers: Vec<Arc<Driver>>,
     threads: Mutex<Vec<IoThread>>,
     /// True after a client did not end in time because a function of the application blocks one of the threads.
     is_given_up: AtomicBool,
@@ -90,6 +89,7 @@ pub struct ClientRoute {
     pub(crate) tls: Option<Arc<TlsContext>>,
     done: Mutex<Option<Completion<()>>>,
     events: Arc<EventQueue>,
+    _calling_out: Arc<CallingOut>,
     /// The panic that ended the client, if one did.
     broken: OnceLock<Error>,
     /// The number of cleanups of a broken client that are still to come: two per I/O thread.
@@ -153,6 +153,10 @@ pub struct ClientParts {
     pub events: Arc<EventQueue>,
     /// The seed of all random numbers of the client.
     pub seed: u64,
+    /// `io.on.waiting.threads`.
+    pub leads: bool,
+    /// Whether the client's machines call functions of the application, besides wakers.
+    pub calls_out: bool,
 }
 
 /// A running client.
@@ -160,6 +164,9 @@ pub struct ClientParts {
 pub struct ClientHandle {
     commands: Arc<CommandQueue>,
     done: Mutex<Option<Waiting<()>>>,
+    /// The I/O threads, if threads that wait may do their work.
+    leading: Option<Arc<Drivers>>,
+    calling_out: Arc<CallingOut>,
     // Keeps the threads running.
     runtime: Arc<Runtime>,
 }
@@ -181,7 +188,7 @@ impl Runtime {
 
     /// Returns the number of I/O threads.
     pub fn threads(&self) -> usize {
-        self.mailboxes.len()
+        self.drivers.len()
     }
 
     /// Returns the number of threads that all clients of this process share, with those of the resolver and of the
@@ -198,14 +205,20 @@ impl Runtime {
     pub fn start_client(self: &Arc<Self>, parts: ClientParts) -> ClientHandle {
         let client = ClientId(self.next_client.fetch_add(1, Ordering::Relaxed));
         let (done, waiting) = completion();
-        let mut mailboxes = self.mailboxes.clone();
-        let count = mailboxes.len();
+        let mut drivers = self.drivers.clone();
+        let count = drivers.len();
         let workers = self.workers.as_ref().and_then(WorkerPool::workers);
         if let (Some(producer), Some(workers)) = (&parts.broker.producer, workers) {
             producer.set_workers(workers);
         }
-        mailboxes.rotate_left(client.0 as usize % count);
-        let ClientParts { cluster, broker, sockets, transport, tls, events, seed } = parts;
+        drivers.rotate_left(client.0 as usize % count);
+        let mailboxes: Vec<_> = drivers.iter().map(|driver| Arc::clone(driver.mailbox())).collect();
+        let drivers = Arc::new(Drivers::new(drivers));
+        let ClientParts { cluster, broker, sockets, transport, tls, events, seed, leads, calls_out } = parts;
+        let calling_out = Arc::new(CallingOut::new(Arc::clone(&drivers)));
+        if calls_out {
+            calling_out.begin();
+        }
         let home = Arc::clone(&mailboxes[0]);
         let wake = WakeHandle::new(Arc::new(ActorWaker::new(Arc::clone(&home), Actor::Cluster(client))));
         let (commands, reader) = CommandQueue::new(wake);
@@ -219,6 +232,7 @@ impl Runtime {
             tls,
             done: Mutex::new(Some(done)),
             events: Arc::clone(&events),
+            _calling_out: Arc::clone(&calling_out),
             broken: OnceLock::new(),
             clearings_left: AtomicUsize::new(2 * count),
         });
@@ -231,7 +245,9 @@ impl Runtime {
             Rng::from_seed(seed),
         );
         home.post(Message::AddCluster(Box::new(core), route));
-        ClientHandle { commands, done: Mutex::new(Some(waiting)), runtime: Arc::clone(self) }
+        let leading = leads.then_some(drivers);
+        let done = Mutex::new(Some(waiting));
+        ClientHandle { commands, done, leading, calling_out, runtime: Arc::clone(self) }
     }
 
     /// Stops using a runtime with a blocked thread: no further client is started on it.
@@ -244,24 +260,22 @@ impl Runtime {
     }
 
     fn start(threads: usize, workers: usize) -> io::Result<Self> {
-        let mut mailboxes = Vec::new();
+        let mut drivers = Vec::new();
         let mut handles = Vec::new();
+        let first = Drivers::reserve(threads);
         for index in 0..threads {
-            let poll = Poll::new()?;
-            let waker = Eventfd(Waker::new(poll.registry(), WAKE_TOKEN)?);
-            let mailbox = Arc::new(Mailbox::new(WakeHandle::new(Arc::new(waker))));
-            mailboxes.push(Arc::clone(&mailbox));
-            let reactor = Reactor::new(poll, mailbox);
+            let (driver, poll) = Driver::new(first + index as u64)?;
+            drivers.push(Arc::clone(&driver));
             let (ends, ended) = mpsc::channel::<()>();
             let handle = thread::Builder::new().name(format!("ottla-io-{index}")).spawn(move || {
                 IS_IO_THREAD.set(true);
-                reactor.run();
+                driver.run(poll);
                 drop(ends);
             })?;
             handles.push(IoThread { handle, ended });
         }
         Ok(Self {
-            mailboxes,
+            drivers,
             threads: Mutex::new(handles),
             is_given_up: AtomicBool::new(false),
             resolver: Resolver::default(),
@@ -282,17 +296,6 @@ pub fn is_io_thread() -> bool {
     IS_IO_THREAD.try_with(Cell::get).unwrap_or(false)
 }
 
-/// Wakes a thread out of its poll.
-struct Eventfd(Waker);
-
-impl Wake for Eventfd {
-    fn wake(&self) {
-        let _uncancelled = Uncancelled::begin();
-        // The write fails only if the counter is full, and then the thread wakes anyway.
-        let _ = self.0.wake();
-    }
-}
-
 impl Drop for Runtime {
     fn drop(&mut self) {
         if !self.generation.is_current() {
@@ -300,8 +303,8 @@ impl Drop for Runtime {
             std::mem::forget(self.workers.take());
             return;
         }
-        for mailbox in &self.mailboxes {
-            mailbox.post(Message::Stop);
+        for driver in &self.drivers {
+            driver.mailbox().post(Message::Stop);
         }
         let timeout = if *self.is_given_up.get_mut() { ENDING_WITHOUT_SOME } else { ENDING };
         let until = Instant::now() + timeout;
@@ -438,6 +441,31 @@ impl ClientHandle {
         self.runtime.threads()
     }
 
+    /// Begins a call of the application that may give the I/O threads work, which this thread then does itself; `None` if the
+    /// client's threads don't, or not now. With `waits` the call is known to wait at its end; otherwise the thread's habits count.
+    #[inline]
+    pub fn in_caller(&self, waits: bool) -> Option<InCaller<'_>> {
+        let drivers = self.leading.as_deref()?;
+        let expects_wait = waits || caller::notes_send();
+        let may_work = self.is_of_this_process() && caller::running().is_none();
+        (expects_wait && may_work).then(|| InCaller::begin(drivers))
+    }
+
+    /// Returns the I/O threads, if threads that wait may do their work.
+    pub fn leading(&self) -> Option<&Drivers> {
+        self.leading.as_deref()
+    }
+
+    /// The same, for a wait that may outlast the client.
+    pub fn leading_later(&self) -> Option<Arc<Drivers>> {
+        self.leading.clone()
+    }
+
+    /// From now on the client's machines call functions of the application, and only I/O threads run them.
+    pub fn calls_out(&self) {
+        self.calling_out.begin();
+    }
+
     /// Abandons the runtime's threads after a close that timed out because a function of the application blocks an I/O
     /// thread. New clients get new threads; existing clients stay on theirs.
     pub fn give_up(&self) {
@@ -468,7 +496,7 @@ fn default_workers() -> usize {
 
 impl fmt::Debug for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Runtime({} threads)", self.mailboxes.len())
+        write!(f, "Runtime({} threads)", self.drivers.len())
     }
 }
 
@@ -476,9 +504,4 @@ impl fmt::Debug for ClientRoute {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ClientRoute({:?})", self.client)
     }
-}
-
-/// Returns the token of a broker's socket.
-pub(crate) const fn token(slot: usize) -> Token {
-    Token(slot)
 }

@@ -85,10 +85,11 @@ const FOLDER: &str = "crates/sim/mutants";
 const PROGRAMS: &str = "crates/capi/tests/c";
 
 /// The files with loom models.
-const MODELS: [(&str, &str); 4] = [
+const MODELS: [(&str, &str); 5] = [
     ("ottla-core", "crates/core/src/models/asking.rs"),
     ("ottla-core", "crates/core/src/models/receiving.rs"),
     ("ottla-core", "crates/core/src/models/sending.rs"),
+    ("ottla-net", "crates/net/src/lead.rs"),
     ("ottla-net", "crates/net/src/mailbox.rs"),
 ];
 

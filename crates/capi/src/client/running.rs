@@ -122,6 +122,13 @@ impl Client {
             }
             ClientKind::ShareConsumer => Core::Share(hooked!(self, ShareConsumer::builder(&config)).build()?),
         };
+        // Wakers of its queues call functions of the application.
+        match &core {
+            Core::Producer(producer, _) => producer.handle(),
+            Core::Consumer(consumer) => consumer.handle(),
+            Core::Share(consumer) => consumer.handle(),
+        }
+        .calls_out();
         Ok((self.core.get_or_init(|| core), true))
     }
 

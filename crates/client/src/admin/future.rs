@@ -4,6 +4,7 @@ use std::{
     fmt,
     future::{Future, ready},
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
@@ -13,7 +14,9 @@ use ottla_core::{
     error::{Error, ErrorKind, Result},
 };
 
-use crate::wait::{check_may_wait, wait_for};
+use ottla_net::Drivers;
+
+use crate::wait::{check_may_wait, wait_in_lead};
 
 /// The result of an administrative call, to be awaited with any executor.
 ///
@@ -23,6 +26,8 @@ use crate::wait::{check_may_wait, wait_for};
 pub struct AdminFuture<T> {
     call: &'static str,
     timeout: Duration,
+    /// The I/O threads whose work a thread does that waits.
+    drivers: Option<Arc<Drivers>>,
     result: Pin<Box<dyn Future<Output = Result<T>> + Send>>,
 }
 
@@ -30,7 +35,13 @@ impl<T: Send + 'static> AdminFuture<T> {
     /// The result of the call `call`, which `waiting` receives; an error if the call was never made.
     pub(super) fn new(call: &'static str, timeout: Duration, waiting: Result<Waiting<T>>) -> Self {
         let result = async move { waiting?.await.ok_or_else(|| Error::new(ErrorKind::Closed, "")) };
-        Self { call, timeout, result: Box::pin(result) }
+        Self { call, timeout, drivers: None, result: Box::pin(result) }
+    }
+
+    /// A thread that waits does the work of these I/O threads.
+    pub(super) fn in_lead(mut self, drivers: Option<Arc<Drivers>>) -> Self {
+        self.drivers = drivers;
+        self
     }
 
     /// A call that was refused because of its arguments.
@@ -40,11 +51,12 @@ impl<T: Send + 'static> AdminFuture<T> {
 
     /// Creates a future whose result needs no broker.
     pub(super) fn ready(call: &'static str, result: Result<T>) -> Self {
-        Self { call, timeout: Duration::ZERO, result: Box::pin(ready(result)) }
+        Self { call, timeout: Duration::ZERO, drivers: None, result: Box::pin(ready(result)) }
     }
 
     /// The results of calls that are in flight at the same time, in their order.
     pub(super) fn all(call: &'static str, timeout: Duration, calls: Vec<Self>) -> AdminFuture<Vec<T>> {
+        let drivers = calls.first().and_then(|call| call.drivers.clone());
         let results = async move {
             let mut results = Vec::with_capacity(calls.len());
             for call in calls {
@@ -52,22 +64,23 @@ impl<T: Send + 'static> AdminFuture<T> {
             }
             Ok(results)
         };
-        AdminFuture { call, timeout, result: Box::pin(results) }
+        AdminFuture { call, timeout, drivers, result: Box::pin(results) }
     }
 
     /// Converts the result of the call.
     pub(super) fn and_then<U>(self, convert: impl FnOnce(T) -> Result<U> + Send + 'static) -> AdminFuture<U> {
-        let Self { call, timeout, result } = self;
-        AdminFuture { call, timeout, result: Box::pin(async move { convert(result.await?) }) }
+        let Self { call, timeout, drivers, result } = self;
+        AdminFuture { call, timeout, drivers, result: Box::pin(async move { convert(result.await?) }) }
     }
 
     /// Blocks until the result is there. The client itself applies the timeout, so this waits a little longer: the client's
     /// error says more.
-    pub(super) fn wait(self) -> Result<T> {
+    pub(super) fn wait(mut self) -> Result<T> {
         const GRACE: Duration = Duration::from_secs(1);
         let (call, timeout) = (self.call, self.timeout.saturating_add(GRACE));
         check_may_wait(call)?;
-        wait_for(self, timeout).unwrap_or_else(|| {
+        let drivers = self.drivers.take();
+        wait_in_lead(drivers.as_deref(), self, timeout).unwrap_or_else(|| {
             let detail =
                 format!("{call}: no response from the client's I/O threads; a callback may block them");
             Err(Error::new(ErrorKind::TimedOut, detail))

@@ -196,9 +196,10 @@ impl Admin {
     ) -> AdminFuture<T> {
         let waiting = call.and_then(|call| {
             let (done, waiting) = completion();
+            let _in_caller = self.inner.client.in_caller(false);
             self.inner.client.command(Command::Admin(call(done)))?;
             Ok(waiting)
         });
-        AdminFuture::new(name, timeout, waiting)
+        AdminFuture::new(name, timeout, waiting).in_lead(self.inner.client.leading_later())
     }
 }

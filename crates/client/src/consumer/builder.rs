@@ -79,7 +79,8 @@ impl<'a> ConsumerBuilder<'a> {
     ///
     /// Error: the configuration contradicts itself, or has no `bootstrap.servers`; an [assignor](Self::assignor) has an invalid
     /// name, or two of them have the same.
-    pub fn build(self) -> Result<Consumer> {
+    pub fn build(mut self) -> Result<Consumer> {
+        self.hooks.others = !self.assignors.is_empty() || !self.interceptors.is_empty();
         let assignors = registered(self.assignors)?;
         let config = EffectiveConfig::consumer(&self.config.raw).map_err(config_error)?;
         if self.needs_servers {

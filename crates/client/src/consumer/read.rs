@@ -21,7 +21,7 @@ use ottla_core::{
 };
 
 use super::{Consumer, closed, rebalances::Questions, subscription::BlockedPoll};
-use crate::wait::wait_for;
+use crate::wait::wait_in_lead;
 
 /// A poll takes no further partition's records when it has this many bytes.
 const ENOUGH_BYTES: usize = 1 << 20;
@@ -66,7 +66,8 @@ impl Consumer {
     /// The records are views into the buffers that came from the socket: cheap while they are borrowed.
     /// [`MessageRef::to_message`](crate::MessageRef::to_message) returns one that can be kept.
     pub fn poll(&self, timeout: Duration) -> Result<Records> {
-        wait_for(self.poll_async(), timeout).unwrap_or_else(|| Ok(Records::default()))
+        wait_in_lead(self.inner.client.leading(), self.poll_async(), timeout)
+            .unwrap_or_else(|| Ok(Records::default()))
     }
 
     /// Returns records and events as soon as there are any. See [`Consumer::poll`].
@@ -87,7 +88,7 @@ impl Consumer {
         if let Some(result) = self.take_next() {
             return result.map(Some);
         }
-        match wait_for(self.next_async(), timeout) {
+        match wait_in_lead(self.inner.client.leading(), self.next_async(), timeout) {
             Some(result) => result.map(Some),
             None => Ok(None),
         }

@@ -64,6 +64,11 @@ impl Logger {
         line::IS_ON.then(|| Box::new(move |event: &Event| this.event(event)) as Box<Listener>)
     }
 
+    /// Returns true if `debug` selects nothing: then only events are logged.
+    pub(crate) const fn is_silent(&self) -> bool {
+        self.contexts.is_empty()
+    }
+
     /// Returns an observer that logs and passes everything on to `other`; `other` itself if `debug` selects nothing.
     pub(crate) fn beside(this: &Arc<Self>, other: Option<Arc<dyn Observer>>) -> Option<Arc<dyn Observer>> {
         if this.contexts.is_empty() {

@@ -87,7 +87,9 @@ impl<'a> ProducerBuilder<'a> {
     /// Starts the producer. It connects in the background.
     ///
     /// Error: the configuration contradicts itself, or has no `bootstrap.servers`.
-    pub fn build(self) -> Result<Producer> {
+    pub fn build(mut self) -> Result<Producer> {
+        self.hooks.others =
+            self.sink.is_some() || self.partitioner.is_some() || !self.interceptors.is_empty();
         let config = EffectiveConfig::producer(&self.config.raw).map_err(config_error)?;
         if self.needs_servers {
             config.require_servers().map_err(config_error)?;

@@ -5,7 +5,7 @@ use std::{
     future::Future,
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll},
+    task::{Context, Poll, Waker},
     time::Duration,
 };
 
@@ -19,10 +19,10 @@ use ottla_core::{
     },
     waiters::Waiter,
 };
-use ottla_net::clock;
+use ottla_net::{Drivers, clock};
 
 use super::{Topic, max_block::MaxBlock};
-use crate::wait::{check_may_wait, wait_for};
+use crate::wait::{check_may_wait, wait_in_lead};
 
 /// The partition and offset of a delivered record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,19 +49,22 @@ pub struct Delivery {
     index: usize,
     topic: Arc<str>,
     waiter: Waiter<Tracker>,
+    drivers: Option<Arc<Drivers>>,
 }
 
 impl Delivery {
     pub(super) fn new(topic: &Topic, (tracker, index): (Arc<Tracker>, usize)) -> Self {
-        Self { tracker, index, topic: Arc::clone(topic.topic.name()), waiter: Waiter::default() }
+        let drivers = topic.inner.client.leading_later();
+        Self { tracker, index, topic: Arc::clone(topic.topic.name()), waiter: Waiter::default(), drivers }
     }
 
     /// Blocks until the record is delivered or has failed. [`ErrorKind::TimedOut`] leaves that open: the record may yet be
     /// delivered.
-    pub fn wait(self, timeout: Duration) -> Result<RecordMetadata> {
+    pub fn wait(mut self, timeout: Duration) -> Result<RecordMetadata> {
         check_may_wait("Delivery::wait")?;
         let topic = Arc::clone(&self.topic);
-        wait_for(self, timeout).unwrap_or_else(|| Err(not_reported_yet(&topic)))
+        let drivers = self.drivers.take();
+        wait_in_lead(drivers.as_deref(), self, timeout).unwrap_or_else(|| Err(not_reported_yet(&topic)))
     }
 }
 
@@ -69,7 +72,7 @@ impl Future for Delivery {
     type Output = Result<RecordMetadata>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { tracker, index, topic, waiter } = self.get_mut();
+        let Self { tracker, index, topic, waiter, .. } = self.get_mut();
         tracker.poll(*index, waiter, context).map(|fate| {
             fate.outcome.map(|delivered| RecordMetadata {
                 topic: Arc::clone(topic),
@@ -124,7 +127,15 @@ impl<'a> DeliverFuture<'a> {
     /// Blocks until the result is there.
     pub(super) fn wait(mut self, timeout: Duration) -> Result<RecordMetadata> {
         self.limit = MaxBlock::none();
-        if let Some(result) = wait_for(&mut self, timeout) {
+        let inner = Arc::clone(&self.topic.inner);
+        let first = {
+            let _in_caller = inner.client.in_caller(true);
+            Pin::new(&mut self).poll(&mut Context::from_waker(Waker::noop()))
+        };
+        if let Poll::Ready(result) = first {
+            return result;
+        }
+        if let Some(result) = wait_in_lead(inner.client.leading(), &mut self, timeout) {
             return result;
         }
         if self.is_queued() {

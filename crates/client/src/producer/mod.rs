@@ -66,7 +66,7 @@ use crate::{
     sasl::OauthToken,
     start::{CLOSING, last_push},
     topic_name::check_topic_name,
-    wait::{check_may_wait, wait_for},
+    wait::{check_may_wait, wait_for, wait_in_lead},
 };
 
 /// Sends records. Cheap to clone; all clones share one queue and one set of connections.
@@ -174,7 +174,12 @@ impl Producer {
     /// Error: [`ErrorKind::TimedOut`], if records are left after `timeout`. They stay in the queue.
     pub fn flush(&self, timeout: Duration) -> Result<()> {
         check_may_wait("flush")?;
-        match wait_for(self.flush_async(), timeout) {
+        let client = &self.inner.client;
+        let flushed = {
+            let _in_caller = client.in_caller(true);
+            self.flush_async()
+        };
+        match wait_in_lead(client.leading(), flushed, timeout) {
             Some(()) => Ok(()),
             None => Err(self.not_flushed()),
         }

@@ -24,7 +24,7 @@ use ottla_net::clock;
 use super::{
     DeliverFuture, Delivery, Inner, RecordMetadata, SendBatchError, TrySendError, max_block::MaxBlock,
 };
-use crate::wait::{check_may_wait, wait_for};
+use crate::wait::{check_may_wait, wait_in_lead};
 
 /// A topic of a producer. A handle saves the lookup of the name for each record. Cheap to clone.
 ///
@@ -118,7 +118,8 @@ impl Topic {
             result => return result,
         }
         check_may_wait("send_blocking").map_err(SendError::WouldDeadlock)?;
-        wait_for(self.send_when_room(record, MaxBlock::none()), timeout).unwrap_or(Err(SendError::QueueFull))
+        wait_in_lead(self.inner.client.leading(), self.send_when_room(record, MaxBlock::none()), timeout)
+            .unwrap_or(Err(SendError::QueueFull))
     }
 
     /// Queues a record as soon as there is room in the queue. Fails with [`SendError::QueueFull`] after `max.block.ms` if that
@@ -152,6 +153,7 @@ impl Topic {
     /// ```
     pub fn send_tracked(&self, record: Record<'_>) -> Result<Delivery, SendError> {
         record.check_timestamp()?;
+        let _in_caller = self.inner.client.in_caller(false);
         let mut track = None;
         self.intercepted(record).with(|record| {
             let (now, wall_ms) = clock::now_and_wall_ms();
@@ -261,6 +263,7 @@ impl Topic {
     #[inline]
     fn queue(&self, record: &Record<'_>) -> Result<(), SendError> {
         record.check_timestamp()?;
+        let _in_caller = self.inner.client.in_caller(false);
         let (now, wall_ms) = clock::now_and_wall_ms();
         self.inner.shared.send(&self.topic, now, wall_ms, record, None)
     }

@@ -102,6 +102,9 @@ impl<'a> TopicBuilder<'a> {
     /// Error: a property contradicts the producer's configuration, or the topic is in use with other settings.
     pub fn build(self) -> Result<Topic, ConfigError> {
         let Self { producer, name, own, is_complete, partitioner, order, any_name } = self;
+        if partitioner.is_some() || order.is_some() {
+            producer.inner.client.calls_out();
+        }
         let client = match is_complete {
             true => Cow::Owned(producer.config().without_topics()),
             false => Cow::Borrowed(producer.config()),

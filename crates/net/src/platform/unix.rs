@@ -6,9 +6,15 @@ use std::{
     net::SocketAddr,
     os::fd::AsRawFd,
     ptr,
+    time::Duration,
 };
 
+use mio::Registry;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+use mio::Token;
 use socket2::SockAddr;
+
+use crate::driver::Ready;
 
 /// EINPROGRESS, the error of a connect that continues in the background.
 #[cfg(target_os = "linux")]
@@ -71,4 +77,35 @@ pub fn descriptor(stream: &impl AsRawFd) -> Option<i32> {
 /// Returns what tells a file from another one of the same name.
 pub fn file_id(data: &Metadata) -> u64 {
     std::os::unix::fs::MetadataExt::ino(data)
+}
+
+/// Polls what the I/O thread polls that owns the registry: waits for the time, in whole milliseconds, or until there are events, which it
+/// appends. Returns false where threads can't poll together.
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+pub fn poll(registry: &Registry, timeout: Duration, ready: &mut Vec<Ready>) -> bool {
+    const MOST: usize = 64;
+    let millis = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
+    let mut events = [libc::epoll_event { events: 0, u64: 0 }; MOST];
+    // SAFETY: the array has as many elements as are passed, and the kernel writes no more.
+    let count = unsafe { libc::epoll_wait(registry.as_raw_fd(), events.as_mut_ptr(), MOST as i32, millis) };
+    let Ok(count) = usize::try_from(count) else {
+        return std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted;
+    };
+    ready.extend(events[..count].iter().map(|event| {
+        let (flags, token) = (event.events, event.u64);
+        let has = |flag: i32| flags & flag as u32 != 0;
+        Ready {
+            token: Token(token as usize),
+            readable: has(libc::EPOLLIN | libc::EPOLLPRI),
+            writable: has(libc::EPOLLOUT | libc::EPOLLHUP | libc::EPOLLERR),
+            ending: has(libc::EPOLLHUP | libc::EPOLLRDHUP | libc::EPOLLERR),
+        }
+    }));
+    true
+}
+
+/// Returns false: threads don't poll together here.
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64")))]
+pub fn poll(_registry: &Registry, _timeout: Duration, _ready: &mut Vec<Ready>) -> bool {
+    false
 }

@@ -5,13 +5,17 @@ use std::{
     fs::Metadata,
     net::SocketAddr,
     ptr,
+    time::Duration,
 };
 
+use mio::Registry;
 use socket2::SockAddr;
 use windows_sys::Win32::{
     Networking::WinSock::{NI_NAMEREQD, WSAEINPROGRESS, getnameinfo},
     System::LibraryLoader::{GetProcAddress, LoadLibraryA},
 };
+
+use crate::driver::Ready;
 
 /// A connect that continues in the background reports WSAEWOULDBLOCK, which the standard library knows, or this.
 pub const IN_PROGRESS: i32 = WSAEINPROGRESS;
@@ -68,4 +72,9 @@ pub fn descriptor<T>(_stream: &T) -> Option<i32> {
 /// The standard library does not tell what Windows has of this kind.
 pub fn file_id(_data: &Metadata) -> u64 {
     0
+}
+
+/// Returns false: threads don't poll together here.
+pub fn poll(_registry: &Registry, _timeout: Duration, _ready: &mut Vec<Ready>) -> bool {
+    false
 }

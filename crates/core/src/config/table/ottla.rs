@@ -38,6 +38,13 @@ pub(super) const ROWS: &[Property] = &[
          batch above the limit is let through on its own. Queued records of a paused partition count, too; \
          they are dropped, and fetched again after it is resumed, if others have no room. Share consumers decompress what they have acquired, beyond the limit.",
     ),
+    Property::ottla("io.on.waiting.threads").boolean("false").doc(
+        "A thread that waits for the client (in Rust: for a delivery, a flush, records, or an administrative call) does the I/O threads' work \
+         meanwhile, so that a response needs no change of threads; and a thread that sends records one at a time, and waits for each, writes its \
+         requests itself. The I/O threads stay: they do what no thread waits for. It has no effect outside Linux, nor in a \
+         process with a client whose I/O threads call functions of the application (delivery callbacks, interceptors, statistics, assignors), \
+         nor in C.",
+    ),
     Property::ottla("metadata.leader.discovery").boolean("true").doc(
         "Use the new leaders that Produce and Fetch responses name (KIP-951), without waiting for the next metadata.",
     ),
