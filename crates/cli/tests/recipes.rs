@@ -1,5 +1,7 @@
 //! The commands of `ottla help`, one after the other on an embedded cluster.
 
+#![cfg(feature = "schemas")]
+
 mod support;
 
 use std::path::Path;

@@ -1,5 +1,7 @@
 //! `-s` of `ottla produce` and `ottla consume`: what one writes, the other reads.
 
+#![cfg(feature = "schemas")]
+
 #[path = "support/registry.rs"]
 mod registry;
 mod support;
