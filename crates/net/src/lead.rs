@@ -33,7 +33,7 @@ pub struct Lead {
     state: Mutex<State>,
     /// The leader has left its poll, or the I/O thread is woken.
     changed: Condvar,
-    /// The same as in the state, to be asked without the lock.
+    /// The leader is to stop polling.
     is_called: AtomicBool,
     /// Wakes one thread that polls.
     waker: WakeHandle,
@@ -44,10 +44,6 @@ struct State {
     is_taken: bool,
     /// The leader polls.
     is_polling: bool,
-    /// The leader is to stop polling.
-    is_called: bool,
-    /// The I/O thread waits for that.
-    is_waited_for: bool,
     /// The I/O thread has been woken since its last turn.
     is_woken: bool,
     /// The I/O thread stands by, and polls again after a notification.
@@ -56,8 +52,6 @@ struct State {
 
 /// The time after which an I/O thread that stands by looks again.
 const LONGEST: Duration = Duration::from_secs(1);
-/// The time after which the I/O thread polls again although the leader has not left its poll. Then it passes the call on once more.
-const PASSING_ON: Duration = Duration::from_millis(10);
 
 /// What a waiting thread is woken by while it may lead.
 pub struct Sleeper {
@@ -88,30 +82,25 @@ impl Lead {
         }
         (state.is_taken, state.is_polling) = (true, true);
         // What is left of a call for an earlier leader.
-        self.set_called(&mut state, false);
+        self.is_called.store(false, Ordering::SeqCst);
         Some(Leading(self))
-    }
-
-    fn set_called(&self, state: &mut State, is_called: bool) {
-        state.is_called = is_called;
-        self.is_called.store(is_called, Ordering::SeqCst);
     }
 
     /// Calls the leader back.
     fn call(&self) {
-        self.set_called(&mut self.state.lock(), true);
+        self.is_called.store(true, Ordering::SeqCst);
         self.waker.wake();
     }
 
     /// Notes that the leader does not poll any more.
     fn end_poll(&self) {
-        let is_waited_for = {
+        let stands_by = {
             let mut state = self.state.lock();
-            self.set_called(&mut state, false);
+            self.is_called.store(false, Ordering::SeqCst);
             state.is_polling = false;
-            std::mem::take(&mut state.is_waited_for) || std::mem::take(&mut state.stands_by)
+            std::mem::take(&mut state.stands_by)
         };
-        if is_waited_for {
+        if stands_by {
             self.changed.notify_all();
         }
     }
@@ -150,16 +139,10 @@ impl Lead {
         true
     }
 
-    /// Passes a call on that the I/O thread may have got. It does not poll meanwhile, so that the leader gets the next wake-up.
+    /// Passes a call on that the I/O thread may have got. It stands by next, so that the leader gets the wake-up.
     pub fn pass_on(&self) {
-        if !self.is_called.load(Ordering::SeqCst) {
-            return;
-        }
-        self.waker.wake();
-        let mut state = self.state.lock();
-        if state.is_called && state.is_polling {
-            state.is_waited_for = true;
-            drop(wait(&self.changed, state, PASSING_ON));
+        if self.is_called.load(Ordering::SeqCst) {
+            self.waker.wake();
         }
     }
 }
@@ -218,7 +201,8 @@ impl Default for Sleeper {
 
 impl Drop for Leading<'_> {
     fn drop(&mut self) {
-        self.0.state.lock().is_taken = false;
+        let mut state = self.0.state.lock();
+        (state.is_taken, state.is_polling) = (false, false);
     }
 }
 
