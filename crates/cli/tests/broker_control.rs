@@ -1,8 +1,5 @@
 //! `ottla broker --seed-topics` and `ottla broker fault`.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
-
 mod support;
 
 use support::{Folder, Running, ottla, ottla_with_input};

@@ -1,7 +1,6 @@
 //! `ottla broker --record` and `--replay`, and topics that are compacted while clients read them.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
