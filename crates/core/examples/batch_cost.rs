@@ -104,7 +104,7 @@ fn main() -> Result<()> {
     let mut reported = 0;
     for _ in 0..batches / PARTITIONS {
         application_half(&script.shared, &script.topic, script.now, records, &value)?;
-        script.now = script.now + ROUND;
+        script.now += ROUND;
         io_half_due(&mut script.core, script.now);
         script.exchange()?;
         reported += reports_half(&script.shared, &script.reports);

@@ -96,6 +96,10 @@ pub struct PartitionCounters {
 }
 
 /// The result of [`PartitionProducer::next`].
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly every value is a batch, and a box would be an allocation for each"
+)]
 #[derive(Debug)]
 pub enum Next {
     /// Nothing may be sent now.
