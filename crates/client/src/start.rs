@@ -518,7 +518,7 @@ impl Client {
     /// Runs a future for at most this time. Returns `None` after it. A client that ends has no timers any more.
     pub async fn within<F: Future>(&self, time: Duration, future: F) -> Option<F::Output> {
         let (done, mut timer) = completion();
-        let _ = self.command(Command::Remind(Reminder { after: time, done }));
+        let _ = self.command(Command::Remind(Reminder { at: clock::now() + time, done }));
         let mut future = pin!(future);
         poll_fn(|context| {
             if let Poll::Ready(output) = future.as_mut().poll(context) {

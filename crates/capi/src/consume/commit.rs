@@ -14,6 +14,7 @@ use ottla_core::{
     error::{Error, ErrorKind},
     offsets::committed::{CommitResult, GroupOffset},
 };
+use ottla_net::clock;
 use ottla_protocol::{
     uuid::Uuid,
     vocabulary::{LeaderEpoch, TopicPartition},
@@ -130,7 +131,7 @@ impl Client {
         let Some(at) = self.offsets().take_next_reminder() else { return };
         let (done, reminder) = completion();
         let after = at.saturating_duration_since(Instant::now());
-        consumer.handle().command(Command::Remind(Reminder { after, done }));
+        consumer.handle().command(Command::Remind(Reminder { at: clock::now() + after, done }));
         let me = self.weak();
         task::spawn(async move {
             // Runs on an I/O thread; dropped if the client ends.

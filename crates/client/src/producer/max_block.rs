@@ -12,6 +12,7 @@ use ottla_core::{
     completion::{Waiting, completion},
     produce::record::SendError,
 };
+use ottla_net::clock;
 
 use super::Inner;
 
@@ -65,7 +66,7 @@ impl MaxBlock {
         }
         let timer = self.timer.get_or_insert_with(|| {
             let (done, timer) = completion();
-            let _ = inner.client.command(Command::Remind(Reminder { after, done }));
+            let _ = inner.client.command(Command::Remind(Reminder { at: clock::now() + after, done }));
             timer
         });
         match Pin::new(timer).poll(context) {

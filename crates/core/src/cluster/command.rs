@@ -221,7 +221,10 @@ mod tests {
     };
 
     use super::*;
-    use crate::completion::{Waiting, completion};
+    use crate::{
+        completion::{Waiting, completion},
+        machine::Instant,
+    };
 
     fn has_ended(waiting: &mut Waiting<()>) -> bool {
         Pin::new(waiting).poll(&mut Context::from_waker(Waker::noop())).is_ready()
@@ -229,7 +232,7 @@ mod tests {
 
     fn reminder() -> (Command, Waiting<()>) {
         let (done, waiting) = completion();
-        (Command::Remind(Reminder { after: Duration::ZERO, done }), waiting)
+        (Command::Remind(Reminder { at: Instant::ZERO, done }), waiting)
     }
 
     #[test]

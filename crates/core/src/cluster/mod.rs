@@ -360,7 +360,7 @@ impl ClusterCore {
             }
             Command::AddServers(servers) => self.brokers.add_servers(now, servers, &self.metadata),
             Command::Statistics(gather) => self.gather_statistics(now, gather),
-            Command::Remind(reminder) => self.reminders.add(now, reminder),
+            Command::Remind(reminder) => self.reminders.add(reminder),
             Command::Fetch(command) => {
                 if let Some(fetch) = &mut self.fetch {
                     fetch.handle_command(now, command);

@@ -1,16 +1,15 @@
 //! Timers for calls of the application. The cluster actor, which has a timer anyway, completes each at its time.
 
-use std::time::Duration;
-
 use ottla_sorted::SortedMap;
 
 use crate::{completion::Completion, machine::Instant};
 
-/// A timer for a call of the application.
+/// A timer for a call of the application. It has a time and not a duration: the actor that takes it may have read the clock before
+/// the call began, and would end it too early.
 #[derive(Debug)]
 pub struct Reminder {
-    /// The time until it fires.
-    pub after: Duration,
+    /// When it fires.
+    pub at: Instant,
     /// Completed at that time; dropped if the client ends before.
     pub done: Completion<()>,
 }
@@ -29,8 +28,8 @@ const FEW: usize = 64;
 
 impl Reminders {
     /// Adds a timer.
-    pub(super) fn add(&mut self, now: Instant, reminder: Reminder) {
-        self.waiting.insert((now + reminder.after, self.next_number), reminder.done);
+    pub(super) fn add(&mut self, reminder: Reminder) {
+        self.waiting.insert((reminder.at, self.next_number), reminder.done);
         self.next_number += 1;
         // Calls that end before their time leave their timers behind.
         if self.waiting.len() > self.most.max(FEW) {
@@ -68,7 +67,7 @@ mod tests {
 
     fn remind(reminders: &mut Reminders, after: u64) -> Waiting<()> {
         let (done, waiting) = completion();
-        reminders.add(at(100), Reminder { after: Duration::from_millis(after), done });
+        reminders.add(Reminder { at: at(100 + after), done });
         waiting
     }
 

@@ -455,7 +455,8 @@ fn reminder_fires_although_nothing_else_happens() {
     let mut script = Script::new(metadata(&[(1, "seed", 9092)], 1));
     let remind = |script: &mut Script, after: u64| {
         let (done, waiting) = completion();
-        script.commands.push(Command::Remind(Reminder { after: Duration::from_millis(after), done }));
+        let at = script.now + Duration::from_millis(after);
+        script.commands.push(Command::Remind(Reminder { at, done }));
         script.core.handle_wake(script.now);
         waiting
     };

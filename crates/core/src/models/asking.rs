@@ -1,6 +1,6 @@
 //! Commands of the application to the cluster actor, and the results that it waits for.
 
-use std::{future::Future, pin::pin, sync::Arc, task::Waker, time::Duration};
+use std::{future::Future, pin::pin, sync::Arc, task::Waker};
 
 use loom::thread::spawn as start;
 
@@ -13,6 +13,7 @@ use crate::{
     completion::completion,
     error::{Error, ErrorKind},
     event::{Event, EventQueue},
+    machine::Instant,
     produce::report::{Delivered, PersistenceStatus, TrackedOutcome, Tracker},
     waiters::Waiter,
 };
@@ -46,7 +47,7 @@ fn command_ends_when_its_reader_does() {
         let (queue, reader) = CommandQueue::new(Sleep::new().handle());
         let closer = start(move || drop(reader));
         let (done, waiting) = completion();
-        queue.push(Command::Remind(Reminder { after: Duration::ZERO, done }));
+        queue.push(Command::Remind(Reminder { at: Instant::ZERO, done }));
         let mut waiting = pin!(waiting);
         assert_eq!(Sleep::new().wait(|context| waiting.as_mut().poll(context)), None);
         closer.join().unwrap();
