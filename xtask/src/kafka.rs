@@ -600,6 +600,16 @@ fn free_ports(count: usize) -> Result<Vec<u16>> {
         .ok_or_else(|| format!("there are no {count} free neighbouring ports from 20000 to 30000").into())
 }
 
+/// Returns a free port for another program. No outgoing connection or listener takes it before that program does, as it may with one
+/// that the system has just chosen, nor does a broker of Kafka.
+pub fn free_port() -> Result<u16> {
+    const PORTS: u16 = 2_000;
+    let first = (std::process::id() % u32::from(PORTS)) as u16;
+    let mut ports = (0..PORTS).map(|step| 30_000 + (first + step) % PORTS);
+    let free = ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
+    free.ok_or_else(|| "there is no free port from 30000 to 32000".into())
+}
+
 fn tail(text: &str) -> String {
     let lines: Vec<_> = text.lines().collect();
     lines[lines.len().saturating_sub(20)..].join("\n")

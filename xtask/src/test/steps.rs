@@ -293,7 +293,7 @@ fn readme_commands(session: &Session) -> Result<()> {
 /// Runs the commands of the page about the command line in one shell, with a free port instead of 9092.
 fn command_line_page(session: &Session) -> Result<()> {
     let page = "docs/guide/start/command-line.md";
-    let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
+    let port = kafka::free_port()?.to_string();
     let commands = readme::commands(&fs::read_to_string(root().join(page))?).join("\n");
     let script = format!("trap 'kill $(jobs -p)' EXIT\n{}", commands.replace("9092", &port));
     let path = std::env::var("PATH").unwrap_or_default();
