@@ -365,7 +365,7 @@ impl Drivers {
         self.list.iter()
     }
 
-    /// Polls on this thread as [`Driver::wait`] does, in the place of the I/O thread that woke it last. Never in a forked child.
+    /// Polls on this thread as `Driver::wait` does, in the place of the I/O thread that woke it last. Never in a forked child.
     pub fn wait(&self, sleeper: &Sleeper, last: Option<u64>, timeout: Duration) -> bool {
         if !self.generation.is_current() || caller::running().is_some() {
             return false;

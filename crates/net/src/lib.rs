@@ -10,8 +10,8 @@
 //! ```
 //!
 //! The number of threads depends on the machine, not on the number of brokers or clients. Read [`clock`], [`mailbox`]
-//! (how threads wake each other), [`reactor`] (the machines), [`driver`] (the loop, and the threads of the application that take its
-//! place), with [`lead`] and [`caller`], [`runtime`]. [`Transport`] contains the system calls that an
+//! (how threads wake each other), [`reactor`] (the machines), `driver` (the loop, and the threads of the application that take its
+//! place), with `lead` and `caller`, [`runtime`]. [`Transport`] contains the system calls that an
 //! application may replace.
 
 mod aws;

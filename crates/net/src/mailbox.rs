@@ -6,7 +6,7 @@
 //!      └─ post ─► Notified  (Sleeping → Notified writes the eventfd; Running → Notified costs nothing)
 //! ```
 //!
-//! A waiting thread that reads the inbox while the I/O thread sleeps ([`lead`](crate::lead)) makes Notified Sleeping again.
+//! A waiting thread that reads the inbox while the I/O thread sleeps (`lead`) makes Notified Sleeping again.
 
 use std::{fmt, io, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! The machines of one I/O thread: messages, sockets, timers, in that order. [`driver`](crate::driver) says which thread runs
+//! The machines of one I/O thread: messages, sockets, timers, in that order. `driver` says which thread runs
 //! them, and when it sleeps.
 //!
 //! # Pitfalls

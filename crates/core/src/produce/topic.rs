@@ -376,7 +376,7 @@ impl ProducerTopic {
     }
 
     /// The partitions became known, or more were added: makes accumulators for the new ones and hands them out. The
-    /// records that waited come back through `with_waiting`, which appends them by [`ProducerTopic::slot`] before any
+    /// records that waited come back through `with_waiting`, which appends them by `slot` before any
     /// thread can append behind them.
     pub fn set_partitions(
         &self,

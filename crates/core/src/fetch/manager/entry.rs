@@ -312,12 +312,16 @@ impl Entry {
         is_waiting
     }
 
-    /// Ends the back-off after a refusal if another node leads the partition, or the same one leads it in a newer epoch.
-    pub(super) fn handle_known_leader(&mut self, node: NodeId, epoch: Option<LeaderEpoch>) {
+    /// Ends the back-off after a refusal if another node leads the partition, or the same one leads it in a newer epoch. Returns
+    /// true if it has ended: nothing else places the partition then.
+    #[must_use]
+    pub(super) fn handle_known_leader(&mut self, node: NodeId, epoch: Option<LeaderEpoch>) -> bool {
         let is_newer = matches!(&self.state, State::Waiting(partition, _) if epoch > partition.leader_epoch);
-        if self.refused_by.take_if(|refused_by| *refused_by != node || is_newer).is_some() {
+        let has_ended = self.refused_by.take_if(|refused_by| *refused_by != node || is_newer).is_some();
+        if has_ended {
             self.backoff_until = None;
         }
+        has_ended
     }
 
     /// Ends the back-off, because it has passed or the partition belongs to another topic.

@@ -88,7 +88,9 @@ impl FetchManager {
                 }
                 continue;
             };
-            entry.handle_known_leader(target, epoch);
+            if entry.handle_known_leader(target, epoch) {
+                self.unplaced.insert(key.clone());
+            }
             match (entry.handle_metadata(), entry.fetched_at()) {
                 (Some(WaitFor::MetadataThenReset), _) => resets.push(key.clone()),
                 (Some(_), _) => {
@@ -128,7 +130,7 @@ impl FetchManager {
                 && let Some((node, epoch)) = leader(&key, metadata)
                 && epoch > partition.leader_epoch
             {
-                entry.handle_known_leader(node, epoch);
+                let _placed_below = entry.handle_known_leader(node, epoch);
                 entry.wait_for(WaitFor::Leader);
                 self.unplaced.insert(key);
             }
@@ -315,6 +317,27 @@ mod tests {
         script.metadata.topics.get_mut("t").unwrap().partitions[0].leader_epoch = LeaderEpoch::from_wire(4);
         script.see_metadata(NOW);
         assert_eq!(script.wants(), ["adopt 1 from 7 version 1"], "it was elected again");
+    }
+
+    #[test]
+    fn new_leader_is_asked_although_metadata_named_the_old_one_before() {
+        for is_elected_again in [false, true] {
+            let mut script = Script::reading_from(5);
+            let partition = script.back(6);
+            script.manager.handle_report(NOW, FetchReport::NotLeader(partition));
+            script.see_metadata(NOW);
+            assert_eq!(script.wants(), [""; 0], "the leader that refused");
+            let mut newer = metadata(if is_elected_again { 1 } else { 2 });
+            newer.topics.get_mut("t").unwrap().partitions[0].leader_epoch = LeaderEpoch::from_wire(4);
+            script.metadata = newer;
+            script.see_metadata(NOW);
+            let expected =
+                if is_elected_again { "adopt 1 from 6 version 1" } else { "adopt 2 from 6 version 1" };
+            assert_eq!(script.wants(), [expected]);
+            let later = NOW + script.shared.settings.fetch_error_backoff;
+            script.manager.handle_timeout(later, None);
+            assert_eq!(script.wants(), [""; 0], "the back-off has ended before");
+        }
     }
 
     #[test]
