@@ -12,7 +12,7 @@ use std::{
 
 use super::{
     patch::Mutant,
-    switches::{self, Changes, VARIABLE},
+    switches::{self, Changes},
 };
 use crate::{Result, shell, shell::root, threads};
 
@@ -158,8 +158,9 @@ impl Switches {
                 let found = "deps.join(\"librdkafka.so\"), deps.parent().unwrap().join(\"librdkafka.so\")";
                 let text = replaced(path, &text, found, &format!("deps.join(\"lib{LIBRARY}.so\")"))?;
                 let folder = "Path::new(env!(\"CARGO_TARGET_TMPDIR\")).join(name)";
-                let own = format!("name.to_owned() + \"-\" + &env::var(\"{VARIABLE}\").unwrap_or_default()");
-                replaced(path, &text, folder, &folder.replace("(name)", &format!("({own})")))
+                // Several mistakes are tried at a time, and all without a mistake afterwards.
+                let own = "(format!(\"{name}-{}\", std::process::id()))";
+                replaced(path, &text, folder, &folder.replace("(name)", own))
             }
             _ => Ok(text),
         }

@@ -3,6 +3,7 @@
 
 use std::{
     collections::BTreeMap,
+    fs,
     path::{Path, PathBuf},
     process::Command,
     time::{Duration, Instant},
@@ -156,6 +157,7 @@ impl Programs {
                 return Ok(Err(built));
             }
             programs.c_programs = executables(&built.output).pop().map(|(_, program)| program);
+            remove_folders_of_c_programs()?;
         }
         Ok(Ok(programs))
     }
@@ -172,6 +174,18 @@ impl Programs {
         };
         Ok(self.models.values().map(command).collect())
     }
+}
+
+/// Removes what the C programs of earlier runs left: each process of theirs has a folder of its own.
+fn remove_folders_of_c_programs() -> Result<()> {
+    let Ok(entries) = fs::read_dir(threads::target("tmp")?) else { return Ok(()) };
+    for entry in entries {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with("programs-") {
+            fs::remove_dir_all(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 fn build(what: &str, folder: &Path, arguments: &[&str], optimized: &[(&str, u8)]) -> Result<Finished> {
