@@ -10,6 +10,7 @@ pub mod classes;
 use std::{
     env, fs,
     net::TcpListener,
+    ops::Range,
     path::{Path, PathBuf},
     process::{Child, Command, ExitCode, Stdio},
     thread,
@@ -589,25 +590,31 @@ fn log4j(file: Option<&Path>) -> String {
     )
 }
 
-/// Returns adjacent free ports. Below 32768, so that no outgoing connection can take the port of a broker that was
+/// Returns adjacent free ports for brokers. Below 32768, so that no outgoing connection can take the port of a broker that was
 /// killed and restarts.
 fn free_ports(count: usize) -> Result<Vec<u16>> {
-    let first = 20_000 + (std::process::id() % 1_000) as u16 * 10;
-    (0..1_000u16)
-        .map(|step| 20_000 + (first - 20_000 + step * 10) % 10_000)
-        .map(|start| (start..).take(count).collect::<Vec<u16>>())
-        .find(|ports| ports.iter().all(|&port| TcpListener::bind(("127.0.0.1", port)).is_ok()))
-        .ok_or_else(|| format!("there are no {count} free neighbouring ports from 20000 to 30000").into())
+    adjacent(count, 20_000..30_000)
 }
 
 /// Returns a free port for another program. No outgoing connection or listener takes it before that program does, as it may with one
 /// that the system has just chosen, nor does a broker of Kafka.
 pub fn free_port() -> Result<u16> {
-    const PORTS: u16 = 2_000;
-    let first = (std::process::id() % u32::from(PORTS)) as u16;
-    let mut ports = (0..PORTS).map(|step| 30_000 + (first + step) % PORTS);
-    let free = ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
-    free.ok_or_else(|| "there is no free port from 30000 to 32000".into())
+    Ok(adjacent(1, 30_000..32_000)?[0])
+}
+
+/// Returns adjacent free ports of a range. Where the search begins depends on the process.
+fn adjacent(count: usize, range: Range<u16>) -> Result<Vec<u16>> {
+    const STEP: usize = 10;
+    let mut starts: Vec<u16> = range.clone().step_by(STEP).collect();
+    let first = std::process::id() as usize % starts.len();
+    starts.rotate_left(first);
+    let mut groups = starts.into_iter().map(|start| (start..).take(count).collect::<Vec<u16>>());
+    let are_free =
+        |ports: &Vec<u16>| ports.iter().all(|&port| TcpListener::bind(("127.0.0.1", port)).is_ok());
+    let Range { start, end } = range;
+    groups
+        .find(are_free)
+        .ok_or_else(|| format!("other programs listen on the ports from {start} to {end}").into())
 }
 
 fn tail(text: &str) -> String {

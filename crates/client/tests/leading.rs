@@ -25,8 +25,13 @@ fn cluster() -> EmbeddedCluster {
 }
 
 fn config(cluster: &EmbeddedCluster) -> Config {
+    of_servers(&cluster.bootstrap_servers())
+}
+
+/// A configuration with these servers; nothing listens on port 1.
+fn of_servers(servers: &str) -> Config {
     let mut config = Config::new();
-    config.set("bootstrap.servers", &cluster.bootstrap_servers()).unwrap();
+    config.set("bootstrap.servers", servers).unwrap();
     config.set("linger.ms", "0").unwrap();
     config.set("io.on.waiting.threads", "true").unwrap();
     config
@@ -99,10 +104,7 @@ fn administrative_calls_of_several_clients_end() {
 #[test]
 fn wait_in_the_lead_ends_after_its_timeout() {
     let _alone = alone();
-    let mut config = Config::new();
-    // Nothing listens on port 1.
-    config.set("bootstrap.servers", "127.0.0.1:1").unwrap();
-    config.set("io.on.waiting.threads", "true").unwrap();
+    let config = of_servers("127.0.0.1:1");
     let producer = Producer::new(&config).unwrap();
     let (start, limit) = (Instant::now(), Duration::from_millis(150));
     let error = producer.deliver("unsent", Record::new().value("v"), limit).unwrap_err();
@@ -117,9 +119,7 @@ fn wait_in_the_lead_ends_after_its_timeout() {
 #[test]
 fn close_by_another_thread_ends_a_wait_in_the_lead() {
     let _alone = alone();
-    let mut config = Config::new();
-    config.set("bootstrap.servers", "127.0.0.1:1").unwrap();
-    config.set("io.on.waiting.threads", "true").unwrap();
+    let config = of_servers("127.0.0.1:1");
     let producer = Producer::new(&config).unwrap();
     let delivery = producer.topic("unsent").send_tracked(Record::new().value("v")).unwrap();
     thread::scope(|scope| {

@@ -51,7 +51,7 @@ fn newest_record_of_each_key_stays_with_its_offset() {
     assert_eq!(world.start_and_end(), (0, 6), "the log start offset stays");
     let connection = world.open(1);
     let response = world.call::<FetchRequest>(connection, 12, &fetch_request("t", &[(0, 0)], 0));
-    assert_eq!(response.responses[0].partitions[0].error_code, OK, "a gap is no error");
+    assert_eq!(response.responses[0].partitions[0].error_code, OK, "a gap is not an error");
     assert_eq!(common::base_offsets(&records_of(&response, 0)), [2, 3, 4, 5]);
 }
 

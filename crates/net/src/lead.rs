@@ -222,44 +222,14 @@ impl std::fmt::Debug for Sleeper {
 mod models {
     //! Models of a waiting thread that polls beside the I/O thread; see the models of [`mailbox`](crate::mailbox).
 
-    use loom::{
-        sync::{Condvar, Mutex as LoomMutex, atomic::AtomicUsize},
-        thread::spawn as start,
-    };
+    use loom::{sync::atomic::AtomicUsize, thread::spawn as start};
     use ottla_core::wake::Wake;
 
     use super::*;
-    use crate::mailbox::{Mailbox, Message};
-
-    /// The eventfd, of which one of the threads that poll sees a change.
-    #[derive(Default)]
-    struct Eventfd {
-        readable: LoomMutex<bool>,
-        condition: Condvar,
-    }
-
-    impl Wake for Eventfd {
-        fn wake(&self) {
-            *self.readable.lock().unwrap() = true;
-            self.condition.notify_one();
-        }
-    }
-
-    impl Eventfd {
-        fn wait(&self, may_block: bool) -> bool {
-            let mut readable = self.readable.lock().unwrap();
-            while may_block && !*readable {
-                readable = self.condition.wait(readable).unwrap();
-            }
-            std::mem::take(&mut *readable)
-        }
-    }
-
-    fn model(program: impl Fn() + Send + Sync + 'static) {
-        let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = builder.preemption_bound.or(Some(2));
-        builder.check(program);
-    }
+    use crate::{
+        eventfd::{Eventfd, model},
+        mailbox::{Mailbox, Message},
+    };
 
     fn waker(eventfd: &Arc<Eventfd>) -> WakeHandle {
         WakeHandle::new(Arc::clone(eventfd) as Arc<dyn Wake>)

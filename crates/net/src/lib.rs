@@ -21,6 +21,8 @@ mod canonical;
 pub mod clock;
 pub mod credentials;
 mod driver;
+#[cfg(all(test, ottla_loom))]
+mod eventfd;
 mod gssapi;
 pub mod injection;
 mod issuer;

@@ -198,42 +198,11 @@ impl fmt::Debug for Message {
 mod models {
     //! Models of an I/O thread that sleeps, and of threads that post to it; see the models of `ottla-core`.
 
-    use loom::{
-        sync::{Condvar, Mutex, atomic::AtomicUsize},
-        thread::spawn as start,
-    };
+    use loom::{sync::atomic::AtomicUsize, thread::spawn as start};
+    use ottla_core::wake::Wake;
 
     use super::*;
-
-    /// The eventfd: it stays readable until the next wait.
-    #[derive(Default)]
-    struct Eventfd {
-        readable: Mutex<bool>,
-        condition: Condvar,
-    }
-
-    impl Wake for Eventfd {
-        fn wake(&self) {
-            *self.readable.lock().unwrap() = true;
-            self.condition.notify_one();
-        }
-    }
-
-    impl Eventfd {
-        fn wait(&self, may_block: bool) {
-            let mut readable = self.readable.lock().unwrap();
-            while may_block && !*readable {
-                readable = self.condition.wait(readable).unwrap();
-            }
-            *readable = false;
-        }
-    }
-
-    fn model(program: impl Fn() + Send + Sync + 'static) {
-        let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = builder.preemption_bound.or(Some(2));
-        builder.check(program);
-    }
+    use crate::eventfd::{Eventfd, model};
 
     fn mailbox() -> (Arc<Mailbox>, Arc<Eventfd>) {
         let eventfd = Arc::<Eventfd>::default();

@@ -128,12 +128,12 @@ impl<'a> DeliverFuture<'a> {
     pub(super) fn wait(mut self, timeout: Duration) -> Result<RecordMetadata> {
         self.limit = MaxBlock::none();
         let inner = Arc::clone(&self.topic.inner);
-        let first = {
-            let _in_caller = inner.client.in_caller(true);
-            Pin::new(&mut self).poll(&mut Context::from_waker(Waker::noop()))
-        };
-        if let Poll::Ready(result) = first {
-            return result;
+        if let Some(in_caller) = inner.client.in_caller(true) {
+            let sent = Pin::new(&mut self).poll(&mut Context::from_waker(Waker::noop()));
+            drop(in_caller);
+            if let Poll::Ready(result) = sent {
+                return result;
+            }
         }
         if let Some(result) = wait_in_lead(inner.client.leading(), &mut self, timeout) {
             return result;

@@ -150,14 +150,18 @@ impl State {
     pub(super) fn push(&mut self, op: Op) -> Notification {
         let was_empty = self.ops.is_empty();
         self.ops.push_back(op);
-        self.signals += 1;
-        if was_empty { self.notification.clone() } else { Notification::default() }
+        self.announce(was_empty)
     }
 
     /// Appends entries. The application is notified of the first one.
     pub(super) fn push_all(&mut self, ops: Vec<Op>) -> Notification {
         let was_empty = self.ops.is_empty();
         self.ops.extend(ops);
+        self.announce(was_empty)
+    }
+
+    /// Counts a signal for new entries. The application is notified of the first one.
+    fn announce(&mut self, was_empty: bool) -> Notification {
         self.signals += 1;
         if was_empty { self.notification.clone() } else { Notification::default() }
     }

@@ -204,7 +204,7 @@ fn of_json<'a>(piece: &[u8], structured: Structured) -> Result<Draft<'a>, String
             (false, ..) => bytes(value, &encoding).map_err(|error| format!("{name}: {error}")),
             (true, Value::Null, _) => Ok(None),
             (true, _, Value::Null) => Ok(Some(value.to_string().into_bytes().into())),
-            (true, ..) => Err(format!("{name}: bytes in {encoding} are no value for -s")),
+            (true, ..) => Err(format!("{name}: -s writes JSON values, not bytes in {encoding}")),
         }
     };
     let (key, value) = (field("key", structured.key)?, field("payload", structured.value)?);
@@ -323,7 +323,7 @@ mod tests {
         );
         assert_eq!(layout.read(br#"{"key": null}"#), Ok(Draft::default()));
         let refused = layout.read(br#"{"payload": "ff", "payload_encoding": "hex"}"#).unwrap_err();
-        assert!(refused.contains("payload: bytes in \"hex\" are no value for -s"), "{refused}");
+        assert!(refused.contains("payload: -s writes JSON values, not bytes in \"hex\""), "{refused}");
     }
 
     #[test]

@@ -130,7 +130,8 @@ impl FetchManager {
                 && let Some((node, epoch)) = leader(&key, metadata)
                 && epoch > partition.leader_epoch
             {
-                let _placed_below = entry.handle_known_leader(node, epoch);
+                // Placed in any case.
+                let _has_ended = entry.handle_known_leader(node, epoch);
                 entry.wait_for(WaitFor::Leader);
                 self.unplaced.insert(key);
             }
